@@ -1,0 +1,81 @@
+// The contract of a stage: types only.
+// A stage gets a batch in log order and gives exactly one outcome for each input, in the same order. It does no I/O of
+// its own beyond what it was constructed with; the runner alone reads the log, lands rows and moves the checkpoint.
+import type { SourceFormat } from '../schemas/codec.ts';
+import type { Span } from './domain/span.ts';
+
+export type StageName = 'decode' | 'dedupe' | 'sample' | 'meter' | 'score' | 'land';
+export type DropReason = 'duplicate';
+export type DeadReason = 'unknown_schema' | 'unreadable_message' | 'decode_failed' | 'refused_by_store' | 'internal_error';
+
+/** emit: go on. drop: on purpose, counted. dead: can never work, kept in DEAD_LETTERS. retry: the store was away. */
+export type Outcome<Out> =
+  | { kind: 'emit'; out: Out }
+  | { kind: 'drop'; reason: DropReason }
+  | { kind: 'dead'; reason: DeadReason; detail: string }
+  | { kind: 'retry'; cause: unknown };
+
+export interface Stage<In, Out> {
+  readonly name: StageName;
+  run(batch: readonly In[]): readonly Outcome<Out>[];
+}
+
+/** Where an event stands in the log. */
+export interface LogPosition {
+  partition: number;
+  /** Sequence of the JetStream message. */
+  log_seq: number;
+  /** Index of the event in that message. */
+  log_index: number;
+}
+
+/** What decode takes: one event of the log. */
+export interface LoggedEvent extends LogPosition {
+  org_id: string;
+  format: SourceFormat;
+  event_hex: string;
+  trace_id: string;
+  received_at: number;
+  body: string;
+}
+
+/** What decode gives: the event's spans (one; a chain also has a child for each step), the event's own span first. */
+export interface DecodedEvent extends LogPosition {
+  org_id: string;
+  trace_id: string;
+  event_hex: string;
+  received_at: number;
+  spans: Span[];
+}
+
+/** How much of an event is stored: full, or a summary row without prompt, response and attributes. */
+export type Retain = 'full' | 'summary';
+
+export interface SampledEvent extends DecodedEvent {
+  retain: Retain;
+  /** The keep rule that held it, or `profile` where the rate decided. */
+  sample_reason: string;
+}
+
+/** What one event used, whatever sampling said. */
+export interface Usage {
+  org_id: string;
+  agent_id: string;
+  /** Start of the hour of received_at, milliseconds. */
+  hour: number;
+  events: number;
+  input_tokens: number;
+  output_tokens: number;
+  storage_bytes: number;
+  sandbox_micros: bigint;
+  cost_pico_usd: bigint;
+}
+
+export interface MeteredEvent extends SampledEvent {
+  usage: Usage;
+}
+
+/** What score gives; the scores of deterministic judges join here. */
+export interface ScoredEvent extends MeteredEvent {
+  scores: Record<string, number>;
+}

@@ -1,0 +1,83 @@
+// Avro codecs of everything that crosses a process boundary on JetStream.
+// Each message names its schema by fingerprint in the header Schema-Fingerprint, so that a reader can refuse what it
+// does not know instead of misreading it.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import avsc from 'avsc';
+
+export type SourceFormat = 'chatcompletion' | 'messages' | 'chain' | 'custom' | 'app' | 'otlp' | 'gateway';
+
+/** One accepted event as it stands in the ingest log. */
+export interface IngestEvent {
+  org_id: string;
+  format: SourceFormat;
+  /** First 16 hex characters of SHA-256 over body. */
+  event_hex: string;
+  trace_id: string;
+  /** Milliseconds since the epoch. */
+  received_at: number;
+  /** Compact JSON, key order as received. */
+  body: string;
+}
+
+/** One platform event (trace.started, …) on its way to webhooks and mail. */
+export interface ServiceEvent {
+  event_id: string;
+  event: string;
+  org_id: string;
+  /** Milliseconds since the epoch. */
+  created_at: number;
+  /** JSON object with the payload fields of the event catalog. */
+  payload: string;
+}
+
+export interface DeadLetter {
+  stage: string;
+  reason: string;
+  detail: string;
+  partition: number;
+  log_seq: number;
+  log_index: number;
+  died_at: number;
+  org_id: string;
+  format: string;
+  event_hex: string;
+  trace_id: string;
+  received_at: number;
+  body: Buffer;
+}
+
+/** Header of every JetStream message of ours. */
+export const FINGERPRINT_HEADER = 'Schema-Fingerprint';
+
+export class UnknownSchemaError extends Error {}
+
+export interface Codec<T> {
+  /** First 16 hex characters of SHA-256 over the schema's canonical form. */
+  readonly fingerprint: string;
+  encode(value: T): Uint8Array;
+  /**
+   * Reads a message.
+   * @throws UnknownSchemaError when the fingerprint is another schema's; Error when the bytes are no such record.
+   */
+  decode(bytes: Uint8Array, fingerprint: string | undefined): T;
+}
+
+function defineCodec<T>(file: string): Codec<T> {
+  const schema = JSON.parse(readFileSync(new URL(file, import.meta.url), 'utf8')) as avsc.Schema;
+  const type = avsc.Type.forSchema(schema);
+  const canonical = JSON.stringify(type.schema());
+  const fingerprint = createHash('sha256').update(canonical).digest('hex').slice(0, 16);
+  return {
+    fingerprint,
+    encode: (value) => type.toBuffer(value),
+    decode: (bytes, given) => {
+      if (given !== fingerprint) throw new UnknownSchemaError(`schema fingerprint ${given ?? '(none)'} is not ${fingerprint} (${file})`);
+      return type.fromBuffer(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)) as T;
+    },
+  };
+}
+
+export const ingestBatchCodec = defineCodec<{ events: IngestEvent[] }>('./ingest_batch.v1.avsc');
+export const serviceEventsCodec = defineCodec<{ events: ServiceEvent[] }>('./service_events.v1.avsc');
+export const deadLetterCodec = defineCodec<DeadLetter>('./dead_letter.v1.avsc');
