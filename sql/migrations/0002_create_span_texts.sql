@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS span_texts (
   log_seq UInt64 CODEC(Delta(8), ZSTD(1)),
   log_index UInt32 CODEC(ZSTD(1)),
   log_sub UInt32 CODEC(ZSTD(1)),
-  INDEX ix_doc concat(prompt, '\n', response, '\n', extra_words) TYPE text(tokenizer = 'splitByNonAlpha', preprocessor = lower(concat(prompt, '\n', response, '\n', extra_words))),
+  INDEX ix_doc concat(prompt, '\n', response, ' ', extra_words) TYPE text(tokenizer = 'splitByNonAlpha', preprocessor = lower(concat(prompt, '\n', response, ' ', extra_words))),
   INDEX ix_seq log_seq TYPE minmax GRANULARITY 16,
   PROJECTION p_stat (SELECT org_id, toDate(started_at), countIf(dl > 0), sum(dl) GROUP BY org_id, toDate(started_at))
 )
