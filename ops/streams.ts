@@ -87,3 +87,27 @@ export async function openLog(nc: NatsConnection, limits: StreamLimits): Promise
   await Promise.all((Object.keys(BUCKETS) as BucketName[]).map(bucket));
   return { nc, js: jetstream(nc), jsm, bucket };
 }
+
+/**
+ * Writes a fact of the cluster once and for all: whoever comes first decides, the others take what was decided.
+ * @returns the value that holds
+ */
+export async function settle<T>(log: Log, key: string, propose: () => Promise<T>): Promise<T> {
+  const kv = await log.bucket('service');
+  const existing = await kv.get(key);
+  if (existing?.operation === 'PUT') return existing.json<T>();
+  const proposal = await propose();
+  try {
+    await kv.create(key, JSON.stringify(proposal));
+    return proposal;
+  } catch (error) {
+    const decided = await kv.get(key);
+    if (decided?.operation === 'PUT') return decided.json<T>();
+    throw error;
+  }
+}
+
+/** The number of partitions of the ingest log: fixed by the first process that asks, for as long as the log exists. */
+export async function fixedPartitions(log: Log, wanted: number): Promise<number> {
+  return (await settle(log, 'config', () => Promise.resolve({ partitions: wanted }))).partitions;
+}

@@ -8,15 +8,16 @@ export type StageName = 'decode' | 'dedupe' | 'sample' | 'meter' | 'score' | 'la
 export type DropReason = 'duplicate';
 export type DeadReason = 'unknown_schema' | 'unreadable_message' | 'decode_failed' | 'refused_by_store' | 'internal_error';
 
-/** emit: go on. drop: on purpose, counted. dead: can never work, kept in DEAD_LETTERS. retry: the store was away. */
+/** emit: go on. drop: on purpose, counted. dead: can never work, kept in DEAD_LETTERS. */
 export type Outcome<Out> =
   | { kind: 'emit'; out: Out }
   | { kind: 'drop'; reason: DropReason }
-  | { kind: 'dead'; reason: DeadReason; detail: string }
-  | { kind: 'retry'; cause: unknown };
+  | { kind: 'dead'; reason: DeadReason; detail: string };
 
 export interface Stage<In, Out> {
   readonly name: StageName;
+  /** I/O that run needs for this batch. The runner awaits it first, and tries the batch again later when it rejects. */
+  prefetch?(batch: readonly In[]): Promise<void>;
   run(batch: readonly In[]): readonly Outcome<Out>[];
 }
 

@@ -1,0 +1,55 @@
+// The API, built from its dependencies: one function that answers every request. It opens nothing and never listens.
+// Ingest is dispatched ahead of Express, as it has to be fast; everything else is declared routes on Express 5.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import express from 'express';
+import { ApiError } from './http/errors.ts';
+import { answerError, attend, type EdgeDeps, mountRoutes } from './http/mount.ts';
+import { newRequestId } from './http/request_id.ts';
+import type { Route } from './http/route.ts';
+import { INGEST_DOCS } from './ingest/docs.ts';
+import { createIngestHandler, ingestPathOf, type IngestDeps } from './ingest/handler.ts';
+import { openApiDocument } from './openapi.ts';
+import { docsPage } from './system/docs_page.ts';
+import type { ReadinessWatch } from './system/readiness.ts';
+import { systemRoutes } from './system/routes.ts';
+
+export interface AppDeps {
+  edge: EdgeDeps;
+  ingest: Omit<IngestDeps, 'edge'>;
+  readiness: Pick<ReadinessWatch, 'check' | 'metricsUrls'>;
+  /** Routes of the slices. */
+  routes: readonly Route[];
+}
+
+export type RequestListener = (req: IncomingMessage, res: ServerResponse) => void;
+
+/** Builds the API. */
+export function createApp(deps: AppDeps): RequestListener {
+  const { edge } = deps;
+  const routes = [...deps.routes, ...systemRoutes(() => ({ readiness: deps.readiness, document }))];
+  const openapi = openApiDocument([...INGEST_DOCS, ...routes]);
+  const document = { json: JSON.stringify(openapi), html: docsPage(openapi) };
+
+  const app = express();
+  app.disable('x-powered-by').disable('etag').set('query parser', 'simple');
+  app.use((req, res, next) => {
+    attend(req, res, newRequestId(), edge);
+    next();
+  });
+  mountRoutes(app, routes, edge);
+  app.use((req, res) => {
+    answerError(req, res, new ApiError('not_found', 'There is no such path.'), edge);
+  });
+  // Express tells an error handler by its four parameters.
+  app.use((error: unknown, req: express.Request, res: express.Response, next: express.NextFunction) => {
+    void next;
+    answerError(req, res, error, edge);
+  });
+
+  const ingest = createIngestHandler({ ...deps.ingest, edge });
+  return (req, res) => {
+    const path = ingestPathOf(req.url ?? '');
+    if (path === null) app(req, res);
+    else ingest(req, res, path);
+  };
+}

@@ -1,0 +1,172 @@
+// Serves declared routes on Express: authorize, check version and input, run the handler once (Idempotency-Key), answer.
+// Everything that a route needs around its handler is here and nowhere else; what a handler throws becomes the answer for it.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Express, Request, Response } from 'express';
+import type { Logger } from 'pino';
+import type { AuthDeps } from './auth.ts';
+import { authorize, rawCredentialOf } from './auth.ts';
+import { checkJsonType, drain, MalformedBody, parseJson, readBody } from './body.ts';
+import type { Credential } from './credential.ts';
+import { envelope, sendError, sendJson } from './envelope.ts';
+import { ApiError, type StoreErrorClassifier, toApiError } from './errors.ts';
+import { type Idempotency, idempotencyKey } from './idempotency.ts';
+import { REQUEST_ID_HEADER } from './request_id.ts';
+import { type Context, type Route, templateOf } from './route.ts';
+import { parsePart } from './validate.ts';
+import { checkPinnedVersion, VERSION_HEADER } from './version.ts';
+
+/** What serving needs besides the routes. */
+export interface EdgeDeps {
+  auth: AuthDeps;
+  idempotency: Idempotency;
+  classifyStore: StoreErrorClassifier;
+  bodyBytesMax: number;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  log: Logger;
+  /** Told of every request when its answer has been sent. `route` is a pattern, never a raw path. */
+  observe: (route: string, method: string, status: number, seconds: number) => void;
+}
+
+type AnyContext = Context<unknown, unknown, unknown, Credential>;
+
+/** A request's companion, made before routing and found by its response. */
+interface Attendance {
+  request_id: string;
+  route: string;
+}
+const attendances = new WeakMap<ServerResponse, Attendance>();
+
+/** Begins a request: its id goes on the answer whatever happens, and its time is measured to the end of the answer. */
+export function attend(req: IncomingMessage, res: ServerResponse, requestId: string, deps: EdgeDeps): void {
+  const attendance: Attendance = { request_id: requestId, route: 'unknown' };
+  attendances.set(res, attendance);
+  res.setHeader(REQUEST_ID_HEADER, requestId);
+  const began = performance.now();
+  res.once('close', () => {
+    deps.observe(attendance.route, req.method ?? '', res.statusCode, (performance.now() - began) / 1000);
+  });
+}
+
+export function requestIdOf(res: ServerResponse): string {
+  return attendances.get(res)?.request_id ?? '';
+}
+
+/** Mounts the routes. Another method on one of their paths is 405 with Allow. */
+export function mountRoutes(app: Express, routes: readonly Route[], deps: EdgeDeps): void {
+  const methods = new Map<string, Set<string>>();
+  for (const route of routes) {
+    app[route.method](route.path, (req, res) => serve(route, req, res, deps));
+    const known = methods.get(route.path) ?? new Set();
+    known.add(route.method.toUpperCase());
+    if (route.method === 'get') known.add('HEAD');
+    methods.set(route.path, known);
+  }
+  for (const [path, allowed] of methods) {
+    const allow = [...allowed].sort().join(', ');
+    app.all(path, (req, res) => {
+      mark(res, templateOf(path));
+      answerError(req, res, new ApiError('method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } }), deps);
+    });
+  }
+}
+
+/** Answers with an error, logging what a client must not see. */
+export function answerError(req: IncomingMessage, res: ServerResponse, thrown: unknown, deps: EdgeDeps): void {
+  const error = toApiError(thrown, deps.classifyStore);
+  const request_id = requestIdOf(res);
+  if (error.status >= 500) deps.log.error({ request_id, route: attendances.get(res)?.route, code: error.code, err: error.cause ?? error }, 'request failed');
+  sendError(res, error, request_id);
+  drain(req, res);
+}
+
+function mark(res: ServerResponse, template: string): void {
+  const attendance = attendances.get(res);
+  if (attendance !== undefined) attendance.route = template;
+}
+
+async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps): Promise<void> {
+  mark(res, templateOf(route.path));
+  try {
+    const pathOrg = route.access === 'operator' ? undefined : req.params['org_id'];
+    const credential = authorize(route.access, req.headers, typeof pathOrg === 'string' ? pathOrg : undefined, deps.auth);
+    checkPinnedVersion(req.headers[VERSION_HEADER]);
+    const key = route.method === 'post' ? idempotencyKey(req.headers['idempotency-key']) : null;
+    const raw = route.method === 'get' || route.method === 'delete' ? null : await rawBody(route, req, deps);
+    const abort = new AbortController();
+    res.once('close', () => {
+      if (!res.writableFinished) abort.abort();
+    });
+    const ctx: AnyContext = {
+      credential,
+      org_id: credential.kind === 'api_key' ? credential.org_id : '',
+      request_id: requestIdOf(res),
+      params: parsePart(route.params, req.params),
+      query: parsePart(route.query, req.query),
+      body: route.body === null || raw === null ? undefined : parsePart(route.body, parsedBody(raw)),
+      req,
+      res,
+      signal: abort.signal,
+    };
+    // A streamed answer is not kept: what is streamed is only read, so a repeat does no harm.
+    const once = key !== null && raw !== null && route.media === undefined;
+    const out = once ? await runOnce(route, ctx, key, raw, deps) : await run(route, ctx, deps);
+    if (out !== null) sendJson(res, out.status, ctx.request_id, out.body, out.headers);
+  } catch (error) {
+    if (res.destroyed && !res.writableFinished) return;
+    answerError(req, res, error, deps);
+  }
+}
+
+async function rawBody(route: Route, req: IncomingMessage, deps: EdgeDeps): Promise<Buffer> {
+  if (route.body !== null) checkJsonType(req.headers['content-type']);
+  try {
+    return await readBody(req, { bytesMax: deps.bodyBytesMax });
+  } catch (error) {
+    throw error instanceof MalformedBody ? new ApiError('invalid_request', `body: ${error.message}`, { cause: error }) : error;
+  }
+}
+
+/** No body at all counts as an empty object, so that routes whose fields are all optional need none. */
+function parsedBody(raw: Buffer): unknown {
+  if (raw.length === 0) return {};
+  try {
+    return parseJson(raw);
+  } catch (error) {
+    throw error instanceof MalformedBody ? new ApiError('invalid_request', `body: ${error.message}`, { cause: error }) : error;
+  }
+}
+
+/** What goes out; null when the handler has streamed it. */
+interface Answer {
+  status: number;
+  body: string;
+  headers: Record<string, string>;
+}
+
+async function run(route: Route, ctx: AnyContext, deps: EdgeDeps): Promise<Answer | null> {
+  const result = await route.handler(ctx);
+  if ('streamed' in result) return null;
+  const body = 'bare' in result ? JSON.stringify(result.bare) : envelope(result.data, ctx.request_id, deps.now(), result.meta);
+  return { status: result.status ?? route.status ?? 200, body, headers: result.headers ?? {} };
+}
+
+/** Runs the handler under the caller's Idempotency-Key, or finds the answer that it gave before. */
+async function runOnce(route: Route, ctx: AnyContext, key: string, raw: Buffer, deps: EdgeDeps): Promise<Answer | null> {
+  const begun = await deps.idempotency.begin({
+    org_id: ctx.org_id === '' ? ctx.credential.kind : ctx.org_id,
+    endpoint: `POST ${ctx.req.url ?? ''}`,
+    key,
+    body: raw,
+    ...(route.secret === true ? { sealWith: rawCredentialOf(ctx.req.headers) ?? '' } : {}),
+  });
+  if ('replay' in begun) return { ...begun.replay, headers: { 'Idempotency-Replayed': 'true' } };
+  let out: Answer | null = null;
+  try {
+    out = await run(route, ctx, deps);
+  } finally {
+    if (out !== null && out.status < 300) await begun.lock.keep({ status: out.status, body: out.body });
+    else await begun.lock.release();
+  }
+  return out;
+}

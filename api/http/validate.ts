@@ -1,0 +1,13 @@
+// Input checks at the edge: a zod schema over params, query or body. What fails is 422 invalid_request naming the field.
+import type { z } from 'zod';
+import { ApiError, describeIssues } from './errors.ts';
+
+/**
+ * Parses one part of a request.
+ * @throws ApiError invalid_request naming the first field that is wrong.
+ */
+export function parsePart<T>(schema: z.ZodType<T>, value: unknown): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw new ApiError('invalid_request', describeIssues(result.error), { cause: result.error });
+}

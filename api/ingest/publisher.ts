@@ -1,0 +1,249 @@
+// Group commit into the ingest log. In: the events of one request. Out: a promise that resolves when JetStream has stored
+// all of them, and rejects within COMMIT_MS_MAX when it has not confirmed. Each partition has one message under way; what
+// arrives meanwhile shares the next one, so that the cost of a confirmed write is shared by as many requests as wait for it.
+import { randomUUID } from 'node:crypto';
+import { ingestSubject } from '../../ops/streams.ts';
+import { type IngestEvent, ingestBatchCodec } from '../../schemas/codec.ts';
+import { ApiError } from '../http/errors.ts';
+import type { LogPort, Refusal } from './ack_inbox.ts';
+
+/** From the call to its answer; the contract says 502 within a second. */
+export const COMMIT_MS_MAX = 900;
+/** A message without a confirmation is sent once more, under the same id, after this. */
+export const RESEND_MS = 400;
+/** Bytes that events may share one message up to; a bigger event goes alone. */
+export const MESSAGE_BYTES_TARGET = 1024 * 1024;
+/** Events that may share one message. */
+export const MESSAGE_EVENTS_MAX = 2000;
+const TICK_MS = 25;
+
+/** An event on its way, with the partition that it belongs to. */
+export interface OutgoingEvent {
+  event: IngestEvent;
+  partition: number;
+  /** Length of the body, the measure of the message bounds. */
+  bytes: number;
+}
+
+/** One request's wait for its parts. */
+interface Commit {
+  open: number;
+  done: boolean;
+  resolve: () => void;
+  reject: (error: ApiError) => void;
+}
+
+/** The events of one request that go into one message of one partition. */
+interface Part {
+  events: IngestEvent[];
+  bytes: number;
+  deadline: number;
+  commit: Commit;
+}
+
+interface Message {
+  id: string;
+  payload: Uint8Array;
+  parts: Part[];
+  sent_at: number;
+  resent: boolean;
+}
+
+interface Lane {
+  partition: number;
+  queue: Part[];
+  message: Message | null;
+}
+
+export interface PublisherDeps {
+  port: LogPort;
+  partitions: number;
+  /** Milliseconds, monotonic. */
+  now: () => number;
+  /** Told of every confirmed message: its events, and seconds from sending to confirmation. */
+  observe: (events: number, seconds: number) => void;
+}
+
+export class Publisher {
+  readonly #deps: PublisherDeps;
+  readonly #lanes: Lane[];
+  readonly #idPrefix = randomUUID().replaceAll('-', '').slice(0, 16);
+  #messages = 0;
+  /** Parts that wait or are under way. */
+  #open = 0;
+  #pumping = false;
+  #ticker: NodeJS.Timeout | undefined;
+
+  constructor(deps: PublisherDeps) {
+    this.#deps = deps;
+    this.#lanes = Array.from({ length: deps.partitions }, (_, partition) => ({ partition, queue: [], message: null }));
+  }
+
+  /**
+   * Stores events; resolves when all of them are.
+   * @param spentMs how much of COMMIT_MS_MAX the request has used up already
+   * @throws ApiError upstream_unavailable at once without a connection, or when a confirmation is late; rate_limited when
+   *   the log is full. Some of the events may be stored then: sent again, they are recognised.
+   */
+  publish(events: readonly OutgoingEvent[], spentMs = 0): Promise<void> {
+    if (!this.#deps.port.connected) return Promise.reject(unavailable('not connected to the log'));
+    const deadline = this.#deps.now() + Math.max(0, COMMIT_MS_MAX - spentMs);
+    return new Promise((resolve, reject) => {
+      const commit: Commit = { open: 0, done: false, resolve, reject };
+      this.#enqueue(events, commit, deadline);
+      this.#schedule();
+    });
+  }
+
+  /** Resolves when nothing is waiting or under way any more. Publishes must have ended. */
+  async flush(): Promise<void> {
+    while (this.#open > 0) await new Promise((resolve) => setTimeout(resolve, TICK_MS));
+  }
+
+  #enqueue(events: readonly OutgoingEvent[], commit: Commit, deadline: number): void {
+    const filling = new Map<number, Part>();
+    for (const { event, partition, bytes } of events) {
+      let part = filling.get(partition);
+      if (part === undefined || part.bytes + bytes > MESSAGE_BYTES_TARGET) {
+        part = { events: [], bytes: 0, deadline, commit };
+        filling.set(partition, part);
+        this.#lane(partition).queue.push(part);
+        commit.open++;
+        this.#open++;
+      }
+      part.events.push(event);
+      part.bytes += bytes;
+    }
+  }
+
+  #lane(partition: number): Lane {
+    const lane = this.#lanes[partition];
+    if (lane === undefined) throw new Error(`partition ${String(partition)} of ${String(this.#lanes.length)}`);
+    return lane;
+  }
+
+  /** Sends at the end of this turn of the event loop, so that all requests that were read in it share their messages. */
+  #schedule(): void {
+    this.#ticker ??= setInterval(() => {
+      // After the poll phase: confirmations that came in while the loop was held up are heard before anything is called late.
+      setImmediate(() => {
+        this.#tick();
+      });
+    }, TICK_MS);
+    if (this.#pumping) return;
+    this.#pumping = true;
+    setImmediate(() => {
+      this.#pumping = false;
+      for (const lane of this.#lanes) this.#pump(lane);
+    });
+  }
+
+  #pump(lane: Lane): void {
+    if (lane.message !== null || lane.queue.length === 0 || !this.#deps.port.connected) return;
+    const parts = takeParts(lane.queue);
+    const events = parts.length === 1 ? (parts[0]?.events ?? []) : parts.flatMap((part) => part.events);
+    this.#messages++;
+    const message: Message = {
+      id: `${this.#idPrefix}${this.#messages.toString(36)}`,
+      payload: ingestBatchCodec.encode({ events }),
+      parts,
+      sent_at: this.#deps.now(),
+      resent: false,
+    };
+    lane.message = message;
+    this.#send(lane, message, events.length);
+  }
+
+  #send(lane: Lane, message: Message, events: number): void {
+    const settle = (refusal: Refusal | null) => {
+      if (refusal === null) this.#deps.observe(events, (this.#deps.now() - message.sent_at) / 1000);
+      this.#finish(lane, message, refusal === null ? null : refused(refusal));
+    };
+    try {
+      this.#deps.port.publish(message.id, ingestSubject(lane.partition), message.payload, settle);
+    } catch (cause) {
+      this.#finish(lane, message, unavailable('the log cannot be written to', cause));
+    }
+  }
+
+  #finish(lane: Lane, message: Message, error: ApiError | null): void {
+    if (lane.message !== message) return;
+    lane.message = null;
+    this.#deps.port.forget(message.id);
+    for (const part of message.parts) this.#settle(part, error);
+    this.#pump(lane);
+  }
+
+  #settle(part: Part, error: ApiError | null): void {
+    this.#open--;
+    const { commit } = part;
+    commit.open--;
+    if (commit.done) return;
+    if (error === null && commit.open > 0) return;
+    commit.done = true;
+    if (error === null) commit.resolve();
+    else commit.reject(error);
+  }
+
+  #tick(): void {
+    const now = this.#deps.now();
+    for (const lane of this.#lanes) {
+      this.#watchMessage(lane, now);
+      // A part that waits behind a slow message is refused at its own deadline.
+      const late = lane.queue.filter((part) => part.deadline <= now);
+      if (late.length > 0) {
+        lane.queue = lane.queue.filter((part) => part.deadline > now);
+        for (const part of late) this.#settle(part, unavailable('the log did not confirm in time'));
+      }
+      this.#pump(lane);
+    }
+    if (this.#open === 0) {
+      clearInterval(this.#ticker);
+      this.#ticker = undefined;
+    }
+  }
+
+  #watchMessage(lane: Lane, now: number): void {
+    const { message } = lane;
+    if (message === null) return;
+    if (now - message.sent_at >= COMMIT_MS_MAX) {
+      this.#finish(lane, message, unavailable('the log did not confirm in time'));
+      return;
+    }
+    for (const { commit, deadline } of message.parts) {
+      if (deadline > now || commit.done) continue;
+      commit.done = true;
+      commit.reject(unavailable('the log did not confirm in time'));
+    }
+    if (!message.resent && now - message.sent_at >= RESEND_MS && this.#deps.port.connected) {
+      message.resent = true;
+      this.#send(lane, message, message.parts.reduce((sum, part) => sum + part.events.length, 0));
+    }
+  }
+}
+
+/** Takes from the front of a queue what may share a message: at least one part, more up to the bounds. */
+function takeParts(queue: Part[]): Part[] {
+  let count = 0;
+  let bytes = 0;
+  let events = 0;
+  for (const part of queue) {
+    if (count > 0 && (bytes + part.bytes > MESSAGE_BYTES_TARGET || events + part.events.length > MESSAGE_EVENTS_MAX)) break;
+    count++;
+    bytes += part.bytes;
+    events += part.events.length;
+  }
+  return queue.splice(0, count);
+}
+
+function unavailable(why: string, cause?: unknown): ApiError {
+  return new ApiError('upstream_unavailable', 'The ingest log did not confirm the events. Send them again.', { cause: cause ?? new Error(why) });
+}
+
+function refused(refusal: Refusal): ApiError {
+  if (refusal.kind === 'failed') return unavailable(refusal.detail);
+  return new ApiError('rate_limited', 'The ingest log is full. Send the events again later.', {
+    headers: { 'Retry-After': '5' },
+    cause: new Error(refusal.detail),
+  });
+}

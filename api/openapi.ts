@@ -1,0 +1,159 @@
+// The OpenAPI 3.1 document, made from the very declarations and zod schemas that serve and check the requests.
+// In: every route. Out: the document as an object; nothing here is written down twice.
+import { z } from 'zod';
+import { API_VERSION, baseMeta } from './http/envelope.ts';
+import { errorBody, type ErrorCode, STATUS_OF } from './http/errors.ts';
+import { type Route, templateOf } from './http/route.ts';
+
+/** What the document needs of a route; ingest, which is not served by declaration, gives just this. */
+export type RouteDoc = Omit<Route, 'handler'>;
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = Record<string, Json>;
+
+const INTRO = `Send telemetry of LLM calls, agents and apps; read it back as traces made of spans.
+
+Every answer carries **X-Request-Id**. A success is \`{data, meta}\`, an error \`{detail, request_id, code}\` with the HTTP status that belongs to the code.
+POST endpoints take **Idempotency-Key** (a UUID): for 24 hours the same request gets the first answer again, with \`Idempotency-Replayed: true\`.
+**X-Service-Api-Version** may pin a minor version (1.7 or 1.7.x).`;
+
+const SECURITY_SCHEMES: JsonObject = {
+  orgApiKey: { type: 'apiKey', in: 'header', name: 'X-Org-Api-Key', description: 'API key of an org, with X-Org-Id.' },
+  bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'sk_svc_…', description: 'The same API key as a bearer token.' },
+  operator: { type: 'http', scheme: 'bearer', description: 'The operator token (SERVICE_ADMIN_TOKEN).' },
+};
+
+/** Codes that any route of an access can answer. */
+const COMMON: Record<'org' | 'operator' | 'public', readonly ErrorCode[]> = {
+  org: ['unauthenticated', 'cross_org_access', 'forbidden', 'invalid_request', 'unsupported_api_version', 'internal_error', 'upstream_unavailable'],
+  operator: ['unauthenticated', 'forbidden', 'invalid_request', 'unsupported_api_version', 'internal_error', 'upstream_unavailable'],
+  public: ['internal_error'],
+};
+const OF_BODY: readonly ErrorCode[] = ['unsupported_media_type', 'payload_too_large'];
+const OF_POST: readonly ErrorCode[] = ['idempotency_in_progress', 'idempotency_key_reused'];
+
+/** The whole document. */
+export function openApiDocument(routes: readonly RouteDoc[]): JsonObject {
+  const components: JsonObject = {};
+  const paths: Record<string, JsonObject> = {};
+  for (const route of routes) {
+    const path = templateOf(route.path);
+    paths[path] = { ...paths[path], [route.method]: operationOf(route, components) };
+  }
+  schemaOf(errorBody, 'output', components);
+  const tags = [...new Set(routes.map((route) => route.tag))].map((name) => ({ name }));
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Millrace: LLM observability', version: API_VERSION, description: INTRO },
+    tags,
+    paths,
+    components: { schemas: components, securitySchemes: SECURITY_SCHEMES },
+  };
+}
+
+function operationOf(route: RouteDoc, components: JsonObject): JsonObject {
+  const operation: JsonObject = {
+    operationId: route.operation_id,
+    summary: route.summary,
+    tags: [route.tag],
+    security: securityOf(route),
+    parameters: parametersOf(route, components),
+    responses: responsesOf(route, components),
+  };
+  const scope = route.access === 'operator' || route.access === 'public' ? '' : `Needs the scope \`${route.access}\`.`;
+  const description = [route.description ?? '', scope].filter((part) => part !== '').join('\n\n');
+  if (description !== '') operation['description'] = description;
+  if (route.body !== null) {
+    const media: JsonObject = { schema: schemaOf(route.body, 'input', components) };
+    if (route.example !== undefined) media['example'] = route.example as Json;
+    operation['requestBody'] = { required: true, content: { 'application/json': media } };
+  }
+  return operation;
+}
+
+function securityOf(route: RouteDoc): Json {
+  if (route.access === 'public') return [];
+  return route.access === 'operator' ? [{ operator: [] }] : [{ orgApiKey: [] }, { bearer: [] }];
+}
+
+function parametersOf(route: RouteDoc, components: JsonObject): Json[] {
+  const inPath = fieldsOf(route.params, components).map(({ name, schema }) => ({ name, in: 'path', required: true, schema }));
+  const inQuery = fieldsOf(route.query, components).map(({ name, schema, required }) => {
+    const { description, ...rest } = schema;
+    return { name, in: 'query', required, ...(description === undefined ? {} : { description }), schema: rest };
+  });
+  const inHeader: Json[] = [];
+  if (route.access !== 'public' && route.access !== 'operator') inHeader.push(header('X-Org-Id', 'The org of the credential; another one is refused', { type: 'string' }));
+  if (route.method === 'post' && route.media === undefined) inHeader.push(header('Idempotency-Key', 'Makes a repeat harmless for 24 hours', { type: 'string', format: 'uuid' }));
+  return [...inPath, ...inQuery, ...inHeader];
+}
+
+function header(name: string, description: string, schema: JsonObject): JsonObject {
+  return { name, in: 'header', required: false, description, schema };
+}
+
+interface Field {
+  name: string;
+  schema: JsonObject;
+  required: boolean;
+}
+
+function fieldsOf(schema: z.ZodType, components: JsonObject): Field[] {
+  const object = schemaOf(schema, 'input', components);
+  const properties = (object['properties'] ?? {}) as Record<string, JsonObject>;
+  const required = (object['required'] ?? []) as string[];
+  return Object.entries(properties).map(([name, property]) => ({ name, schema: property, required: required.includes(name) }));
+}
+
+function responsesOf(route: RouteDoc, components: JsonObject): JsonObject {
+  const responses: JsonObject = { [String(route.status ?? 200)]: successOf(route, components) };
+  const kind = route.access === 'operator' || route.access === 'public' ? route.access : 'org';
+  const post = route.method === 'post' && route.media === undefined ? OF_POST : [];
+  const codes = new Set([...(route.errors ?? []), ...COMMON[kind], ...(route.body === null ? [] : OF_BODY), ...post]);
+  const byStatus = Map.groupBy([...codes].sort(), (code) => STATUS_OF[code]);
+  for (const [status, of] of [...byStatus].sort(([a], [b]) => a - b)) {
+    responses[String(status)] = {
+      description: of.join(', '),
+      headers: { 'X-Request-Id': { schema: { type: 'string' } } },
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+    };
+  }
+  return responses;
+}
+
+function successOf(route: RouteDoc, components: JsonObject): JsonObject {
+  const headers: JsonObject = { 'X-Request-Id': { schema: { type: 'string' } } };
+  const data = schemaOf(route.response, 'output', components);
+  if (route.media !== undefined) {
+    return { description: 'Success', headers, content: Object.fromEntries(route.media.map((type) => [type, { schema: data }])) };
+  }
+  if (route.bare === true) return { description: 'Success', headers, content: { 'application/json': { schema: data } } };
+  const meta = schemaOf(route.meta === undefined ? baseMeta : baseMeta.extend(route.meta.shape), 'output', components);
+  const schema: JsonObject = { type: 'object', required: ['data', 'meta'], properties: { data, meta } };
+  return { description: 'Success', headers, content: { 'application/json': { schema } } };
+}
+
+/** JSON Schema of a zod schema; what has an id becomes a component that is referred to. */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: JsonObject): JsonObject {
+  const { $schema, $defs, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }) as JsonObject;
+  void $schema;
+  const rewritten = rewriteRefs(json) as JsonObject;
+  for (const [name, definition] of Object.entries((rewriteRefs($defs ?? {}) as Record<string, JsonObject>))) components[name] = withoutId(definition);
+  const id = rewritten['id'];
+  if (typeof id !== 'string') return rewritten;
+  components[id] = withoutId(rewritten);
+  return { $ref: `#/components/schemas/${id}` };
+}
+
+function withoutId({ id, ...schema }: JsonObject): JsonObject {
+  void id;
+  return schema;
+}
+
+function rewriteRefs(value: Json): Json {
+  if (Array.isArray(value)) return value.map(rewriteRefs);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, key === '$ref' && typeof inner === 'string' ? inner.replace('#/$defs/', '#/components/schemas/') : rewriteRefs(inner)]),
+  );
+}

@@ -1,0 +1,119 @@
+// What can be done to orgs and API keys: the rules between a route and the store. A new key holds at most what its maker
+// may do; its raw text leaves this file once and is stored nowhere.
+import { randomBytes, randomUUID } from 'node:crypto';
+import { RevisionConflict } from '../../ops/watched_bucket.ts';
+import { hashKey, KEY_PREFIX } from '../http/auth.ts';
+import type { OperatorCredential, OrgCredential } from '../http/credential.ts';
+import { ApiError } from '../http/errors.ts';
+import { beyond } from '../http/permissions.ts';
+import type { CreatedKey, CreateKeyBody, CreateOrgBody, KeyItem, KeyRecord, OrgRecord, PatchOrgBody } from './schema.ts';
+import type { KeyStore, OrgStore } from './store.ts';
+
+const KEY_PREFIX_LENGTH = 12;
+const RAW_KEY_BYTES = 30;
+
+export interface OrgsDeps {
+  orgs: OrgStore;
+  keys: KeyStore;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+/** @throws ApiError org_not_found */
+export function getOrg(deps: OrgsDeps, org_id: string): OrgRecord {
+  const org = deps.orgs.get(org_id);
+  if (org === null) throw new ApiError('org_not_found', `There is no org ${org_id}.`);
+  return org;
+}
+
+/** @throws ApiError conflict when the id is taken, invalid_request when the plan takes no limits of its own */
+export async function createOrg(deps: OrgsDeps, body: CreateOrgBody): Promise<OrgRecord> {
+  const at = new Date(deps.now()).toISOString();
+  const org: OrgRecord = {
+    org_id: body.org_id ?? `org_${randomUUID().replaceAll('-', '').slice(0, 20)}`,
+    name: body.name,
+    plan_name: body.plan_name,
+    owner: body.owner,
+    overage_budget_usd: body.overage_budget_usd ?? null,
+    rate_limits: body.rate_limits ?? null,
+    created_at: at,
+    updated_at: at,
+  };
+  checkPlan(org);
+  try {
+    await deps.orgs.create(org);
+  } catch (error) {
+    if (error instanceof RevisionConflict) throw new ApiError('conflict', `The org ${org.org_id} exists.`, { cause: error });
+    throw storeAway(error);
+  }
+  return org;
+}
+
+/** Changes the given fields; null clears one that may be empty. @throws ApiError org_not_found, invalid_request */
+export async function changeOrg(deps: OrgsDeps, org_id: string, body: PatchOrgBody): Promise<OrgRecord> {
+  const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+  const apply = (org: OrgRecord): OrgRecord => {
+    const changed = { ...org, ...given, updated_at: new Date(deps.now()).toISOString() };
+    checkPlan(changed);
+    return changed;
+  };
+  const changed = await deps.orgs.change(org_id, apply).catch((error: unknown) => {
+    throw error instanceof ApiError ? error : storeAway(error);
+  });
+  if (changed === null) throw new ApiError('org_not_found', `There is no org ${org_id}.`);
+  return changed;
+}
+
+function checkPlan(org: OrgRecord): void {
+  if (org.rate_limits !== null && org.plan_name !== 'enterprise') throw new ApiError('invalid_request', 'rate_limits: only an enterprise org has limits of its own');
+}
+
+/**
+ * Makes a key. The answer is the only place where its raw text ever stands.
+ * @throws ApiError org_not_found, forbidden when the maker lacks one of the scopes
+ */
+export async function createKey(deps: OrgsDeps, org_id: string, body: CreateKeyBody, maker: OrgCredential | OperatorCredential): Promise<CreatedKey> {
+  if (maker.kind === 'operator') getOrg(deps, org_id);
+  const scopes = [...new Set(body.scopes)];
+  const missing = maker.kind === 'operator' ? [] : beyond(maker.scopes, scopes);
+  if (missing.length > 0) throw new ApiError('forbidden', `A key holds at most what its maker may do; the credential lacks ${missing.join(', ')}.`);
+  const raw_key = KEY_PREFIX + randomBytes(RAW_KEY_BYTES).toString('base64url');
+  const record = keyRecordOf(raw_key, { org_id, name: body.name, scopes, now: deps.now() });
+  try {
+    await deps.keys.create(hashKey(raw_key), record);
+  } catch (error) {
+    throw storeAway(error);
+  }
+  const { id, name, key_prefix } = record;
+  return { id, name, key_prefix, scopes, raw_key };
+}
+
+/** The record of a raw key. */
+export function keyRecordOf(raw: string, of: { org_id: string; name: string; scopes: KeyRecord['scopes']; now: number }): KeyRecord {
+  return {
+    id: `ak_${randomUUID().replaceAll('-', '')}`,
+    org_id: of.org_id,
+    name: of.name,
+    key_prefix: raw.slice(0, KEY_PREFIX_LENGTH),
+    scopes: of.scopes,
+    created_at: new Date(of.now).toISOString(),
+  };
+}
+
+export function listKeys(deps: OrgsDeps, org_id: string): KeyItem[] {
+  return deps.keys.list(org_id).map(({ id, name, key_prefix, scopes, created_at }) => ({ id, name, key_prefix, scopes, created_at }));
+}
+
+/** Revokes a key: refused from now on, in every process within a second. @throws ApiError api_key_not_found */
+export async function revokeKey(deps: OrgsDeps, org_id: string, key_id: string): Promise<void> {
+  const removed = await deps.keys.remove(org_id, key_id).catch((error: unknown) => {
+    // Lost against another revocation of the same key: it is gone all the same.
+    if (error instanceof RevisionConflict) return true;
+    throw storeAway(error);
+  });
+  if (!removed) throw new ApiError('api_key_not_found', 'The org has no API key of this id.');
+}
+
+function storeAway(cause: unknown): ApiError {
+  return new ApiError('upstream_unavailable', 'The store of orgs and keys cannot be written to. Try again.', { cause });
+}

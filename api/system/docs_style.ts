@@ -1,0 +1,37 @@
+// The style of the documentation page, kept apart from what it shows. Follows the reader's light or dark setting.
+
+export const DOCS_CSS = `
+:root { color-scheme: light dark; --bg: #fff; --side: #f6f7f9; --text: #1c2430; --dim: #5b6675; --line: #e2e6ec; --code: #f2f4f7; --accent: #2456c7;
+  --get: #1f7a4d; --post: #2456c7; --put: #9a6700; --patch: #8a4bb0; --delete: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --bg: #12161c; --side: #181d25; --text: #e4e8ee; --dim: #98a3b3; --line: #2a313c; --code: #1d232d; --accent: #7aa2ff;
+  --get: #5fc48f; --post: #7aa2ff; --put: #d9a441; --patch: #c08be0; --delete: #ff8a80; } }
+* { box-sizing: border-box; }
+html { scroll-behavior: smooth; scroll-padding-top: 16px; }
+body { margin: 0; display: grid; grid-template-columns: 320px minmax(0, 1fr); background: var(--bg); color: var(--text); font: 15px/1.55 system-ui, -apple-system, "Segoe UI", sans-serif; }
+nav { position: sticky; top: 0; height: 100vh; overflow-y: auto; padding: 24px 16px 40px; background: var(--side); border-right: 1px solid var(--line); }
+nav .brand { margin: 0; font-weight: 650; font-size: 17px; }
+nav .version { margin: 2px 0 20px; color: var(--dim); font-size: 13px; }
+nav .version a { display: inline; padding: 0; color: var(--accent); }
+nav h2 { margin: 18px 8px 4px; font-size: 12px; letter-spacing: .06em; text-transform: uppercase; color: var(--dim); }
+nav a { display: flex; gap: 8px; align-items: baseline; padding: 3px 8px; border-radius: 6px; color: var(--text); text-decoration: none; font-size: 13px; }
+nav a:hover { background: var(--line); }
+nav a span { overflow-wrap: anywhere; }
+main { max-width: 980px; padding: 32px 40px 120px; }
+h1 { margin: 0 0 12px; font-size: 28px; line-height: 1.2; }
+h2.tag { margin: 48px 0 8px; padding-bottom: 6px; font-size: 21px; border-bottom: 1px solid var(--line); }
+article { padding: 20px 0 8px; border-bottom: 1px solid var(--line); }
+h3 { display: flex; gap: 12px; align-items: baseline; margin: 0 0 4px; font-size: 16px; }
+h3 code { background: none; padding: 0; font-size: 16px; overflow-wrap: anywhere; }
+h4 { margin: 18px 0 6px; font-size: 13px; color: var(--dim); font-weight: 600; }
+.summary { margin: 0 0 8px; font-weight: 550; }
+em { flex: none; width: 52px; font: 650 11px/1.6 ui-monospace, monospace; font-style: normal; color: var(--dim); }
+em.get { color: var(--get); } em.post { color: var(--post); } em.put { color: var(--put); } em.patch { color: var(--patch); } em.delete { color: var(--delete); }
+code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; font-size: 13px; }
+code { background: var(--code); padding: 1px 5px; border-radius: 4px; }
+pre { margin: 6px 0; padding: 12px 14px; overflow-x: auto; background: var(--code); border-radius: 8px; line-height: 1.45; }
+details { margin: 4px 0 10px; } summary { cursor: pointer; color: var(--accent); font-size: 13px; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
+td { padding: 6px 12px 6px 0; border-top: 1px solid var(--line); vertical-align: top; } td code { white-space: nowrap; }
+.status { margin: 6px 0; font-size: 13.5px; } .status b { display: inline-block; min-width: 36px; } .good { color: var(--get); } .bad { color: var(--delete); }
+@media (max-width: 860px) { body { display: block; } nav { position: static; height: auto; } main { padding: 24px 18px 80px; } }
+`;

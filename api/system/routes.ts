@@ -1,0 +1,96 @@
+// What operators and tools ask of the process itself: health, readiness, metrics, the API document and its page.
+import { z } from 'zod';
+import { joinExpositions, registry } from '../../ops/metrics.ts';
+import { API_VERSION } from '../http/envelope.ts';
+import { type Context, definePublicRoute, type Route, STREAMED } from '../http/route.ts';
+import { readiness, type ReadinessWatch } from './readiness.ts';
+
+/** A worker that does not show its metrics within this is left out of the answer. */
+const WORKER_METRICS_MS_MAX = 500;
+
+export interface SystemDeps {
+  readiness: Pick<ReadinessWatch, 'check' | 'metricsUrls'>;
+  /** The OpenAPI document as JSON text, and the page made from it. */
+  document: { json: string; html: string };
+}
+
+/** The routes without the texts of their own documentation: openapi.ts needs them before those exist. */
+export function systemRoutes(deps: () => SystemDeps): Route[] {
+  return [
+    definePublicRoute({
+      method: 'get',
+      path: '/healthz',
+      operation_id: 'health',
+      summary: 'The process is up',
+      tag: 'System',
+      bare: true,
+      response: z.object({ status: z.literal('ok'), version: z.string() }),
+      handler: () => ({ bare: { status: 'ok' as const, version: API_VERSION } }),
+    }),
+    definePublicRoute({
+      method: 'get',
+      path: '/readyz',
+      operation_id: 'ready',
+      summary: 'NATS and ClickHouse are reachable and consumers run',
+      description: '200 when all checks are ok, 503 with the same body otherwise.',
+      tag: 'System',
+      bare: true,
+      response: readiness,
+      handler: async () => {
+        const state = await deps().readiness.check();
+        return { status: state.status === 'ready' ? 200 : 503, bare: state };
+      },
+    }),
+    definePublicRoute({
+      method: 'get',
+      path: '/metrics',
+      operation_id: 'metrics',
+      summary: 'Metrics of this process and of every live pipeline worker, for Prometheus',
+      tag: 'System',
+      media: ['text/plain'],
+      response: z.string(),
+      handler: async (ctx) => sendText(ctx, await allMetrics(deps().readiness.metricsUrls()), registry.contentType),
+    }),
+    definePublicRoute({
+      method: 'get',
+      path: '/openapi.json',
+      operation_id: 'openapi',
+      summary: 'This document',
+      tag: 'System',
+      media: ['application/json'],
+      response: z.looseObject({}),
+      handler: (ctx) => sendText(ctx, deps().document.json, 'application/json; charset=utf-8'),
+    }),
+    definePublicRoute({
+      method: 'get',
+      path: '/docs',
+      operation_id: 'docs',
+      summary: 'This document as a page',
+      tag: 'System',
+      media: ['text/html'],
+      response: z.string(),
+      handler: (ctx) => sendText(ctx, deps().document.html, 'text/html; charset=utf-8'),
+    }),
+  ];
+}
+
+function sendText(ctx: Pick<Context<unknown, unknown, unknown, unknown>, 'res'>, text: string, type: string): typeof STREAMED {
+  ctx.res.writeHead(200, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) });
+  ctx.res.end(text);
+  return STREAMED;
+}
+
+async function allMetrics(urls: readonly string[]): Promise<string> {
+  const others = await Promise.all(
+    urls.map(async (url) => {
+      try {
+        const answer = await fetch(url, { signal: AbortSignal.timeout(WORKER_METRICS_MS_MAX) });
+        return answer.ok ? await answer.text() : '';
+      } catch {
+        // A worker that has just ended: its absence shows in the metrics themselves.
+        return '';
+      }
+    }),
+  );
+  return joinExpositions([await registry.metrics(), ...others]);
+}

@@ -1,0 +1,67 @@
+// What a start prints: the address, where the secrets are, and on the first start the secrets and lines to try.
+// Comes in: facts. Goes out: text; the caller prints it to the terminal only, never to a log.
+export interface BannerFacts {
+  baseUrl: string;
+  orgId: string;
+  /** Null where the operator gave it by a setting: it is not ours to show. */
+  apiKey: string | null;
+  adminToken: string | null;
+  analystPassword: string | null;
+  /** http://host:port of the embedded ClickHouse; null with an external one. */
+  clickhouse: string | null;
+  secretsFile: string;
+  /** Whether the secrets have not been shown before. */
+  first: boolean;
+  seconds: number;
+}
+
+const PREFIX_CHARS = 12;
+
+/** The lines of a start. */
+export function banner(facts: BannerFacts): string {
+  const { baseUrl, orgId, apiKey, first, secretsFile, seconds } = facts;
+  const row = (name: string, value: string): string => `  ${name.padEnd(14)}${value}`;
+  const secret = (value: string | null, setting: string, field: string): string =>
+    value === null ? `as given by ${setting}` : first ? value : `in ${secretsFile} (${field})`;
+  const key =
+    apiKey === null
+      ? 'as given by SERVICE_BOOTSTRAP_API_KEY'
+      : first
+        ? `${apiKey}   (shown once; kept in ${secretsFile})`
+        : `${apiKey.slice(0, PREFIX_CHARS)}…   (in ${secretsFile}, api_key)`;
+  const lines = [
+    '',
+    `Millrace is ready (${seconds.toFixed(1)} s).`,
+    '',
+    row('address', `${baseUrl}   (documentation at ${baseUrl}/docs)`),
+    row('org', orgId),
+    row('API key', key),
+    row('admin token', secret(facts.adminToken, 'SERVICE_ADMIN_TOKEN', 'admin_token')),
+  ];
+  if (facts.clickhouse !== null) {
+    lines.push(row('analysts', `${facts.clickhouse}/play   user analyst, password ${secret(facts.analystPassword, 'SERVICE_CLICKHOUSE_ANALYST_PASSWORD', 'analyst_password')}`));
+  }
+  if (first) lines.push('', 'Send an event:', '', `  ${sendLine(facts)}`, '', 'See its trace:', '', `  ${listLine(facts)}`);
+  return [...lines, '', 'demo: npm run demo', ''].join('\n');
+}
+
+/** The key as a shell takes it: itself, or the variable that the operator set. */
+const shellKey = (apiKey: string | null): string => apiKey ?? '$SERVICE_BOOTSTRAP_API_KEY';
+
+function sendLine({ baseUrl, orgId, apiKey }: BannerFacts): string {
+  const event = {
+    request: { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'What is a millrace?' }] },
+    response: {
+      id: 'first',
+      model: 'gpt-4o-mini',
+      choices: [{ index: 0, message: { role: 'assistant', content: 'The channel that brings water to a mill wheel.' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 12, completion_tokens: 11, total_tokens: 23 },
+    },
+    duration_ms: 420,
+    outcome: 'success',
+  };
+  return `curl -s ${baseUrl}/orgs/${orgId}/ingest/chatcompletion -H "X-Org-Api-Key: ${shellKey(apiKey)}" -H "X-Org-Id: ${orgId}" -H "Content-Type: application/json" -d '${JSON.stringify(event)}'`;
+}
+
+const listLine = ({ baseUrl, orgId, apiKey }: BannerFacts): string =>
+  `curl -s ${baseUrl}/v1/traces -H "Authorization: Bearer ${shellKey(apiKey)}" -H "X-Org-Id: ${orgId}"`;

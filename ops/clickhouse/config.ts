@@ -1,0 +1,132 @@
+// What the embedded ClickHouse is told: server settings, users, the statements that open its ports.
+// Comes in: paths, passwords, bounds. Goes out: the text of config.xml and users.xml, without a clear password.
+import { createHash } from 'node:crypto';
+
+/** Views that analysts read; sql/views makes them with DEFINER = app SQL SECURITY DEFINER, so no grant on a table is needed. */
+export const ANALYST_VIEWS = ['analyst_spans', 'analyst_traces', 'analyst_usage', 'analyst_costs_daily', 'analyst_texts'] as const;
+
+/** Table engines that migrations may use; every other one (File, URL, S3, Executable …) would reach out of the store. */
+const ENGINES = ['MergeTree', 'ReplacingMergeTree', 'SummingMergeTree', 'AggregatingMergeTree', 'CollapsingMergeTree', 'VersionedCollapsingMergeTree', 'Memory', 'View', 'MaterializedView'] as const;
+
+const MEBIBYTE = 1024 ** 2;
+/** A query of an analyst is cut here. */
+const ANALYST_SECONDS_MAX = 60;
+
+export interface ServerConfig {
+  usersFile: string;
+  logFile: string;
+  backupDir: string;
+  /** Name that the server gives in every answer: tells it from another server on the same port. */
+  displayName: string;
+  memoryMaxBytes: number;
+}
+
+export interface UsersConfig {
+  database: string;
+  /** A further name, or pattern with a * at its end, of databases that app may use. */
+  moreDatabases?: string;
+  appPassword: string;
+  analystPassword: string;
+  memoryMaxBytes: number;
+}
+
+const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** Settings of the server: caches and pools for two cores and a gigabyte, and no system log that grows while nobody asks. */
+export function serverXml({ usersFile, logFile, backupDir, displayName, memoryMaxBytes }: ServerConfig): string {
+  return `<clickhouse>
+  <display_name>${escape(displayName)}</display_name>
+  <logger><level>warning</level><log>${escape(logFile)}</log><size>20M</size><count>2</count></logger>
+  <users_config>${escape(usersFile)}</users_config>
+  <max_server_memory_usage>${memoryMaxBytes}</max_server_memory_usage>
+  <max_concurrent_queries>100</max_concurrent_queries>
+  <max_connections>512</max_connections>
+  <keep_alive_timeout>10</keep_alive_timeout>
+  <mark_cache_size>${64 * MEBIBYTE}</mark_cache_size>
+  <index_mark_cache_size>${32 * MEBIBYTE}</index_mark_cache_size>
+  <primary_index_cache_size>${64 * MEBIBYTE}</primary_index_cache_size>
+  <uncompressed_cache_size>${64 * MEBIBYTE}</uncompressed_cache_size>
+  <index_uncompressed_cache_size>${16 * MEBIBYTE}</index_uncompressed_cache_size>
+  <text_index_tokens_cache_size>${32 * MEBIBYTE}</text_index_tokens_cache_size>
+  <text_index_header_cache_size>${32 * MEBIBYTE}</text_index_header_cache_size>
+  <text_index_postings_cache_size>${64 * MEBIBYTE}</text_index_postings_cache_size>
+  <compiled_expression_cache_size>${16 * MEBIBYTE}</compiled_expression_cache_size>
+  <mmap_cache_size>100</mmap_cache_size>
+  <background_pool_size>2</background_pool_size>
+  <background_merges_mutations_concurrency_ratio>2</background_merges_mutations_concurrency_ratio>
+  <background_move_pool_size>1</background_move_pool_size>
+  <background_fetches_pool_size>1</background_fetches_pool_size>
+  <background_common_pool_size>2</background_common_pool_size>
+  <background_schedule_pool_size>8</background_schedule_pool_size>
+  <merge_tree>
+    <number_of_free_entries_in_pool_to_lower_max_size_of_merge>2</number_of_free_entries_in_pool_to_lower_max_size_of_merge>
+    <number_of_free_entries_in_pool_to_execute_mutation>2</number_of_free_entries_in_pool_to_execute_mutation>
+    <number_of_free_entries_in_pool_to_execute_optimize_entire_partition>2</number_of_free_entries_in_pool_to_execute_optimize_entire_partition>
+  </merge_tree>
+  <backups><allowed_path>${escape(backupDir)}</allowed_path></backups>
+  <access_control_improvements><table_engines_require_grant>true</table_engines_require_grant></access_control_improvements>
+</clickhouse>
+`;
+}
+
+/**
+ * Users: \`default\` is the engine's own start script and may only open ports; \`app\` is the service; \`analyst\` reads views.
+ * Both are let in from anywhere: which addresses can reach the port is decided by what it listens on.
+ */
+export function usersXml({ database, moreDatabases, appPassword, analystPassword, memoryMaxBytes }: UsersConfig): string {
+  const grants = (statements: readonly string[]): string => `<grants>${statements.map((text) => `<query>GRANT ${text}</query>`).join('')}</grants>`;
+  const user = (name: string, password: string, profile: string, granted: readonly string[]): string =>
+    `<${name}><password_sha256_hex>${sha256(password)}</password_sha256_hex><networks><ip>::/0</ip></networks><profile>${profile}</profile><quota>default</quota>${grants(granted)}</${name}>`;
+  const app = [
+    `ALL ON \`${database}\`.*`,
+    ...(moreDatabases === undefined ? [] : [`ALL ON ${moreDatabases}.*`]),
+    'CREATE DATABASE ON *.*',
+    'SELECT ON system.*',
+    'SELECT ON INFORMATION_SCHEMA.*',
+    // input() of an insert is a temporary table to the access check.
+    'CREATE TEMPORARY TABLE ON *.*',
+    'KILL QUERY ON *.*',
+    'SYSTEM FLUSH LOGS ON *.*',
+    'BACKUP ON *.*',
+    'SET DEFINER ON app',
+    ...ENGINES.map((engine) => `TABLE ENGINE ON ${engine}`),
+  ];
+  const analyst = ANALYST_VIEWS.map((view) => `SELECT ON \`${database}\`.\`${view}\``);
+  return `<clickhouse>
+  <profiles>
+    <default>
+      <implicit_select>0</implicit_select>
+      <async_insert>0</async_insert>
+      <use_top_k_dynamic_filtering>0</use_top_k_dynamic_filtering>
+      <max_partitions_per_insert_block>1000</max_partitions_per_insert_block>
+      <max_threads>2</max_threads>
+      <max_insert_threads>1</max_insert_threads>
+      <max_bytes_before_external_group_by>${Math.floor(memoryMaxBytes / 4)}</max_bytes_before_external_group_by>
+      <max_bytes_before_external_sort>${Math.floor(memoryMaxBytes / 4)}</max_bytes_before_external_sort>
+      <http_receive_timeout>60</http_receive_timeout>
+      <http_send_timeout>60</http_send_timeout>
+      <http_wait_end_of_query>0</http_wait_end_of_query>
+      <log_queries>0</log_queries>
+      <log_query_threads>0</log_query_threads>
+    </default>
+    <analyst>
+      <profile>default</profile>
+      <readonly>1</readonly>
+      <max_execution_time>${ANALYST_SECONDS_MAX}</max_execution_time>
+      <max_memory_usage>${Math.floor(memoryMaxBytes / 3)}</max_memory_usage>
+      <max_memory_usage_for_user>${Math.floor(memoryMaxBytes / 2)}</max_memory_usage_for_user>
+      <max_concurrent_queries_for_user>4</max_concurrent_queries_for_user>
+      <max_result_bytes>${256 * MEBIBYTE}</max_result_bytes>
+      <cancel_http_readonly_queries_on_client_close>1</cancel_http_readonly_queries_on_client_close>
+    </analyst>
+  </profiles>
+  <users>
+    <default><no_password/><networks><ip>127.0.0.1</ip><ip>::1</ip></networks><profile>default</profile><quota>default</quota>${grants(['SYSTEM LISTEN ON *.*'])}</default>
+    ${user('app', appPassword, 'default', app)}
+    ${user('analyst', analystPassword, 'analyst', analyst)}
+  </users>
+  <quotas><default/></quotas>
+</clickhouse>
+`;
+}

@@ -1,0 +1,170 @@
+// The embedded ClickHouse as a child process: writes its configuration, starts it, waits until it is the one that answers.
+// Comes in: a data folder, ports, passwords. Goes out: URLs of its two users, and a way to stop it. It does not restart it.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { chmodSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, closeSync } from 'node:fs';
+import { get } from 'node:http';
+import path from 'node:path';
+import { freePort } from '../process/ports.ts';
+import { type Exit, exitOf, stopChild } from '../process/child.ts';
+import { serverXml, usersXml } from './config.ts';
+
+const READY_MS_MAX = 30_000;
+const PROBE_EVERY_MS = 20;
+/** The engine finishes running queries for at most 5 s, then ends; beyond this it hangs. */
+const STOP_MS_MAX = 15_000;
+const LOG_TAIL_BYTES = 4000;
+
+export interface ClickHouseOptions {
+  /** Folder of the engine's own files; its parent must exist. One engine at a time: the engine itself locks it. */
+  dataDir: string;
+  /** 0: a free one. */
+  httpPort: number;
+  /** Native protocol, for clickhouse-client and such. Unset: a free one. */
+  tcpPort?: number;
+  /** Unset: 127.0.0.1. */
+  listenHost?: string;
+  appPassword: string;
+  analystPassword: string;
+  database: string;
+  /** A further name, or pattern with a * at its end, of databases that app may use: many tests share one engine. */
+  moreDatabases?: string;
+  logFile: string;
+  memoryMaxBytes: number;
+}
+
+/** A running engine. */
+export interface ClickHouseServer {
+  /** http://app:password@host:port/database: what SERVICE_CLICKHOUSE_URL takes. */
+  url: string;
+  analystUrl: string;
+  httpPort: number;
+  tcpPort: number;
+  pid: number;
+  child: ChildProcess;
+  /** Lets running queries finish for up to 5 s; kills the engine when it does not end. */
+  stop(): Promise<void>;
+  exited: Promise<Exit>;
+}
+
+/**
+ * Starts an engine and waits until it answers.
+ * @throws Error with one line saying why, when it ends first or does not answer within 30 s.
+ */
+export async function startClickHouse(options: ClickHouseOptions): Promise<ClickHouseServer> {
+  const host = options.listenHost ?? '127.0.0.1';
+  const httpPort = options.httpPort === 0 ? await freePort(host) : options.httpPort;
+  const tcpPort = options.tcpPort === undefined || options.tcpPort === 0 ? await freePort(host) : options.tcpPort;
+  const displayName = `millrace-${randomUUID()}`;
+  const { fifo, args } = prepare(options, { host, httpPort, tcpPort, displayName });
+  mkdirSync(path.dirname(options.logFile), { recursive: true });
+  const log = openSync(options.logFile, 'a', 0o600);
+  const child = spawn(process.execPath, [path.join(import.meta.dirname, 'launcher.ts'), JSON.stringify({ fifo, args })], {
+    // A group of its own: Ctrl-C in the terminal must reach the supervisor alone, which stops things in order.
+    detached: true,
+    stdio: ['ignore', log, log, 'ipc'],
+    env: { ...process.env, UV_THREADPOOL_SIZE: '8' },
+  });
+  closeSync(log);
+  const exited = exitOf(child);
+  await ready({ child, exited, host, httpPort, displayName, logFile: options.logFile });
+  const userUrl = (user: string, password: string): string =>
+    `http://${user}:${encodeURIComponent(password)}@${host}:${httpPort}/${options.database}`;
+  return {
+    url: userUrl('app', options.appPassword),
+    analystUrl: userUrl('analyst', options.analystPassword),
+    httpPort,
+    tcpPort,
+    pid: child.pid ?? 0,
+    child,
+    exited,
+    stop: () => stopChild(child, exited, STOP_MS_MAX),
+  };
+}
+
+interface Listen {
+  host: string;
+  httpPort: number;
+  tcpPort: number;
+  displayName: string;
+}
+
+/** Writes the configuration and the FIFO that keeps the engine running. */
+function prepare(options: ClickHouseOptions, { host, httpPort, tcpPort, displayName }: Listen): { fifo: string; args: string[] } {
+  const { dataDir, database, moreDatabases, appPassword, analystPassword, memoryMaxBytes, logFile } = options;
+  const file = (name: string): string => path.join(path.resolve(dataDir), name);
+  mkdirSync(file('backups'), { recursive: true });
+  chmodSync(path.resolve(dataDir), 0o700);
+  // The system database is in memory in this mode; a folder left by an earlier run would stop its logs for good.
+  rmSync(file('data/system'), { recursive: true, force: true });
+  rmSync(file('run.fifo'), { force: true });
+  execFileSync('mkfifo', ['-m', '600', file('run.fifo')]);
+  const write = (name: string, text: string): string => {
+    writeFileSync(file(name), text, { mode: 0o600 });
+    return file(name);
+  };
+  const usersFile = write('users.xml', usersXml({ database, ...(moreDatabases === undefined ? {} : { moreDatabases }), appPassword, analystPassword, memoryMaxBytes }));
+  const configFile = write(
+    'config.xml',
+    serverXml({ usersFile, logFile: path.resolve(logFile), backupDir: file('backups'), displayName, memoryMaxBytes }),
+  );
+  const start = write('start.sql', 'SYSTEM START LISTEN HTTP;\nSYSTEM START LISTEN TCP;\n');
+  const args = [
+    `--path=${path.resolve(dataDir)}`,
+    `--http_port=${httpPort}`,
+    `--tcp_port=${tcpPort}`,
+    `--listen_host=${host}`,
+    `--config-file=${configFile}`,
+    '--log-level=warning',
+    '--queries-file',
+    start,
+    file('run.fifo'),
+  ];
+  return { fifo: file('run.fifo'), args };
+}
+
+interface Starting {
+  child: ChildProcess;
+  exited: Promise<Exit>;
+  host: string;
+  httpPort: number;
+  displayName: string;
+  logFile: string;
+}
+
+async function ready({ child, exited, host, httpPort, displayName, logFile }: Starting): Promise<void> {
+  const deadline = performance.now() + READY_MS_MAX;
+  let ended = false;
+  void exited.then(() => {
+    ended = true;
+  });
+  while (!ended && performance.now() < deadline) {
+    if ((await serverName(host, httpPort)) === displayName) return;
+    await new Promise((resolve) => setTimeout(resolve, PROBE_EVERY_MS));
+  }
+  if (!ended) child.kill('SIGKILL');
+  throw new Error(`ClickHouse did not start: ${whyFrom(logFile)}`);
+}
+
+/** The display name of whatever server answers there; null when none does. Closes its connection, since an open one delays a stop. */
+function serverName(host: string, port: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    const req = get({ host, port, path: '/?query=SELECT%201', agent: false, headers: { connection: 'close' }, timeout: 1000 }, (res) => {
+      res.resume();
+      const name = res.headers['x-clickhouse-server-display-name'];
+      resolve(typeof name === 'string' ? name : null);
+    });
+    req.on('timeout', () => req.destroy());
+    req.on('error', () => {
+      resolve(null);
+    });
+  });
+}
+
+/** The engine's last word on why it ended, from its log: one line. */
+function whyFrom(logFile: string): string {
+  const lines = readFileSync(logFile, 'utf8').slice(-LOG_TAIL_BYTES).trim().split('\n');
+  const line = lines.findLast((text) => text.includes('Code: ') || text.includes('<Error>') || text.includes('<Fatal>')) ?? lines.at(-1) ?? '';
+  const reason = line.slice(Math.max(0, line.indexOf('Code: '))).slice(0, 300);
+  return `${reason === '' ? 'it ended without a word' : reason} (see ${logFile})`;
+}

@@ -1,0 +1,180 @@
+// `npm run demo`: sends agent runs to a running service as the telemetry that their agents would have sent, waits until
+// all of it is to be seen, compares it with what was sent, and prints what to look at.
+// Exit code 0 when everything is there, 1 when something differs or the service cannot be used.
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
+import { EnvError, parseEnv } from '../env.ts';
+import { compareTotals, countTagged, expectedTotals, listTagged, readTotals, waitForTraces, type TraceItem } from './checks.ts';
+import { runEvents, type RunEvents } from './events.ts';
+import { planRun } from './plan.ts';
+import { startProgress } from './progress.ts';
+import { parseRuns, RunsFileError, type Run } from './runs.ts';
+import { ServiceClient, ServiceError, type ServiceAddress } from './service_client.ts';
+import { bootstrapKey, SettingsError } from './settings.ts';
+
+const USAGE = `usage: npm run demo [-- --file runs.json] [--url http://127.0.0.1:8080] [--org org_local] [--key sk_svc_…] [--limit N] [--at ISO-time]
+  --file   agent runs: a list of {task_id, trial, reward, info, traj[]} with OpenAI-style messages; a small sample without it
+  --limit  send the first N runs only
+  --at     when the last run ended; the start of this hour (UTC) without it. The same runs with the same --at add nothing.`;
+
+const HOUR_MS = 3_600_000;
+/** Runs that are sent beside each other; the events of one run go one after the other. */
+const RUNS_AT_ONCE = 8;
+/** A pause between two runs, milliseconds of their own time. */
+const GAP_MS = 20_000;
+
+interface Options {
+  address: ServiceAddress;
+  file: URL | string;
+  limit: number;
+  at: number;
+}
+
+function readOptions(args: string[]): Options | null {
+  const { values } = parseArgs({
+    args,
+    options: { file: { type: 'string' }, url: { type: 'string' }, org: { type: 'string' }, key: { type: 'string' }, limit: { type: 'string' }, at: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+  });
+  if (values.help === true) return null;
+  const env = parseEnv(process.env);
+  const limit = Number(values.limit ?? Infinity);
+  if (!(limit >= 1)) throw new SettingsError(`--limit takes a number from 1; got ${values.limit ?? ''}`);
+  const now = Date.now();
+  const at = values.at === undefined ? now - (now % HOUR_MS) : Date.parse(values.at);
+  if (Number.isNaN(at)) throw new SettingsError(`--at takes an ISO 8601 time; got ${values.at ?? ''}`);
+  const key = values.key ?? env.SERVICE_BOOTSTRAP_API_KEY ?? bootstrapKey(env.SERVICE_DATA_DIR);
+  const url = (values.url ?? `http://${env.SERVICE_HOST}:${String(env.SERVICE_PORT)}`).replace(/\/+$/, '');
+  return { address: { url, org: values.org ?? env.SERVICE_BOOTSTRAP_ORG_ID, key }, file: values.file ?? new URL('sample_runs.json', import.meta.url), limit, at };
+}
+
+/**
+ * Lays the runs out one after the other, the first of the file the newest, so that a run's times do not depend on how
+ * many are sent. Gives them oldest first, as they happened.
+ */
+function layOut(runs: readonly Run[], at: number, loadTag: string): RunEvents[] {
+  const laid: RunEvents[] = [];
+  const progress = startProgress('Preparing', runs.length);
+  let end = at;
+  for (const run of runs) {
+    const plan = planRun(run, countTokens);
+    const start = end - plan.duration_ms;
+    laid.push(runEvents(run, plan, start, loadTag));
+    end = start - GAP_MS;
+    progress.set(laid.length);
+  }
+  progress.end();
+  return laid.reverse();
+}
+
+async function send(client: ServiceClient, runs: readonly RunEvents[]): Promise<void> {
+  const total = runs.reduce((sum, run) => sum + run.events.length, 0);
+  const progress = startProgress('Sending  ', total);
+  const left = [...runs].reverse();
+  let sent = 0;
+  const worker = async (): Promise<void> => {
+    for (let run = left.pop(); run !== undefined; run = left.pop()) {
+      for (const event of run.events) {
+        await client.ingest(event.format, event.body);
+        sent += 1;
+        progress.set(sent, client.retries === 0 ? '' : `(${String(client.retries)} sent again)`);
+      }
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: RUNS_AT_ONCE }, worker));
+  } finally {
+    progress.end();
+  }
+}
+
+/** The failed run with the most turns: the one that somebody would open first. */
+function interesting(runs: readonly RunEvents[]): RunEvents | undefined {
+  const failed = runs.filter((run) => run.outcome !== 'success');
+  return (failed.length > 0 ? failed : [...runs]).sort((a, b) => b.llm_spans - a.llm_spans)[0];
+}
+
+/** Words to search for: the longest of what the user of a run asked for. */
+function searchWords(run: RunEvents): string {
+  const input = run.events.at(-1)?.body['attributes'] as { input?: unknown } | undefined;
+  const words = new Set(String(input?.input ?? '').toLowerCase().match(/[a-z]{5,}/g) ?? ['agent']);
+  return [...words].sort((a, b) => b.length - a.length).slice(0, 3).join(' ');
+}
+
+function whatToLookAt({ url, org, key }: ServiceAddress, runs: readonly RunEvents[], loadTag: string): string {
+  const run = interesting(runs);
+  if (run === undefined) return '';
+  const curl = (path: string): string => `  curl -s -H 'Authorization: Bearer ${key}' -H 'X-Org-Id: ${org}' '${url}${path}'`;
+  return [
+    'The runs, and those that failed:',
+    curl(`/v1/traces?tags=${loadTag}&limit=20`),
+    curl(`/v1/traces?tags=${loadTag}&outcome=error`),
+    `One of them as a tree (${run.name}: ${run.outcome}, ${String(run.llm_spans)} model calls, ${String(run.tool_spans)} tool calls), and as a timeline:`,
+    curl(`/v1/traces/${run.trace_id}/tree`),
+    curl(`/v1/traces/${run.trace_id}/timeline`),
+    'Search over prompts and responses, best first:',
+    curl(`/v1/spans/search?q=${encodeURIComponent(searchWords(run))}&limit=5`),
+  ].join('\n');
+}
+
+const thousands = (value: number): string => value.toLocaleString('en-US');
+
+async function verify(client: ServiceClient, runs: readonly RunEvents[], loadTag: string): Promise<boolean> {
+  const sent = expectedTotals(runs);
+  const waiting = startProgress('Visible  ', runs.length);
+  await waitForTraces(client, loadTag, runs.length, waiting);
+  waiting.end();
+  const wanted = new Set(runs.map((run) => run.trace_id));
+  const items: TraceItem[] = (await listTagged(client, loadTag)).filter((item) => wanted.has(item.trace_id));
+  const reading = startProgress('Reading  ', items.length);
+  const { totals, cost_usd, differences } = await readTotals(client, items, reading);
+  reading.end();
+  const problems = [...compareTotals(sent, totals), ...differences];
+  console.log(
+    `\n${thousands(totals.traces)} traces (${thousands(totals.failed)} failed), ${thousands(totals.spans)} spans: ${thousands(totals.llm_spans)} model calls, ${thousands(totals.tool_spans)} tool calls, ` +
+      `${thousands(totals.traces)} roots.\n${thousands(totals.input_tokens)} input and ${thousands(totals.output_tokens)} output tokens, $${cost_usd.toFixed(6)}.`,
+  );
+  if (problems.length === 0) console.log('All of it is there, and its sums are those of what was sent.\n');
+  else console.error(`\n${String(problems.length)} differences between what was sent and what is there:\n${problems.slice(0, 20).map((line) => `  ${line}`).join('\n')}\n`);
+  return problems.length === 0;
+}
+
+async function main(): Promise<number> {
+  const options = readOptions(process.argv.slice(2));
+  if (options === null) {
+    console.log(USAGE);
+    return 0;
+  }
+  const text = readFileSync(options.file, 'utf8');
+  const client = new ServiceClient(options.address);
+  const runs = parseRuns(text).slice(0, options.limit);
+  // Runs of the same file at the same time share a tag, by which the list shows exactly them.
+  const loadTag = `demo-${createHash('sha256').update(text).update(String(options.at)).digest('hex').slice(0, 8)}`;
+  const before = await countTagged(client, loadTag);
+  const laid = layOut(runs, options.at, loadTag);
+  console.log(`${thousands(laid.length)} agent runs that ended at ${new Date(options.at).toISOString()} to ${options.address.url}, org ${options.address.org}.`);
+  const began = performance.now();
+  await send(client, laid);
+  const seconds = (performance.now() - began) / 1000;
+  console.log(`${thousands(laid.reduce((sum, run) => sum + run.events.length, 0))} events sent in ${seconds.toFixed(1)} s.`);
+  const good = await verify(client, laid, loadTag);
+  if (before > 0) console.log(`${thousands(before)} of these traces were here before: the same events add nothing. --at gives the runs another time.\n`);
+  console.log(whatToLookAt(options.address, laid, loadTag));
+  return good ? 0 : 1;
+}
+
+function explain(error: unknown): string {
+  if (error instanceof RunsFileError) return `The file of runs ${error.message}`;
+  if (error instanceof ServiceError && error.status === 0) return `${error.message}\nIs it running? npm start`;
+  if (error instanceof ServiceError || error instanceof SettingsError || error instanceof EnvError) return error.message;
+  if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || String(error.code).startsWith('ERR_PARSE_ARGS'))) return `${error.message}\n${USAGE}`;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  console.error(explain(error));
+  process.exitCode = 1;
+}

@@ -1,0 +1,22 @@
+// Structured logs of a process: one JSON line a record on stdout.
+// Guarantees: fields that carry credentials by name are blanked, and so are passwords inside URLs of errors.
+import { type Logger as PinoLogger, pino, stdSerializers } from 'pino';
+
+export type Logger = PinoLogger;
+
+const SECRET_FIELDS = ['token', 'password', 'secret', 'authorization', 'raw_key', 'api_key', 'cookie', 'x-org-api-key', 'SERVICE_ADMIN_TOKEN'];
+const paths = SECRET_FIELDS.flatMap((field) => [`["${field}"]`, `*["${field}"]`, `*.*["${field}"]`]);
+
+/** Takes credentials out of a text: user:password@ in URLs, and API keys. */
+export const redactText = (text: string): string =>
+  text.replace(/(\w+:\/\/)[^\s/@]+@/g, '$1***@').replace(/sk_svc_[A-Za-z0-9_-]+/g, 'sk_svc_***');
+
+function redactError(error: Error): unknown {
+  const { message, stack, ...rest } = stdSerializers.err(error);
+  return { ...rest, message: redactText(message), stack: redactText(stack) };
+}
+
+/** A logger that names its process. level: trace, debug, info, warn, error or silent. */
+export function createLogger(name: string, level: string): Logger {
+  return pino({ name, level, base: { name, pid: process.pid }, redact: { paths, censor: '***' }, serializers: { err: redactError, error: redactError } });
+}

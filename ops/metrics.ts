@@ -1,0 +1,106 @@
+// Every metric of the service, as data. Each process keeps its own registry; the API's /metrics joins those of all.
+// Labels are closed sets: no org, key, id or text ever becomes one.
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+/** What this process exposes. */
+export const registry = new Registry();
+
+/** The part of the service that a metric belongs to; `shared` ones are written by both kinds of process. */
+type Role = 'api' | 'pipeline' | 'shared';
+const roleOf = new Map<string, Role>();
+
+interface Spec<Label extends string> {
+  name: string;
+  help: string;
+  role: Role;
+  labels?: readonly Label[];
+}
+
+function options<Label extends string>(spec: Spec<Label>) {
+  roleOf.set(spec.name, spec.role);
+  return { name: spec.name, help: spec.help, labelNames: [...(spec.labels ?? [])], registers: [registry] };
+}
+
+const counter = <Label extends string>(spec: Spec<Label>) => new Counter<Label>(options(spec));
+const gauge = <Label extends string>(spec: Spec<Label>) => new Gauge<Label>(options(spec));
+const histogram = <Label extends string>(spec: Spec<Label>, buckets: number[]) => new Histogram<Label>({ ...options(spec), buckets });
+
+const FAST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
+const SLOW_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+export const httpRequestDurationSeconds = histogram(
+  { name: 'http_request_duration_seconds', help: 'Time from a request to the end of its answer', role: 'api', labels: ['route', 'method', 'status'] },
+  SLOW_SECONDS,
+);
+export const ingestRequestsTotal = counter({ name: 'millrace_ingest_requests_total', help: 'Ingest requests answered', role: 'api', labels: ['format', 'status'] });
+export const ingestEventsTotal = counter({ name: 'millrace_ingest_events_total', help: 'Events accepted into the log', role: 'api', labels: ['format'] });
+export const ingestBytesTotal = counter({ name: 'millrace_ingest_bytes_total', help: 'Bytes of accepted request bodies after decompression', role: 'api' });
+export const logPublishSeconds = histogram({ name: 'millrace_log_publish_seconds', help: 'Time from the publish of a log message to its confirmation', role: 'api' }, FAST_SECONDS);
+export const logPublishEvents = histogram(
+  { name: 'millrace_log_publish_events', help: 'Events that shared one log message', role: 'api' },
+  [1, 2, 5, 10, 25, 50, 100, 200, 500, 1000, 2000],
+);
+
+export const clickhouseQuerySeconds = histogram({ name: 'millrace_clickhouse_query_seconds', help: 'Time of a ClickHouse query', role: 'shared', labels: ['query'] }, SLOW_SECONDS);
+export const clickhouseInsertSeconds = histogram({ name: 'millrace_clickhouse_insert_seconds', help: 'Time of a ClickHouse insert', role: 'shared', labels: ['table'] }, SLOW_SECONDS);
+export const clickhouseInsertRowsTotal = counter({ name: 'millrace_clickhouse_insert_rows_total', help: 'Rows inserted into ClickHouse', role: 'shared', labels: ['table'] });
+
+export const pipelineEventsReceivedTotal = counter({ name: 'millrace_pipeline_events_received_total', help: 'Events that a stage took', role: 'pipeline', labels: ['stage'] });
+export const pipelineEventsEmittedTotal = counter({ name: 'millrace_pipeline_events_emitted_total', help: 'Events that a stage passed on', role: 'pipeline', labels: ['stage'] });
+export const pipelineEventsDroppedTotal = counter({
+  name: 'millrace_pipeline_events_dropped_total',
+  help: 'Events that a stage dropped on purpose',
+  role: 'pipeline',
+  labels: ['stage', 'reason'],
+});
+export const pipelineEventsDeadTotal = counter({
+  name: 'millrace_pipeline_events_dead_total',
+  help: 'Events that went to the dead letters',
+  role: 'pipeline',
+  labels: ['stage', 'reason'],
+});
+export const pipelineLagMessages = gauge({ name: 'millrace_pipeline_lag_messages', help: 'Log messages not landed yet', role: 'pipeline', labels: ['partition'] });
+export const pipelineLagSeconds = gauge({ name: 'millrace_pipeline_lag_seconds', help: 'Age of the oldest log message not landed yet', role: 'pipeline', labels: ['partition'] });
+export const pipelineBatchSeconds = histogram({ name: 'millrace_pipeline_batch_seconds', help: 'Time of a stage over one batch', role: 'pipeline', labels: ['stage'] }, SLOW_SECONDS);
+export const pipelineOpenTraces = gauge({ name: 'millrace_pipeline_open_traces', help: 'Traces that are not complete yet', role: 'pipeline' });
+export const pipelinePartitionsOwned = gauge({ name: 'millrace_pipeline_partitions_owned', help: 'Partitions that this worker owns', role: 'pipeline' });
+export const pipelineDedupeIds = gauge({ name: 'millrace_pipeline_dedupe_ids', help: 'Event ids that repeats are recognised by', role: 'pipeline' });
+export const pipelineTextsWaiting = gauge({ name: 'millrace_pipeline_texts_waiting', help: 'Texts landed but not searchable yet', role: 'pipeline' });
+export const serviceEventsPublishedTotal = counter({ name: 'millrace_service_events_published_total', help: 'Platform events published', role: 'pipeline', labels: ['event'] });
+
+/**
+ * Makes the registry this process's own: starts the process and Node metrics, labels every series with `process`, and
+ * leaves out the metrics that only the other kind of process writes, so that none shows a zero that nobody measured.
+ * Call once, first thing in a main.
+ */
+export function startMetrics(role: 'api' | 'pipeline', processLabel: string): void {
+  for (const [name, owner] of roleOf) {
+    if (owner !== 'shared' && owner !== role) registry.removeSingleMetric(name);
+  }
+  registry.setDefaultLabels({ process: processLabel });
+  collectDefaultMetrics({ register: registry });
+}
+
+/** Joins expositions of several processes into one: samples of a family stand together under one HELP and TYPE, as scrapers ask. */
+export function joinExpositions(texts: readonly string[]): string {
+  const families = new Map<string, { head: string[]; samples: string[] }>();
+  for (const text of texts) {
+    let family: { head: string[]; samples: string[] } | undefined;
+    let known = false;
+    for (const line of text.split('\n')) {
+      if (line === '') continue;
+      if (line.startsWith('# HELP ') || line.startsWith('# TYPE ')) {
+        const name = line.split(' ')[2] ?? '';
+        if (line.startsWith('# HELP ')) {
+          known = families.has(name);
+          family = families.get(name) ?? { head: [], samples: [] };
+          families.set(name, family);
+        }
+        if (!known) family?.head.push(line);
+      } else if (!line.startsWith('#')) {
+        family?.samples.push(line);
+      }
+    }
+  }
+  return [...families.values()].flatMap(({ head, samples }) => [...head, ...samples]).join('\n') + '\n';
+}

@@ -1,0 +1,139 @@
+// Finds nats-server 2.10 or newer, else fetches it into the project's own folder, without root and without touching the system.
+// Comes in: the folder. Goes out: the path of a binary that ran and told its version; or one clear line on how to get one.
+import { execFile } from 'node:child_process';
+import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { existsSync, statSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** The oldest server that keeps every stream setting that the service asks for. */
+const MAJOR = 2;
+const MINOR_MIN = 10;
+/** Suites that carry a newer one than the machine's own, newest first; the later ones ask for an older libc. */
+const SUITES = ['sid', 'trixie'] as const;
+const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
+const FETCH_MS_MAX = 120_000;
+
+/** The folder of fetched tools in the project. */
+export const TOOLS_DIR = path.resolve(import.meta.dirname, '../../.tools');
+
+/**
+ * The path of a usable nats-server: fetched earlier, on PATH, or fetched now.
+ * @param progress told when a fetch begins and what came of it
+ * @throws Error with one line that says how to get one
+ */
+export async function findNatsServer(progress: (line: string) => void, toolsDir = TOOLS_DIR): Promise<string> {
+  const fetched = path.join(toolsDir, 'nats-server');
+  const onPath = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'].map((folder) => path.join(folder, 'nats-server'));
+  for (const candidate of [...onPath, fetched]) {
+    if (isFile(candidate) && (await usable(candidate)) !== null) return candidate;
+  }
+  if (process.platform !== 'linux' || !(await exists('apt-get')) || !(await exists('dpkg-deb'))) throw missing('it is not on PATH');
+  progress('nats-server: fetching it into .tools/ (about 6 MB) …');
+  const mirror = await debianMirror();
+  if (mirror !== null) {
+    for (const suite of SUITES) {
+      const version = await fetchFrom(fetched, { mirror, suite });
+      if (version !== null) {
+        progress(`nats-server: ${version} from Debian ${suite}`);
+        return fetched;
+      }
+    }
+  }
+  const version = await fetchFrom(fetched, null);
+  if (version === null) throw missing('it is not on PATH, and no package source of this machine gave one');
+  progress(`nats-server: ${version} from this machine's package sources`);
+  return fetched;
+}
+
+function missing(why: string): Error {
+  const how = process.platform === 'darwin' ? 'brew install nats-server' : "put nats-server on PATH (your system's package, or https://nats.io/download)";
+  return new Error(`nats-server ${MAJOR}.${MINOR_MIN} or newer is needed and ${why}: ${how}, or set SERVICE_NATS_URL to a running NATS`);
+}
+
+const isFile = (file: string): boolean => existsSync(file) && statSync(file).isFile();
+
+const exists = (command: string): Promise<boolean> =>
+  run(command, ['--version']).then(
+    () => true,
+    () => false,
+  );
+
+/** The version that the binary tells of itself; null when it does not run here or is too old. */
+async function usable(binary: string): Promise<string | null> {
+  try {
+    const { stdout } = await run(binary, ['-v'], { timeout: 5000 });
+    const match = /v(\d+)\.(\d+)\.\S+/.exec(stdout);
+    if (match === null) return null;
+    const [version, major, minor] = match;
+    return Number(major) > MAJOR || (Number(major) === MAJOR && Number(minor) >= MINOR_MIN) ? version : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The Debian mirror that this machine's own apt uses; null on other systems. */
+async function debianMirror(): Promise<string | null> {
+  if (!existsSync(KEYRING)) return null;
+  try {
+    const { stdout } = await run('apt-get', ['indextargets', '--format', '$(REPO_URI) $(ORIGIN) $(SUITE)']);
+    const own = stdout.split('\n').find((line) => /\sDebian\s/.test(line) && !/security/i.test(line));
+    return own?.split(' ')[0] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Fetches the package through a private root of apt, which checks the suite's signature and the package's checksum,
+ * and keeps its binary when it runs here. With source null through the machine's own sources.
+ * @returns its version, or null where this source gave no usable one
+ */
+async function fetchFrom(target: string, source: { mirror: string; suite: string } | null): Promise<string | null> {
+  const work = await mkdtemp(path.join(tmpdir(), 'millrace-nats-'));
+  try {
+    const options = await aptRoot(work, source);
+    const apt = (...args: string[]): Promise<unknown> => run('apt-get', [...options, ...args], { cwd: work, timeout: FETCH_MS_MAX });
+    if (source !== null) await apt('update');
+    await apt('download', 'nats-server');
+    const deb = (await readdir(work)).find((name) => name.endsWith('.deb'));
+    if (deb === undefined) return null;
+    await run('dpkg-deb', ['-x', path.join(work, deb), path.join(work, 'out')]);
+    const binary = path.join(work, 'out/usr/sbin/nats-server');
+    const version = await usable(binary);
+    if (version === null) return null;
+    await mkdir(path.dirname(target), { recursive: true });
+    // Beside its place first: another process may fetch at the same time, and must never run half a file.
+    const beside = `${target}.${process.pid}`;
+    await copyFile(binary, beside);
+    await rename(beside, target);
+    return version;
+  } catch {
+    return null;
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+async function aptRoot(work: string, source: { mirror: string; suite: string } | null): Promise<string[]> {
+  const options = ['-qq', '-o', `APT::Sandbox::User=${userInfo().username}`];
+  if (source === null) return options;
+  for (const folder of ['lists/partial', 'cache/archives/partial', 'etc/preferences.d', 'etc/apt.conf.d']) await mkdir(path.join(work, folder), { recursive: true });
+  await writeFile(path.join(work, 'status'), '');
+  await writeFile(path.join(work, 'etc/sources.list'), `deb [signed-by=${KEYRING}] ${source.mirror} ${source.suite} main\n`);
+  const settings = {
+    'Dir::State': work,
+    'Dir::State::lists': path.join(work, 'lists'),
+    'Dir::State::status': path.join(work, 'status'),
+    'Dir::Cache': path.join(work, 'cache'),
+    'Dir::Etc': path.join(work, 'etc'),
+    'Dir::Etc::sourcelist': path.join(work, 'etc/sources.list'),
+    'Dir::Etc::sourceparts': '/dev/null',
+    'Acquire::Languages': 'none',
+    'Acquire::Retries': '3',
+  };
+  return [...options, ...Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`])];
+}

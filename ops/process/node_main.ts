@@ -1,0 +1,79 @@
+// One of the service's own Node processes (API, pipeline) as a child: its output goes to its log file, its channel says when it is ready.
+// The file is opened for appending by the child itself, so a child outlives its supervisor without losing what it writes.
+import { fork } from 'node:child_process';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { exitOf, stopChild } from './child.ts';
+import type { Running } from './kept.ts';
+
+const readyShape = z.object({ ready: z.literal(true), port: z.number().int().optional() });
+
+export interface NodeMainOptions {
+  name: string;
+  /** The TypeScript file. */
+  entry: string;
+  env: Record<string, string | undefined>;
+  logFile: string;
+  /** Aborted: end it although it is not ready yet. */
+  signal: AbortSignal;
+  readyMsMax: number;
+  stopMsMax: number;
+}
+
+/** A Node process that said that it is ready; port is what it listens on, where it told. */
+export interface RunningMain extends Running {
+  port: number | null;
+}
+
+/**
+ * Starts it and waits until it says {ready: true}.
+ * @throws Error with one line: why it ended first, from its own output
+ */
+export async function startNodeMain({ name, entry, env, logFile, signal, readyMsMax, stopMsMax }: NodeMainOptions): Promise<RunningMain> {
+  const log = openSync(logFile, 'a', 0o600);
+  const from = fstatSync(log).size;
+  const child = fork(entry, [], {
+    execPath: process.execPath,
+    execArgv: [],
+    // A group of its own: Ctrl-C in the terminal must reach the supervisor alone, which stops things in order.
+    detached: true,
+    stdio: ['ignore', log, log, 'ipc'],
+    env: { ...env, MILLRACE_SUPERVISED: '1' },
+  });
+  closeSync(log);
+  const exited = exitOf(child);
+  signal.addEventListener('abort', () => child.kill('SIGTERM'), { once: true });
+  const ready = new Promise<z.infer<typeof readyShape>>((resolve) => {
+    child.on('message', (message) => {
+      const parsed = readyShape.safeParse(message);
+      if (parsed.success) resolve(parsed.data);
+    });
+  });
+  const late = Promise.withResolvers<'late'>();
+  const timer = setTimeout(() => {
+    late.resolve('late');
+  }, readyMsMax);
+  const first = await Promise.race([ready, exited.then(() => 'ended' as const), late.promise]);
+  clearTimeout(timer);
+  if (first === 'late') {
+    child.kill('SIGKILL');
+    throw new Error(`${name} was not ready within ${readyMsMax / 1000} s (see ${logFile})`);
+  }
+  if (first === 'ended') throw new Error(`${name} did not start: ${lastWord(logFile, from)} (see ${logFile})`);
+  return { pid: child.pid ?? 0, port: first.port ?? null, exited, stop: () => stopChild(child, exited, stopMsMax), kill: () => child.kill('SIGKILL') };
+}
+
+const recordShape = z.object({ msg: z.string().default(''), err: z.object({ message: z.string() }).optional() });
+
+/** The last thing that a process said about why it ended: one line of its log, read as a record where it is one. */
+export function lastWord(logFile: string, from: number): string {
+  const lines = readFileSync(logFile).subarray(from).toString('utf8').split('\n').map((line) => line.trim()).filter((line) => line !== '');
+  // A stack trace of Node has the message first, then lines that begin with "at", then the version.
+  const line = lines.findLast((text) => !/^(at |Node\.js v|\}|\{$|\[?cause|code:)/.test(text)) ?? 'it ended without a word';
+  try {
+    const { msg, err } = recordShape.parse(JSON.parse(line));
+    return [msg, err?.message].filter((part) => part !== undefined && part !== '').join(': ').slice(0, 400);
+  } catch {
+    return line.slice(0, 400);
+  }
+}

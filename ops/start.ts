@@ -1,0 +1,94 @@
+// `npm start`: runs everything in one go (ops/supervisor.ts) for one data folder.
+// Comes in: settings (ops/env.ts). Goes out: a running service, its address and secrets on the terminal.
+// Guarantees: what it cannot start with is one clear line and exit code 1; SIGINT, SIGTERM and SIGHUP drain in order; children
+// of a supervisor that was killed end by themselves, and the next start stops the rest.
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { banner } from './banner.ts';
+import { parseEnv } from './env.ts';
+import { redactText } from './log.ts';
+import { type DataLock, lockDataDir } from './process/lock.ts';
+import { loadSecrets, markShown, secretsFile } from './secrets.ts';
+import { Supervisor } from './supervisor.ts';
+
+/** A signal within this time of the first is the same one. */
+const SAME_SIGNAL_MS = 500;
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const complain = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** First signal drains, the second ends all at once. A parent that is gone counts as a signal. */
+function handleSignals(supervisor: Supervisor, lock: DataLock): void {
+  let signalledAt: number | null = null;
+  const onSignal = (why: string): void => {
+    if (signalledAt !== null) {
+      // One key press or one kill often comes twice: from the terminal and from whoever started us.
+      if (performance.now() - signalledAt < SAME_SIGNAL_MS) return;
+      supervisor.kill();
+      process.exit(130);
+    }
+    signalledAt = performance.now();
+    lock.markStopping();
+    say(`${why}: stopping in order (once more ends it at once) …`);
+    void supervisor.stop(0);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+  process.on('disconnect', () => {
+    onSignal('The starting process is gone');
+  });
+  // A terminal that went away must not stop the drain.
+  process.stdout.on('error', () => undefined);
+  process.stderr.on('error', () => undefined);
+}
+
+async function main(): Promise<number> {
+  const began = performance.now();
+  const env = parseEnv(process.env);
+  const dataDir = path.resolve(env.SERVICE_DATA_DIR);
+  const lock = await lockDataDir(dataDir, say);
+  const fresh = !existsSync(secretsFile(dataDir));
+  if (fresh) say(`First start: making ${path.relative(process.cwd(), dataDir) || dataDir} …`);
+  const secrets = loadSecrets(dataDir);
+  const supervisor = new Supervisor({ env, dataDir, secrets, say, complain });
+  handleSignals(supervisor, lock);
+  try {
+    const addresses = await supervisor.start();
+    if (addresses !== null) {
+      process.stdout.write(
+        banner({
+          ...addresses,
+          orgId: env.SERVICE_BOOTSTRAP_ORG_ID,
+          apiKey: env.SERVICE_BOOTSTRAP_API_KEY === undefined ? secrets.api_key : null,
+          adminToken: env.SERVICE_ADMIN_TOKEN === undefined ? secrets.admin_token : null,
+          analystPassword: env.SERVICE_CLICKHOUSE_ANALYST_PASSWORD === undefined ? secrets.analyst_password : null,
+          secretsFile: path.relative(process.cwd(), secretsFile(dataDir)),
+          first: !secrets.shown,
+          seconds: (performance.now() - began) / 1000,
+        }),
+      );
+      markShown(dataDir, secrets);
+    }
+  } catch (error) {
+    complain(lineOf(error));
+    void supervisor.stop(1);
+  }
+  const code = await supervisor.ended;
+  lock.release();
+  return code;
+}
+
+/** What the user reads: one line for what they can mend, the whole of a defect. */
+function lineOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const defect = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
+  return redactText(defect ? (error.stack ?? error.message) : error.message);
+}
+
+try {
+  const code = await main();
+  if (code === 0) say('Stopped.');
+  process.exit(code);
+} catch (error) {
+  complain(lineOf(error));
+  process.exit(1);
+}

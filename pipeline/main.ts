@@ -1,0 +1,267 @@
+// Entry of a pipeline worker: settings -> clients -> topology -> own, read, land -> drain.
+// Any number of these run against one NATS and one ClickHouse; nothing else is shared.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { randomBytes } from 'node:crypto';
+import { EnvError, parseEnv, type Env } from '../ops/env.ts';
+import { createLogger, type Logger } from '../ops/log.ts';
+import * as metrics from '../ops/metrics.ts';
+import { connectNats } from '../ops/nats/connect.ts';
+import { fixedPartitions, openLog, settle, type Log } from '../ops/streams.ts';
+import { createClickHouse, type ClickHouse } from '../sql/client.ts';
+import { migrate } from '../sql/migrate.ts';
+import { createPriceBook } from './domain/pricing.ts';
+import { backoffMs } from './runtime/backoff.ts';
+import { startJanitor } from './runtime/janitor.ts';
+import { Lander } from './runtime/landing.ts';
+import { ClickHouseLandingStore } from './runtime/landing_store.ts';
+import { Ownership, type PartitionRecord } from './runtime/ownership.ts';
+import { PartitionReader } from './runtime/partition_reader.ts';
+import { rebuild } from './runtime/partition_state.ts';
+import { createPublisher } from './runtime/publish.ts';
+import { createStageRunner, type StageObserver } from './runtime/stage_runner.ts';
+import { TextMover } from './runtime/text_mover.ts';
+import { Worker } from './runtime/worker.ts';
+import { createDecodeStage } from './stages/decode/decode.ts';
+import { createDedupeStage } from './stages/dedupe/dedupe.ts';
+import { IdWindow } from './stages/dedupe/id_window.ts';
+import { createMeterStage } from './stages/meter/meter.ts';
+import { createSampleStage } from './stages/sample/sample.ts';
+import { createScoreStage } from './stages/score/score.ts';
+import { FULL_TEXT_DAYS, LIMITS, type Topology } from './topology.ts';
+
+const NATS_WAIT_MS = 10_000;
+const DRAIN_MS = 20_000;
+const GAUGES_MS = 1000;
+const HOUR_MS = 3_600_000;
+
+const observer: StageObserver = {
+  batch(stage, seconds, received, emitted) {
+    metrics.pipelineBatchSeconds.observe({ stage }, seconds);
+    metrics.pipelineEventsReceivedTotal.inc({ stage }, received);
+    metrics.pipelineEventsEmittedTotal.inc({ stage }, emitted);
+  },
+  dropped(stage, reason, count) {
+    metrics.pipelineEventsDroppedTotal.inc({ stage, reason }, count);
+  },
+  dead(stage, reason, count) {
+    metrics.pipelineEventsDeadTotal.inc({ stage, reason }, count);
+  },
+};
+
+/** Tries until it works: the store may come up after the worker, and comes back after being away. */
+async function untilDone<T>(logger: Logger, what: string, task: () => Promise<T>): Promise<T> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await task();
+    } catch (error) {
+      logger.warn({ err: error, attempt }, `${what}: trying again`);
+      await new Promise((resolve) => setTimeout(resolve, backoffMs(attempt)));
+    }
+  }
+}
+
+function createTopology(env: Env, store: ClickHouseLandingStore, worker: () => Worker): Topology {
+  const windowMs = env.SERVICE_DEDUP_WINDOW_HOURS * HOUR_MS;
+  const orphan = new IdWindow(windowMs, 0);
+  return {
+    decode: createDecodeStage({ prices: createPriceBook(() => []), maxPromptTokens: () => null }),
+    dedupe: createDedupeStage({
+      // A partition lost in the middle of a batch has no window any more; its rows are not written.
+      windowOf: (partition) => worker().states.get(partition)?.window ?? orphan,
+      findLanded: (events) => store.findLanded(events),
+      now: () => Date.now(),
+    }),
+    sample: createSampleStage({ profile: env.SERVICE_SAMPLING_PROFILE, enabled: env.SERVICE_SAMPLING_ENABLED, slowMs: env.SERVICE_SAMPLING_SLOW_MS }),
+    meter: createMeterStage(),
+    score: createScoreStage({ judges: [] }),
+  };
+}
+
+function serveMetrics(): Promise<{ url: string; close(): void }> {
+  const server = createServer((_req, res) => {
+    void metrics.registry.metrics().then((text) => {
+      res.setHeader('Content-Type', metrics.registry.contentType).end(text);
+    });
+  });
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      resolve({
+        url: `http://127.0.0.1:${String(port)}/metrics`,
+        close: () => {
+          server.closeAllConnections();
+          server.close();
+        },
+      });
+    });
+  });
+}
+
+interface Parts {
+  env: Env;
+  logger: Logger;
+  log: Log;
+  client: ClickHouse;
+  partitions: number;
+  logBase: number;
+  workerId: string;
+  metricsUrl: string;
+}
+
+async function assemble({ env, logger, log, client, partitions, logBase, workerId, metricsUrl }: Parts) {
+  const store = new ClickHouseLandingStore(client, workerId);
+  const windowMs = env.SERVICE_DEDUP_WINDOW_HOURS * HOUR_MS;
+  const publisher = createPublisher(log, logger, {
+    now: () => Date.now(),
+    onTold: (event, count) => {
+      metrics.serviceEventsPublishedTotal.inc({ event }, count);
+    },
+  });
+  let worker: Worker;
+  const topology = createTopology(env, store, () => worker);
+  const ownership = new Ownership({
+    kv: await log.bucket('partitions'),
+    workerId,
+    partitions,
+    metricsUrl,
+    log: logger,
+    acquire: (records) => untilDone(logger, 'bringing partitions up', () => bringUp(records)),
+    release: (held) => worker.release(held),
+    lose: (partition) => {
+      worker.lose(partition);
+    },
+  });
+  const lander = new Lander({
+    store,
+    workerId,
+    log: logger,
+    owned: () => ownership.owned,
+    onFenced: (partition) => {
+      logger.warn({ partition }, 'the store has a newer owner of this partition');
+      worker.lose(partition);
+    },
+    observe: (table, rows, seconds) => {
+      metrics.clickhouseInsertSeconds.observe({ table }, seconds);
+      metrics.clickhouseInsertRowsTotal.inc({ table }, rows);
+    },
+  });
+  worker = new Worker({
+    prepare: {
+      topology,
+      stages: createStageRunner(observer, logger),
+      observer,
+      logBase,
+      textDays: () => FULL_TEXT_DAYS,
+      findTraces: (partition, traces) => untilDone(logger, 'looking up traces', () => store.findTraces(partition, traces)),
+      now: () => Date.now(),
+      yield: () => new Promise((resolve) => setImmediate(resolve)),
+    },
+    lander,
+    log: logger,
+    isOwner: (partition) => ownership.isOwner(partition),
+    bury: (casualties) => publisher.bury(casualties),
+    tell: (events) => publisher.tell(events),
+    checkpoint: (partition, landed, completed) => ownership.checkpoint(partition, landed, completed),
+  });
+  async function bringUp(records: PartitionRecord[]): Promise<void> {
+    const mine = records.filter((record) => ownership.isOwner(record.partition));
+    await store.fence(mine.map((record) => [record.partition, record.epoch] as const));
+    for (const record of mine) {
+      const history = await store.partitionHistory(record, logBase, windowMs);
+      const reader = new PartitionReader({ js: log.js, partition: record.partition, fromSeq: record.checkpoint + 1, log: logger, onMessage: () => { worker.wake(); } });
+      const limits = { graceMs: env.SERVICE_TRACE_GRACE_MS, idleMs: env.SERVICE_TRACE_IDLE_MS, openMax: Math.ceil(LIMITS.open_traces_max / partitions), doneMax: Math.ceil(LIMITS.done_traces_max / partitions) };
+      const state = rebuild(record, history, reader, { logBase, windowMs, idsExactMax: Math.ceil(LIMITS.dedupe_ids_exact_max / partitions), limits, now: Date.now() });
+      if (ownership.isOwner(record.partition)) worker.add(state);
+    }
+  }
+  const mover = new TextMover({
+    store,
+    workerId,
+    log: logger,
+    isLeader: () => ownership.isLeader,
+    observe: (waiting, moved, seconds) => {
+      metrics.pipelineTextsWaiting.set(waiting);
+      if (moved === 0) return;
+      metrics.clickhouseInsertSeconds.observe({ table: 'span_texts' }, seconds);
+      metrics.clickhouseInsertRowsTotal.inc({ table: 'span_texts' }, moved);
+    },
+  });
+  return { ownership, worker, mover };
+}
+
+function startGauges(worker: Worker): NodeJS.Timeout {
+  return setInterval(() => {
+    const states = [...worker.states.values()];
+    metrics.pipelinePartitionsOwned.set(states.length);
+    metrics.pipelineOpenTraces.set(states.reduce((sum, { book }) => sum + book.openCount, 0));
+    metrics.pipelineDedupeIds.set(states.reduce((sum, { window }) => sum + window.size, 0));
+    metrics.pipelineLagMessages.reset();
+    metrics.pipelineLagSeconds.reset();
+    for (const { partition, reader, landed_at, landed_through, prepared_through } of states) {
+      const behind = reader.lag > 0 || landed_through < prepared_through;
+      metrics.pipelineLagMessages.set({ partition: String(partition) }, reader.lag);
+      metrics.pipelineLagSeconds.set({ partition: String(partition) }, behind && landed_at > 0 ? Math.max(0, Date.now() - landed_at) / 1000 : 0);
+    }
+  }, GAUGES_MS);
+}
+
+async function main(): Promise<void> {
+  const env = parseEnv(process.env);
+  if (env.SERVICE_NATS_URL === undefined || env.SERVICE_CLICKHOUSE_URL === undefined) {
+    throw new EnvError('a pipeline worker takes SERVICE_NATS_URL and SERVICE_CLICKHOUSE_URL; npm start sets both and runs everything');
+  }
+  const workerId = `w${randomBytes(6).toString('hex')}`;
+  const logger = createLogger('pipeline', env.SERVICE_LOG_LEVEL).child({ worker_id: workerId });
+  metrics.startMetrics('pipeline', workerId);
+  const nc = await connectNats({ url: env.SERVICE_NATS_URL, name: `pipeline-${workerId}`, waitMs: NATS_WAIT_MS });
+  const log = await openLog(nc, { replicas: env.SERVICE_NATS_REPLICAS, logBytesMax: env.SERVICE_LOG_MAX_BYTES });
+  const partitions = await fixedPartitions(log, env.SERVICE_PARTITIONS);
+  const client = createClickHouse({ url: env.SERVICE_CLICKHOUSE_URL, observeQuery: (query, seconds) => { metrics.clickhouseQuerySeconds.observe({ query }, seconds); } });
+  await untilDone(logger, 'waiting for ClickHouse', () => migrate(client, { cluster: env.SERVICE_CLICKHOUSE_CLUSTER }));
+  const { base: logBase } = await untilDone(logger, 'placing the log', () => settle(log, 'log', async () => ({ base: await new ClickHouseLandingStore(client, workerId).newestPosition() })));
+  const exposed = await serveMetrics();
+  const { ownership, worker, mover } = await assemble({ env, logger, log, client, partitions, logBase, workerId, metricsUrl: exposed.url });
+
+  worker.start((error) => {
+    logger.fatal({ err: error }, 'the worker failed; ending, so that its partitions are read again from their checkpoints');
+    process.exit(1);
+  });
+  await ownership.start();
+  mover.start();
+  const janitor = startJanitor(log, logger, () => [...worker.states.values()].map((state) => [state.partition, state.landed_through] as const));
+  const gauges = startGauges(worker);
+  process.send?.({ ready: true });
+  logger.info({ partitions, log_base: logBase }, 'pipeline worker is up');
+
+  let draining = false;
+  const drain = async (): Promise<void> => {
+    if (draining) return;
+    draining = true;
+    setTimeout(() => {
+      logger.error('draining took too long; what is not landed is read again from the log');
+      process.exit(1);
+    }, DRAIN_MS).unref();
+    janitor.stop();
+    clearInterval(gauges);
+    await mover.stop();
+    await ownership.stop();
+    await worker.stop();
+    exposed.close();
+    await nc.close();
+    await client.close();
+    logger.info('pipeline worker has drained');
+    process.exit(0);
+  };
+  process.on('SIGTERM', () => void drain());
+  // Ctrl-C reaches the whole process group; under a supervisor the order of the drain is the supervisor's.
+  process.on('SIGINT', () => {
+    if (process.env['MILLRACE_SUPERVISED'] !== '1') void drain();
+  });
+  process.on('disconnect', () => void drain());
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+});

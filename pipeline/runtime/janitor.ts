@@ -1,0 +1,36 @@
+// Keeps the ingest log from filling up with what has landed. Consumed messages stay for re-reading (a decoder that was
+// wrong can be mended and the log read again) until the log is half full; then the oldest landed ones are purged.
+import type { Logger } from '../../ops/log.ts';
+import { INGEST_STREAM, ingestSubject, type Log } from '../../ops/streams.ts';
+import { LIMITS } from '../topology.ts';
+
+const LOOK_MS = 5000;
+
+/** First sequence to keep: enough of the landed head goes that the log falls below its mark; null for nothing to do. */
+export function purgeBelow(log: { bytes: number; bytes_max: number; first_seq: number; last_seq: number }, checkpoint: number): number | null {
+  const surplus = log.bytes - log.bytes_max * LIMITS.log_keep_fraction;
+  if (surplus <= 0 || checkpoint < log.first_seq || log.bytes <= 0) return null;
+  const messages = log.last_seq - log.first_seq + 1;
+  const below = log.first_seq + Math.ceil((surplus / log.bytes) * messages);
+  return Math.min(below, checkpoint + 1);
+}
+
+export function startJanitor(log: Log, logger: Logger, checkpoints: () => Iterable<readonly [partition: number, checkpoint: number]>): { stop(): void } {
+  const look = async (): Promise<void> => {
+    const { state, config } = await log.jsm.streams.info(INGEST_STREAM);
+    for (const [partition, checkpoint] of checkpoints()) {
+      const seq = purgeBelow({ bytes: state.bytes, bytes_max: config.max_bytes, first_seq: state.first_seq, last_seq: state.last_seq }, checkpoint);
+      if (seq !== null) await log.jsm.streams.purge(INGEST_STREAM, { filter: ingestSubject(partition), seq });
+    }
+  };
+  const timer = setInterval(() => {
+    look().catch((error: unknown) => {
+      logger.warn({ err: error }, 'the log could not be looked after');
+    });
+  }, LOOK_MS);
+  return {
+    stop() {
+      clearInterval(timer);
+    },
+  };
+}

@@ -1,0 +1,301 @@
+// What the pipeline asks of ClickHouse: landing statements behind a fence, what has landed, and what a new owner needs.
+// Log positions here are the store's: JetStream sequence plus the log's base.
+import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
+import { usdToPico } from '../domain/money.ts';
+import type { TraceOutcome } from '../domain/span.ts';
+import type { EventRef } from '../stages/dedupe/dedupe.ts';
+import { FENCE, landingStatement, SPAN_TEXTS, type LandingTable, type TableSpec } from '../stages/land/tables.ts';
+import { rowKey, traceRowKey, type LandingStore } from './landing.ts';
+import type { PartitionRecord } from './ownership.ts';
+import type { HistoryStore, PartitionHistory } from './partition_state.ts';
+import type { RecentPart, TextStore } from './text_mover.ts';
+import type { StoredTrace } from './trace_book.ts';
+import { TRACE_HASH_SQL } from './trace_filter.ts';
+
+/** The fence of the text mover, beside those of the partitions. */
+const MOVER_PARTITION = 65_535;
+/** A landing that takes longer than this is given up and looked after. */
+const INSERT_TIMEOUT_MS = 30_000;
+const READ_TIMEOUT_MS = 60_000;
+/** How long a new owner waits for statements of former owners to end by themselves before it ends them. */
+const FORMER_WAIT_MS = 3000;
+const LOOK_MS = 50;
+
+const tuples = (pairs: readonly (readonly [number, number])[]): string => `[${pairs.map(([partition, epoch]) => `(${String(partition)},${String(epoch)})`).join(',')}]`;
+
+const TRACE_COLUMNS = `org_id, trace_id, toUnixTimestamp64Milli(anchor) AS anchor_ms, toUnixTimestamp64Milli(started_at) AS started_ms, toUnixTimestamp64Milli(ended_at) AS ended_ms,
+  toUnixTimestamp64Milli(root_at) AS root_ms, root_span_id, root_span_name, agent_id, outcome, session_id, user_id, tags, spans, input_tokens, output_tokens,
+  toString(cost_usd) AS cost, sampled, version`;
+
+interface TraceRecord {
+  org_id: string;
+  trace_id: string;
+  anchor_ms: string;
+  started_ms: string;
+  ended_ms: string;
+  root_ms: string | null;
+  root_span_id: string;
+  root_span_name: string;
+  agent_id: string;
+  outcome: TraceOutcome;
+  session_id: string;
+  user_id: string;
+  tags: string[];
+  spans: number;
+  input_tokens: string;
+  output_tokens: string;
+  cost: string;
+  sampled: boolean;
+  version: string;
+}
+
+function storedTrace(row: TraceRecord): StoredTrace {
+  return {
+    version: Number(row.version),
+    state: {
+      org_id: row.org_id,
+      trace_id: row.trace_id,
+      anchor: Number(row.anchor_ms),
+      started_at: Number(row.started_ms),
+      ended_at: Number(row.ended_ms),
+      root_at: row.root_ms === null ? null : Number(row.root_ms),
+      root_span_id: row.root_span_id,
+      root_span_name: row.root_span_name,
+      agent_id: row.agent_id,
+      outcome: row.outcome,
+      session_id: row.session_id,
+      user_id: row.user_id,
+      tags: row.tags,
+      spans: row.spans,
+      input_tokens: Number(row.input_tokens),
+      output_tokens: Number(row.output_tokens),
+      cost_pico_usd: usdToPico(row.cost),
+      sampled: row.sampled,
+    },
+  };
+}
+
+export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextStore {
+  readonly #client: ClickHouse;
+  readonly #workerId: string;
+
+  constructor(client: ClickHouse, workerId: string) {
+    this.#client = client;
+    this.#workerId = workerId;
+  }
+
+  classify(error: unknown): 'unavailable' | 'refused' {
+    return classifyStoreError(error);
+  }
+
+  async insert(spec: TableSpec, lines: readonly string[], owned: readonly (readonly [number, number])[], queryId: string): Promise<number> {
+    const { written_rows } = await this.#client.execute({
+      name: `land_${spec.table}`,
+      sql: landingStatement(spec),
+      params: { owned: tuples(owned) },
+      body: lines.join('\n'),
+      query_id: queryId,
+      timeoutMs: INSERT_TIMEOUT_MS,
+    });
+    return written_rows;
+  }
+
+  async end(queryId: string): Promise<void> {
+    await this.#command('end_statement', 'KILL QUERY WHERE query_id = {id:String} SYNC', { id: queryId });
+  }
+
+  async fencedOff(owned: readonly (readonly [number, number])[]): Promise<number[]> {
+    const rows = await this.#rows<{ partition: number; newest: string }>(
+      'fenced_off',
+      'SELECT partition, toString(max(epoch)) AS newest FROM landing_fences WHERE partition IN {partitions:Array(UInt16)} GROUP BY partition',
+      { partitions: owned.map(([partition]) => partition) },
+    );
+    const newest = new Map(rows.map((row) => [row.partition, Number(row.newest)]));
+    return owned.filter(([partition, epoch]) => (newest.get(partition) ?? 0) > epoch).map(([partition]) => partition);
+  }
+
+  async landedKeys(table: LandingTable, partition: number, fromSeq: number): Promise<ReadonlySet<string>> {
+    const params = { partition, from: fromSeq };
+    if (table === 'usage_events') {
+      const rows = await this.#rows<{ seq: string }>('landed_usage', 'SELECT DISTINCT toString(log_seq) AS seq FROM usage_events WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}', params);
+      return new Set(rows.map(({ seq }) => seq));
+    }
+    if (table === 'traces') {
+      const rows = await this.#rows<{ org_id: string; trace_id: string; version: string }>(
+        'landed_traces',
+        'SELECT org_id, trace_id, version FROM traces WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64} AND sign = 1',
+        params,
+      );
+      return new Set(rows.map((row) => traceRowKey(row.org_id, row.trace_id, Number(row.version))));
+    }
+    const select = (name: string): string => `SELECT log_seq, log_index, log_sub FROM ${name} WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}`;
+    const sql = table === 'spans' ? select('spans') : `${select('span_texts_recent')} UNION ALL ${select('span_texts')}`;
+    const rows = await this.#rows<{ log_seq: string; log_index: number; log_sub: number }>(`landed_${table}`, sql, params);
+    return new Set(rows.map((row) => rowKey(Number(row.log_seq), row.log_index, row.log_sub)));
+  }
+
+  /**
+   * Fences former owners off: after this resolves, no statement of theirs can still write to these partitions.
+   * The fence is written first, so what starts later writes nothing; what had started is waited for.
+   */
+  async fence(owned: readonly (readonly [number, number])[]): Promise<void> {
+    await this.#command(
+      'raise_fence',
+      'INSERT INTO landing_fences (partition, epoch, worker_id) SELECT o.1, o.2, {worker:String} FROM (SELECT arrayJoin({owned:Array(Tuple(UInt16, UInt64))}) AS o)',
+      { owned: tuples(owned), worker: this.#workerId },
+    );
+    await this.#outlast('land-');
+  }
+
+  async takeMoverFence(workerId: string): Promise<number> {
+    const [row] = await this.#rows<{ epoch: string }>('mover_epoch', 'SELECT toString(max(epoch) + 1) AS epoch FROM landing_fences WHERE partition = {partition:UInt16}', { partition: MOVER_PARTITION });
+    const epoch = Number(row?.epoch ?? 1);
+    await this.#command('raise_mover_fence', 'INSERT INTO landing_fences (partition, epoch, worker_id) SELECT {partition:UInt16}, {epoch:UInt64}, {worker:String}', {
+      partition: MOVER_PARTITION,
+      epoch,
+      worker: workerId,
+    });
+    await this.#outlast('move-');
+    return epoch;
+  }
+
+  async recentParts(): Promise<RecentPart[]> {
+    const rows = await this.#rows<{ name: string; rows: string; bytes: string; age: string; seq: string }>(
+      'recent_parts',
+      `SELECT p.name AS name, toString(p.rows) AS rows, toString(p.data_uncompressed_bytes) AS bytes, toString(dateDiff('second', p.modification_time, now())) AS age, toString(s.seq) AS seq
+       FROM system.parts AS p INNER JOIN (SELECT _part AS part, min(log_seq) AS seq FROM span_texts_recent GROUP BY _part) AS s ON s.part = p.name
+       WHERE p.database = currentDatabase() AND p.table = 'span_texts_recent' AND p.active AND p.rows > 0`,
+      {},
+    );
+    return rows.map((row) => ({ name: row.name, rows: Number(row.rows), bytes: Number(row.bytes), age_seconds: Number(row.age), log_seq_min: Number(row.seq) }));
+  }
+
+  async move(parts: readonly RecentPart[], epoch: number, queryId: string): Promise<boolean> {
+    const columns = SPAN_TEXTS.columns.join(', ');
+    const position = 'partition, log_seq, log_index, log_sub';
+    await this.#client.execute({
+      name: 'move_texts',
+      sql: `INSERT INTO span_texts (${columns}) SELECT ${columns} FROM span_texts_recent
+        WHERE _part IN {parts:Array(String)} AND has(${FENCE}, {mover:UInt16})
+          AND (${position}) NOT IN (SELECT ${position} FROM span_texts WHERE log_seq >= {from:UInt64})
+        SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 1000000, min_insert_block_size_rows = 1000000, min_insert_block_size_bytes = 536870912`,
+      params: { parts: parts.map((part) => part.name), owned: tuples([[MOVER_PARTITION, epoch]]), mover: MOVER_PARTITION, from: Math.min(...parts.map((part) => part.log_seq_min)) },
+      query_id: queryId,
+      timeoutMs: READ_TIMEOUT_MS,
+    });
+    return (await this.fencedOff([[MOVER_PARTITION, epoch]])).length === 0;
+  }
+
+  async dropPart(name: string): Promise<void> {
+    await this.#command('drop_recent_part', 'ALTER TABLE span_texts_recent DROP PART {name:String}', { name });
+  }
+
+  async partitionHistory(record: PartitionRecord, logBase: number, windowMs: number): Promise<PartitionHistory> {
+    const { partition } = record;
+    const checkpoint = logBase + record.checkpoint;
+    const above = checkpoint + 1;
+    const [spans, texts, usage, traces, hashes, ids] = await Promise.all([
+      this.landedKeys('spans', partition, above),
+      this.landedKeys('span_texts_recent', partition, above),
+      this.#rows<{ seq: string }>('usage_through', 'SELECT toString(max(log_seq)) AS seq FROM usage_events WHERE partition = {partition:UInt16}', { partition }),
+      this.#rows<TraceRecord>(
+        'open_traces',
+        `SELECT * FROM (SELECT ${TRACE_COLUMNS} FROM traces WHERE partition = {partition:UInt16} AND log_seq > {through:UInt64} AND sign = 1 ORDER BY version DESC LIMIT 1 BY org_id, trace_id) ORDER BY version`,
+        { partition, through: logBase + record.completed_through },
+      ),
+      this.#traceHashes(partition),
+      this.#windowIds(partition, checkpoint, windowMs),
+    ]);
+    return { spans, texts, usage_through: Number(usage[0]?.seq ?? 0), ids, trace_hashes: hashes, traces: traces.map(storedTrace) };
+  }
+
+  /** Live rows of those of the given traces that exist. */
+  async findTraces(partition: number, traces: readonly { org_id: string; trace_id: string }[]): Promise<StoredTrace[]> {
+    const rows = await this.#rows<TraceRecord>(
+      'find_traces',
+      `SELECT ${TRACE_COLUMNS} FROM traces
+       WHERE org_id IN {orgs:Array(String)} AND trace_key IN arrayMap(t -> sipHash64(t), {traces:Array(String)}) AND partition = {partition:UInt16} AND sign = 1
+       ORDER BY version DESC LIMIT 1 BY org_id, trace_id`,
+      { partition, orgs: [...new Set(traces.map(({ org_id }) => org_id))], traces: traces.map(({ trace_id }) => trace_id) },
+    );
+    const wanted = new Set(traces.map(({ org_id, trace_id }) => `${org_id} ${trace_id}`));
+    return rows.filter((row) => wanted.has(`${row.org_id} ${row.trace_id}`)).map(storedTrace);
+  }
+
+  /** event_hex of those events that have a row from another position of the log. */
+  async findLanded(events: readonly EventRef[]): Promise<ReadonlySet<string>> {
+    const rows = await this.#rows<{ hex: string; partition: number; log_seq: string; log_index: number }>(
+      'find_landed',
+      `SELECT leftPad(lower(hex(event_key)), 16, '0') AS hex, partition, log_seq, log_index FROM spans
+       WHERE org_id IN {orgs:Array(String)} AND trace_key IN arrayMap(t -> sipHash64(t), {traces:Array(String)})
+         AND event_key IN arrayMap(h -> reinterpretAsUInt64(reverse(unhex(h))), {events:Array(String)})`,
+      { orgs: [...new Set(events.map(({ org_id }) => org_id))], traces: events.map(({ trace_id }) => trace_id), events: events.map(({ event_hex }) => event_hex) },
+    );
+    const own = new Set(events.map((event) => `${event.event_hex} ${String(event.partition)} ${String(event.log_seq)} ${String(event.log_index)}`));
+    return new Set(rows.filter((row) => !own.has(`${row.hex} ${String(row.partition)} ${row.log_seq} ${String(row.log_index)}`)).map(({ hex }) => hex));
+  }
+
+  /** Newest log position that any table holds; a log that is new to the store counts on from there. */
+  async newestPosition(): Promise<number> {
+    const tables = ['spans', 'span_texts', 'span_texts_recent', 'traces', 'usage_events'];
+    const [row] = await this.#rows<{ seq: string }>('newest_position', `SELECT toString(max(seq)) AS seq FROM (${tables.map((table) => `SELECT max(log_seq) AS seq FROM ${table}`).join(' UNION ALL ')})`, {});
+    return Number(row?.seq ?? 0);
+  }
+
+  /** Waits for statements of other workers that run now; ends those that take too long. */
+  async #outlast(prefix: string): Promise<void> {
+    const pattern = `${prefix}%`;
+    const own = `${prefix}${this.#workerId}-%`;
+    const running = async (): Promise<string[]> => {
+      const rows = await this.#rows<{ query_id: string }>('running_statements', 'SELECT query_id FROM system.processes WHERE query_id LIKE {pattern:String} AND query_id NOT LIKE {own:String}', { pattern, own });
+      return rows.map(({ query_id }) => query_id);
+    };
+    const former = await running();
+    const deadline = performance.now() + FORMER_WAIT_MS;
+    for (let left = former; left.length > 0; ) {
+      if (performance.now() > deadline) {
+        await Promise.all(left.map((queryId) => this.end(queryId)));
+        return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      const now = new Set(await running());
+      left = left.filter((queryId) => now.has(queryId));
+    }
+  }
+
+  async #traceHashes(partition: number): Promise<Uint32Array> {
+    const bytes = await this.#client.bytes({
+      name: 'trace_hashes',
+      sql: `SELECT ${TRACE_HASH_SQL} FROM traces WHERE partition = {partition:UInt16} AND sign = 1 FORMAT RowBinary`,
+      params: { partition },
+      timeoutMs: READ_TIMEOUT_MS,
+    });
+    return new Uint32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length - (bytes.length % 4)));
+  }
+
+  async #windowIds(partition: number, checkpoint: number, windowMs: number): Promise<Iterable<readonly [number, number, number]>> {
+    const bytes = await this.#client.bytes({
+      name: 'window_ids',
+      sql: `SELECT event_key, toUnixTimestamp(received_at) FROM spans
+        WHERE partition = {partition:UInt16} AND received_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC') AND log_seq <= {checkpoint:UInt64} AND log_sub = 0 FORMAT RowBinary`,
+      params: { partition, since: Date.now() - windowMs, checkpoint },
+      timeoutMs: READ_TIMEOUT_MS,
+    });
+    return readIds(bytes);
+  }
+
+  async #rows<T>(name: string, sql: string, params: Record<string, unknown>): Promise<T[]> {
+    return this.#client.rows<T>({ name, sql, params, timeoutMs: READ_TIMEOUT_MS });
+  }
+
+  async #command(name: string, sql: string, params: Record<string, unknown>): Promise<void> {
+    await this.#client.execute({ name, sql, params, timeoutMs: READ_TIMEOUT_MS });
+  }
+}
+
+function* readIds(bytes: Buffer): Generator<readonly [number, number, number]> {
+  const ROW_BYTES = 12;
+  for (let at = 0; at + ROW_BYTES <= bytes.length; at += ROW_BYTES) {
+    yield [bytes.readUInt32LE(at + 4), bytes.readUInt32LE(at), bytes.readUInt32LE(at + 8) * 1000];
+  }
+}

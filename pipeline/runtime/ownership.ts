@@ -1,0 +1,292 @@
+// Who owns which partition: heartbeats of workers and a record for each partition in one KV bucket.
+// A worker beats; one that has not beaten for ttlMs, by the watcher's own monotonic clock, is dead. Live workers share the
+// partitions evenly by their sorted ids. A record changes only by CAS on its revision, and a new owner raises its epoch:
+// an owner that was paused finds its next write refused. What keeps it from landing rows meanwhile is the fence in the
+// store, not this clock.
+import type { KV, KvEntry } from '@nats-io/kv';
+import { z } from 'zod';
+import type { Logger } from '../../ops/log.ts';
+
+const partitionRecord = z.object({
+  partition: z.number().int(),
+  /** Empty when nobody owns it. */
+  owner: z.string(),
+  epoch: z.number().int(),
+  /** JetStream sequence up to which all has landed. */
+  checkpoint: z.number().int(),
+  /** JetStream sequence up to which every trace is complete and told. */
+  completed_through: z.number().int(),
+  at: z.string(),
+});
+export type PartitionRecord = z.infer<typeof partitionRecord>;
+
+export interface OwnershipOptions {
+  kv: KV;
+  workerId: string;
+  partitions: number;
+  metricsUrl: string;
+  log: Logger;
+  /** Brings partitions up; resolves when they are being read. A rejection gives them back. */
+  acquire(records: PartitionRecord[]): Promise<void>;
+  /** Finishes a partition that is to be given back: no more is read, what was read has landed and is checkpointed. */
+  release(partitions: number[]): Promise<void>;
+  /** A partition was taken by another worker: drop it at once, write nothing. */
+  lose(partition: number): void;
+}
+
+interface Held {
+  record: PartitionRecord;
+  revision: number;
+}
+
+export const BEAT_MS = 500;
+export const TTL_MS = 2000;
+/** A worker's record is removed when it has been dead for this long. */
+const FORGET_MS = 60_000;
+/** Membership must be unchanged for this long before partitions are given back to a newcomer. */
+const SETTLE_MS = 750;
+
+const encode = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
+
+export class Ownership {
+  readonly #options: OwnershipOptions;
+  readonly #held = new Map<number, Held>();
+  /** All records as the watch shows them. */
+  readonly #records = new Map<number, Held>();
+  /** Workers by id: when their record last moved, on this process's monotonic clock. */
+  readonly #heard = new Map<string, number>();
+  #membersSince = 0;
+  #members = '';
+  #lastBeatAt = 0;
+  #beat = 0;
+  #stopped = false;
+  #working: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | null = null;
+  #stopWatch: (() => void) | null = null;
+
+  constructor(options: OwnershipOptions) {
+    this.#options = options;
+  }
+
+  /** Partitions held, with their epochs. */
+  get owned(): [partition: number, epoch: number][] {
+    return [...this.#held.values()].map(({ record }) => [record.partition, record.epoch]);
+  }
+
+  isOwner(partition: number): boolean {
+    return this.#held.has(partition);
+  }
+
+  /** True for one live worker at a time (as far as it can know): it does the work that belongs to no partition. */
+  get isLeader(): boolean {
+    return this.#held.size > 0 && this.#liveWorkers(performance.now())[0] === this.#options.workerId;
+  }
+
+  async start(): Promise<void> {
+    const { kv, workerId } = this.#options;
+    const watch = await kv.watch();
+    this.#stopWatch = () => {
+      watch.stop();
+    };
+    void (async () => {
+      for await (const entry of watch) this.#see(entry);
+    })();
+    await this.#heartbeat();
+    this.#heard.set(workerId, performance.now());
+    const tick = async (): Promise<void> => {
+      await this.#heartbeat();
+      this.#working = this.#rebalance().catch((error: unknown) => {
+        this.#options.log.warn({ err: error }, 'partitions could not be rebalanced; trying again');
+      });
+      await this.#working;
+    };
+    const loop = (): void => {
+      if (this.#stopped) return;
+      this.#timer = setTimeout(() => {
+        // Beats must go on while a rebalance waits for a recovery, so the next tick is not chained to this one's end.
+        const beats = setInterval(() => void this.#heartbeat(), BEAT_MS);
+        void tick().finally(() => {
+          clearInterval(beats);
+          loop();
+        });
+      }, BEAT_MS);
+    };
+    await tick();
+    loop();
+  }
+
+  /**
+   * Writes how far a partition has come.
+   * @returns false when the partition is another's by now; it has been dropped then.
+   */
+  async checkpoint(partition: number, checkpoint: number, completedThrough: number): Promise<boolean> {
+    const held = this.#held.get(partition);
+    if (held === undefined) return false;
+    return this.#write(held, { ...held.record, checkpoint, completed_through: completedThrough });
+  }
+
+  /** Gives everything back in order and takes the worker's own record away. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#working;
+    await this.#giveBack([...this.#held.keys()]);
+    this.#stopWatch?.();
+    await this.#options.kv.purge(`worker.${this.#options.workerId}`).catch(() => undefined);
+  }
+
+  #see(entry: KvEntry): void {
+    const [kind, name = ''] = entry.key.split('.');
+    if (kind === 'worker') {
+      if (entry.operation === 'PUT') this.#heard.set(name, performance.now());
+      else this.#heard.delete(name);
+      return;
+    }
+    if (kind !== 'partition' || entry.operation !== 'PUT') return;
+    const record = partitionRecord.parse(entry.json());
+    this.#records.set(record.partition, { record, revision: entry.revision });
+    const held = this.#held.get(record.partition);
+    if (held !== undefined && record.epoch > held.record.epoch) this.#drop(record.partition);
+  }
+
+  #drop(partition: number): void {
+    this.#held.delete(partition);
+    this.#options.log.warn({ partition }, 'partition was taken by another worker');
+    this.#options.lose(partition);
+  }
+
+  async #heartbeat(): Promise<void> {
+    const { kv, workerId, metricsUrl } = this.#options;
+    this.#beat += 1;
+    try {
+      await kv.put(
+        `worker.${workerId}`,
+        encode({ worker_id: workerId, metrics_url: metricsUrl, partitions: [...this.#held.keys()], beat: this.#beat, at: new Date().toISOString() }),
+        { timeout: BEAT_MS * 2 },
+      );
+      const now = performance.now();
+      // While the log could not be reached nobody's beats could be seen: the silence says nothing about the others.
+      if (now - this.#lastBeatAt > TTL_MS) for (const worker of this.#heard.keys()) this.#heard.set(worker, now);
+      this.#lastBeatAt = now;
+      this.#heard.set(workerId, now);
+    } catch (error) {
+      this.#options.log.debug({ err: error }, 'heartbeat was not taken');
+    }
+  }
+
+  #liveWorkers(now: number): string[] {
+    return [...this.#heard].filter(([, at]) => now - at <= TTL_MS).map(([worker]) => worker).sort();
+  }
+
+  async #rebalance(): Promise<void> {
+    const { workerId, partitions } = this.#options;
+    const now = performance.now();
+    if (this.#stopped || now - this.#lastBeatAt > TTL_MS / 2) return;
+    for (const [worker, at] of this.#heard) {
+      if (now - at > FORGET_MS) {
+        this.#heard.delete(worker);
+        await this.#options.kv.purge(`worker.${worker}`);
+      }
+    }
+    const live = this.#liveWorkers(now);
+    if (live.join() !== this.#members) {
+      this.#members = live.join();
+      this.#membersSince = now;
+    }
+    const mine = (partition: number): boolean => live[partition % live.length] === workerId;
+    const all = Array.from({ length: partitions }, (_, partition) => partition);
+    if (now - this.#membersSince >= SETTLE_MS) await this.#giveBack([...this.#held.keys()].filter((partition) => !mine(partition)));
+    const free = (partition: number): boolean => {
+      const owner = this.#records.get(partition)?.record.owner ?? '';
+      return owner === '' || !live.includes(owner) || owner === workerId;
+    };
+    await this.#take(all.filter((partition) => mine(partition) && !this.#held.has(partition) && free(partition)));
+  }
+
+  async #take(partitions: number[]): Promise<void> {
+    const taken = (await Promise.all(partitions.map((partition) => this.#claim(partition)))).filter((record) => record !== null);
+    if (taken.length === 0) return;
+    this.#options.log.info({ partitions: taken.map((record) => record.partition) }, 'partitions taken');
+    try {
+      await this.#options.acquire(taken);
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'partitions could not be brought up; giving them back');
+      for (const { partition } of taken) this.#options.lose(partition);
+      await Promise.all(taken.map(({ partition }) => this.#disown(partition)));
+    }
+  }
+
+  async #claim(partition: number): Promise<PartitionRecord | null> {
+    const { kv, workerId } = this.#options;
+    const known = this.#records.get(partition);
+    const record: PartitionRecord = {
+      partition,
+      owner: workerId,
+      epoch: (known?.record.epoch ?? 0) + 1,
+      checkpoint: known?.record.checkpoint ?? 0,
+      completed_through: known?.record.completed_through ?? 0,
+      at: new Date().toISOString(),
+    };
+    try {
+      const key = `partition.${String(partition)}`;
+      const revision = known === undefined ? await kv.create(key, encode(record)) : await kv.update(key, encode(record), known.revision);
+      this.#held.set(partition, { record, revision });
+      this.#records.set(partition, { record, revision });
+      return record;
+    } catch (error) {
+      this.#options.log.debug({ err: error, partition }, 'partition was not to be had');
+      // Our view of the record may be old; the watch brings the new one, or this look does.
+      await this.#reread(partition);
+      return null;
+    }
+  }
+
+  async #reread(partition: number): Promise<Held | null> {
+    const entry = await this.#options.kv.get(`partition.${String(partition)}`);
+    if (entry?.operation !== 'PUT') return null;
+    const held = { record: partitionRecord.parse(entry.json()), revision: entry.revision };
+    this.#records.set(partition, held);
+    return held;
+  }
+
+  async #giveBack(partitions: number[]): Promise<void> {
+    if (partitions.length === 0) return;
+    await this.#options.release(partitions);
+    await Promise.all(partitions.map((partition) => this.#disown(partition)));
+    this.#options.log.info({ partitions }, 'partitions given back');
+  }
+
+  async #disown(partition: number): Promise<void> {
+    const held = this.#held.get(partition);
+    if (held === undefined) return;
+    await this.#write(held, { ...held.record, owner: '' }).catch((error: unknown) => {
+      this.#options.log.warn({ err: error, partition }, 'partition could not be marked free; others take it when this worker is gone');
+    });
+    this.#held.delete(partition);
+  }
+
+  async #write(held: Held, record: PartitionRecord): Promise<boolean> {
+    const { partition } = record;
+    const next = { ...record, at: new Date().toISOString() };
+    const put = async (revision: number): Promise<void> => {
+      const written = await this.#options.kv.update(`partition.${String(partition)}`, encode(next), revision);
+      held.record = next;
+      held.revision = written;
+      this.#records.set(partition, { record: next, revision: written });
+    };
+    try {
+      await put(held.revision);
+      return true;
+    } catch (error) {
+      // Refused, or the answer got lost: the record itself tells which.
+      const now = await this.#reread(partition);
+      if (now?.record.epoch === held.record.epoch && now.record.owner === this.#options.workerId) {
+        await put(now.revision);
+        return true;
+      }
+      if (now === null) throw error;
+      if (this.#held.get(partition) === held) this.#drop(partition);
+      return false;
+    }
+  }
+}

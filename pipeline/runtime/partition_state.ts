@@ -1,0 +1,95 @@
+// What a worker holds in memory for a partition that it owns, and how it is built when the partition is taken over.
+// Nothing here is the only copy: all of it comes back from the store and the log.
+import type { TraceBookLimits } from './trace_book.ts';
+import { TraceBook, type StoredTrace } from './trace_book.ts';
+import { TraceFilter } from './trace_filter.ts';
+import { IdWindow } from '../stages/dedupe/id_window.ts';
+import type { PartitionReader } from './partition_reader.ts';
+import type { PartitionRecord } from './ownership.ts';
+
+/** Rows above the checkpoint that a former owner landed already. Log positions are the store's. */
+export interface Replay {
+  spans: ReadonlySet<string>;
+  texts: ReadonlySet<string>;
+  /** Usage has landed up to this position. */
+  usage_through: number;
+  /** Past this position nothing had landed. */
+  until: number;
+}
+
+export interface PartitionState {
+  partition: number;
+  epoch: number;
+  reader: PartitionReader;
+  window: IdWindow;
+  book: TraceBook;
+  replay: Replay | null;
+  /** received_at of the newest event prepared, milliseconds; 0 before the first. */
+  heard_at: number;
+  /** JetStream sequences: prepared up to, landed up to, and as last written down. */
+  prepared_through: number;
+  landed_through: number;
+  completed_through: number;
+  checkpointed: string;
+  /** received_at of the newest event landed. */
+  landed_at: number;
+}
+
+/** What the store knows of a partition. */
+export interface PartitionHistory {
+  spans: ReadonlySet<string>;
+  texts: ReadonlySet<string>;
+  usage_through: number;
+  /** [high, low] halves of event ids at or below the checkpoint, with received_at in milliseconds. */
+  ids: Iterable<readonly [number, number, number]>;
+  trace_hashes: ArrayLike<number>;
+  /** Live rows that hold something newer than completed_through, oldest version first. */
+  traces: readonly StoredTrace[];
+}
+
+export interface HistoryStore {
+  /** @param logBase what the store adds to JetStream sequences */
+  partitionHistory(record: PartitionRecord, logBase: number, windowMs: number): Promise<PartitionHistory>;
+}
+
+export interface RebuildOptions {
+  logBase: number;
+  windowMs: number;
+  idsExactMax: number;
+  limits: TraceBookLimits;
+  now: number;
+}
+
+export function rebuild(record: PartitionRecord, history: PartitionHistory, reader: PartitionReader, options: RebuildOptions): PartitionState {
+  const window = new IdWindow(options.windowMs, options.idsExactMax);
+  for (const [high, low, receivedAt] of history.ids) window.addHalves(high, low, receivedAt);
+  window.trim(options.now);
+  const known = new TraceFilter(history.trace_hashes.length);
+  for (let i = 0; i < history.trace_hashes.length; i += 1) known.add(history.trace_hashes[i] ?? 0);
+  const book = new TraceBook(record.partition, options.limits, known);
+  const checkpoint = options.logBase + record.checkpoint;
+  let until = Math.max(checkpoint, history.usage_through);
+  for (const trace of history.traces) {
+    // A landing above the checkpoint may have ended before its events were told: trace.started is told again.
+    book.restore(trace, { open: true, announce: trace.version > checkpoint, now: options.now });
+    until = Math.max(until, trace.version);
+  }
+  for (const key of history.spans) until = Math.max(until, seqOf(key));
+  for (const key of history.texts) until = Math.max(until, seqOf(key));
+  return {
+    partition: record.partition,
+    epoch: record.epoch,
+    reader,
+    window,
+    book,
+    replay: until > checkpoint ? { spans: history.spans, texts: history.texts, usage_through: history.usage_through, until } : null,
+    heard_at: 0,
+    prepared_through: record.checkpoint,
+    landed_through: record.checkpoint,
+    completed_through: record.completed_through,
+    checkpointed: '',
+    landed_at: 0,
+  };
+}
+
+const seqOf = (key: string): number => Number(key.slice(0, key.indexOf(':')));

@@ -1,0 +1,200 @@
+// From log messages to rows: runs the stages over a batch and keeps the books of its partitions.
+// In: whole messages of owned partitions, in log order. Out: the rows of one landing, what died, and the platform events
+// to tell once the rows are in. It writes nothing.
+import { ingestBatchCodec, UnknownSchemaError } from '../../schemas/codec.ts';
+import type { DeadReason, LogPosition, LoggedEvent, ScoredEvent, Usage } from '../stage.ts';
+import { spanLine, textLine, usageLine } from '../stages/land/rows.ts';
+import { LIMITS, loggedEvent, type Topology } from '../topology.ts';
+import { emptyUnit, rowKey, traceRowKey, type LandingUnit } from './landing.ts';
+import type { LogMessage } from './partition_reader.ts';
+import type { PartitionState } from './partition_state.ts';
+import type { DeadEvent, StageObserver, StageRunner } from './stage_runner.ts';
+import type { BookEvent, StoredTrace } from './trace_book.ts';
+
+/** An event (or a whole message that could not be read) that can never land. */
+export interface Casualty {
+  dead: DeadEvent;
+  event: LoggedEvent | null;
+  raw: Uint8Array | null;
+}
+
+/** How far a partition is once its unit has landed. JetStream sequences. */
+export interface Progress {
+  state: PartitionState;
+  landed_through: number;
+  completed_through: number;
+  /** received_at of the newest event in it, milliseconds; 0 for none. */
+  heard_at: number;
+}
+
+export interface Prepared {
+  rows: LandingUnit;
+  casualties: Casualty[];
+  events: (BookEvent & { partition: number })[];
+  progress: Progress[];
+  count: number;
+}
+
+export interface PrepareDeps {
+  topology: Topology;
+  stages: StageRunner;
+  observer: StageObserver;
+  /** What the store adds to JetStream sequences. */
+  logBase: number;
+  textDays(orgId: string): number;
+  /** Rows of traces that may exist; rejects when the store is away. */
+  findTraces(partition: number, traces: readonly { org_id: string; trace_id: string }[]): Promise<StoredTrace[]>;
+  now(): number;
+  /** Gives timers their turn. */
+  yield(): Promise<void>;
+}
+
+export async function prepare(deps: PrepareDeps, states: ReadonlyMap<number, PartitionState>, messages: readonly LogMessage[]): Promise<Prepared> {
+  const casualties: Casualty[] = [];
+  const scored: ScoredEvent[] = [];
+  const byPosition = new Map<string, LoggedEvent>();
+  for (const slice of slices(messages)) {
+    const events = slice.flatMap((message) => readMessage(deps, message, casualties));
+    for (const event of events) byPosition.set(positionKey(event), event);
+    const dead: DeadEvent[] = [];
+    scored.push(...(await runStages(deps, events, dead)));
+    for (const one of dead) casualties.push({ dead: one, event: byPosition.get(positionKey(one.position)) ?? null, raw: null });
+    await deps.yield();
+  }
+  await restoreForgotten(deps, states, scored);
+  const rows = emptyUnit();
+  fillRows(deps, states, scored, byPosition, rows);
+  const progress = keepBooks(deps, states, messages, scored);
+  const events = progress.flatMap(({ state }) => takeBook(state, rows));
+  return { rows, casualties, events, progress, count: scored.length };
+}
+
+const positionKey = (position: LogPosition): string => `${String(position.partition)}:${String(position.log_seq)}:${String(position.log_index)}`;
+
+function* slices(messages: readonly LogMessage[]): Generator<LogMessage[]> {
+  let slice: LogMessage[] = [];
+  let bytes = 0;
+  for (const message of messages) {
+    slice.push(message);
+    bytes += message.data.length;
+    if (bytes < LIMITS.slice_bytes) continue;
+    yield slice;
+    slice = [];
+    bytes = 0;
+  }
+  if (slice.length > 0) yield slice;
+}
+
+function readMessage(deps: PrepareDeps, message: LogMessage, casualties: Casualty[]): LoggedEvent[] {
+  const logSeq = deps.logBase + message.seq;
+  try {
+    const { events } = ingestBatchCodec.decode(message.data, message.fingerprint);
+    return events.map((event, index) => loggedEvent(event, message.partition, logSeq, index));
+  } catch (error) {
+    const reason: DeadReason = error instanceof UnknownSchemaError ? 'unknown_schema' : 'unreadable_message';
+    const detail = error instanceof Error ? error.message : String(error);
+    casualties.push({ dead: { stage: 'decode', reason, detail, position: { partition: message.partition, log_seq: logSeq, log_index: -1 } }, event: null, raw: message.data });
+    deps.observer.dead('decode', reason, 1);
+    return [];
+  }
+}
+
+async function runStages({ topology, stages }: PrepareDeps, events: LoggedEvent[], dead: DeadEvent[]): Promise<ScoredEvent[]> {
+  const decoded = await stages.run(topology.decode, events, dead);
+  const fresh = await stages.run(topology.dedupe, decoded, dead);
+  const sampled = await stages.run(topology.sample, fresh, dead);
+  const metered = await stages.run(topology.meter, sampled, dead);
+  return stages.run(topology.score, metered, dead);
+}
+
+async function restoreForgotten(deps: PrepareDeps, states: ReadonlyMap<number, PartitionState>, scored: readonly ScoredEvent[]): Promise<void> {
+  const byPartition = Map.groupBy(scored, (event) => event.partition);
+  await Promise.all(
+    [...byPartition].map(async ([partition, events]) => {
+      const state = states.get(partition);
+      const missing = state?.book.missing(events) ?? [];
+      if (state === undefined || missing.length === 0) return;
+      const found = await deps.findTraces(partition, missing);
+      for (const trace of found) state.book.restore(trace, { open: false, announce: false, now: deps.now() });
+    }),
+  );
+}
+
+function fillRows(
+  deps: PrepareDeps,
+  states: ReadonlyMap<number, PartitionState>,
+  scored: readonly ScoredEvent[],
+  logged: ReadonlyMap<string, LoggedEvent>,
+  rows: LandingUnit,
+): void {
+  const usage = new Map<string, { usage: Usage; partition: number }>();
+  const lastSeq = new Map<number, number>();
+  for (const event of scored) {
+    const replay = states.get(event.partition)?.replay ?? null;
+    const source = logged.get(positionKey(event)) ?? null;
+    const full = event.retain === 'full';
+    const days = deps.textDays(event.org_id);
+    for (const [sub, span] of event.spans.entries()) {
+      const key = rowKey(event.log_seq, event.log_index, sub);
+      const place = { partition: event.partition, log_seq: event.log_seq, key, event: source };
+      if (replay?.spans.has(key) !== true) rows.spans.push({ line: spanLine(span, event, sub, full), ...place });
+      if (!full || replay?.texts.has(key) === true) continue;
+      const line = textLine(span, event, sub, days);
+      if (line !== null) rows.span_texts_recent.push({ line, ...place });
+    }
+    lastSeq.set(event.partition, event.log_seq);
+    if (replay === null || event.log_seq > replay.usage_through) addUsage(usage, event);
+  }
+  for (const { usage: total, partition } of usage.values()) {
+    const seq = lastSeq.get(partition) ?? 0;
+    rows.usage_events.push({ line: usageLine(total, partition, seq), partition, log_seq: seq, key: String(seq), event: null });
+  }
+}
+
+function addUsage(totals: Map<string, { usage: Usage; partition: number }>, { usage, partition }: ScoredEvent): void {
+  const key = `${String(partition)} ${String(usage.hour)} ${usage.org_id} ${usage.agent_id}`;
+  const total = totals.get(key)?.usage;
+  if (total === undefined) {
+    totals.set(key, { usage: { ...usage }, partition });
+    return;
+  }
+  total.events += usage.events;
+  total.input_tokens += usage.input_tokens;
+  total.output_tokens += usage.output_tokens;
+  total.storage_bytes += usage.storage_bytes;
+  total.sandbox_micros += usage.sandbox_micros;
+  total.cost_pico_usd += usage.cost_pico_usd;
+}
+
+function keepBooks(deps: PrepareDeps, states: ReadonlyMap<number, PartitionState>, messages: readonly LogMessage[], scored: readonly ScoredEvent[]): Progress[] {
+  for (const event of scored) {
+    const state = states.get(event.partition);
+    if (state === undefined) continue;
+    state.book.apply(event);
+    state.heard_at = Math.max(state.heard_at, event.received_at);
+  }
+  for (const message of messages) {
+    const state = states.get(message.partition);
+    if (state === undefined) continue;
+    state.prepared_through = message.seq;
+    if (state.replay !== null && deps.logBase + message.seq >= state.replay.until) state.replay = null;
+  }
+  const now = deps.now();
+  return [...states.values()].map((state) => {
+    // Behind in the log, what a trace still gets may lie unread: time is then the log's, not the wall's.
+    state.book.tick(state.reader.lag > 0 ? state.heard_at : now);
+    return {
+      state,
+      landed_through: state.prepared_through,
+      completed_through: Math.max(0, state.book.completedThrough(deps.logBase + state.prepared_through) - deps.logBase),
+      heard_at: state.heard_at,
+    };
+  });
+}
+
+function takeBook(state: PartitionState, rows: LandingUnit): (BookEvent & { partition: number })[] {
+  for (const { line, org_id, trace_id, version } of state.book.takeRows()) {
+    rows.traces.push({ line, partition: state.partition, log_seq: version, key: traceRowKey(org_id, trace_id, version), event: null });
+  }
+  return state.book.takeEvents().map((event) => ({ ...event, partition: state.partition }));
+}

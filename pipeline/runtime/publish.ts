@@ -1,0 +1,79 @@
+// What the pipeline publishes: platform events to EVENTS, casualties to DEAD_LETTERS. Both wait until JetStream has
+// stored them, for as long as it takes: the checkpoint does not move before. Both carry ids that stay the same when a
+// crash makes them go out twice.
+import { createHash } from 'node:crypto';
+import { headers } from '@nats-io/transport-node';
+import type { Logger } from '../../ops/log.ts';
+import { deadLetterSubject, EVENTS_SUBJECT, type Log } from '../../ops/streams.ts';
+import { deadLetterCodec, FINGERPRINT_HEADER, serviceEventsCodec, type ServiceEvent } from '../../schemas/codec.ts';
+import { LIMITS } from '../topology.ts';
+import { backoffMs } from './backoff.ts';
+import type { Casualty } from './prepare.ts';
+import type { BookEvent } from './trace_book.ts';
+
+const PUBLISH_TIMEOUT_MS = 3000;
+
+export interface Publisher {
+  tell(events: readonly BookEvent[]): Promise<void>;
+  bury(casualties: readonly Casualty[]): Promise<void>;
+}
+
+/** evt_ + hex16 over what the event is: told twice, it has the same id. */
+export function serviceEventId({ event, org_id, trace_id }: BookEvent): string {
+  return `evt_${createHash('sha256').update(`${event}\n${org_id}\n${trace_id}`).digest('hex').slice(0, 16)}`;
+}
+
+export function createPublisher(log: Log, logger: Logger, options: { now(): number; onTold(event: string, count: number): void }): Publisher {
+  async function publish(subject: string, data: Uint8Array, fingerprint: string, msgID: string): Promise<void> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        const head = headers();
+        head.set(FINGERPRINT_HEADER, fingerprint);
+        await log.js.publish(subject, data, { msgID, headers: head, timeout: PUBLISH_TIMEOUT_MS });
+        return;
+      } catch (error) {
+        logger.warn({ err: error, subject, attempt }, 'publishing failed; trying again');
+        await new Promise((resolve) => setTimeout(resolve, backoffMs(attempt)));
+      }
+    }
+  }
+  return {
+    async tell(events) {
+      for (let at = 0; at < events.length; at += LIMITS.service_events_batch_max) {
+        const batch = events.slice(at, at + LIMITS.service_events_batch_max);
+        const records = batch.map((event): ServiceEvent => ({
+          event_id: serviceEventId(event),
+          event: event.event,
+          org_id: event.org_id,
+          created_at: options.now(),
+          payload: JSON.stringify(event.payload),
+        }));
+        const data = serviceEventsCodec.encode({ events: records });
+        await publish(EVENTS_SUBJECT, data, serviceEventsCodec.fingerprint, createHash('sha256').update(data).digest('hex').slice(0, 32));
+        for (const [name, group] of Map.groupBy(records, ({ event }) => event)) options.onTold(name, group.length);
+      }
+    },
+    async bury(casualties) {
+      for (const { dead, event, raw } of casualties) {
+        const { partition, log_seq, log_index } = dead.position;
+        const data = deadLetterCodec.encode({
+          stage: dead.stage,
+          reason: dead.reason,
+          detail: dead.detail.slice(0, 4000),
+          partition,
+          log_seq,
+          log_index,
+          died_at: options.now(),
+          org_id: event?.org_id ?? '',
+          format: event?.format ?? '',
+          event_hex: event?.event_hex ?? '',
+          trace_id: event?.trace_id ?? '',
+          received_at: event?.received_at ?? 0,
+          body: event === null ? Buffer.from(raw ?? new Uint8Array()) : Buffer.from(event.body),
+        });
+        await publish(deadLetterSubject(dead.stage), data, deadLetterCodec.fingerprint, `dead:${String(partition)}:${String(log_seq)}:${String(log_index)}`);
+        logger.error({ stage: dead.stage, reason: dead.reason, partition, log_seq, log_index }, 'an event can never land; it is kept in DEAD_LETTERS');
+      }
+    },
+  };
+}

@@ -1,0 +1,221 @@
+// The loop of a pipeline worker: take messages of the owned partitions, prepare them, land them, tell what came of it,
+// write down how far it is. While one landing is under way the next is prepared; more is never in memory.
+// Order of effects: rows, dead letters, platform events, checkpoint. So what the checkpoint covers is done, and what is
+// done twice after a crash is either recognised (rows) or carries a stable id (events, dead letters).
+import type { Logger } from '../../ops/log.ts';
+import { LIMITS } from '../topology.ts';
+import type { Lander } from './landing.ts';
+import type { LogMessage } from './partition_reader.ts';
+import type { PartitionState } from './partition_state.ts';
+import { prepare, type Casualty, type PrepareDeps, type Prepared } from './prepare.ts';
+import type { BookEvent } from './trace_book.ts';
+
+export interface WorkerDeps {
+  prepare: PrepareDeps;
+  lander: Lander;
+  log: Logger;
+  isOwner(partition: number): boolean;
+  /** Resolves when all are stored in DEAD_LETTERS. */
+  bury(casualties: readonly Casualty[]): Promise<void>;
+  /** Resolves when all are stored in EVENTS. */
+  tell(events: readonly BookEvent[]): Promise<void>;
+  /** @returns false when the partition is another's by now */
+  checkpoint(partition: number, landedThrough: number, completedThrough: number): Promise<boolean>;
+}
+
+export class Worker {
+  readonly #deps: WorkerDeps;
+  readonly #states = new Map<number, PartitionState>();
+  #wake: (() => void) | null = null;
+  #jobs: (() => Promise<void>)[] = [];
+  #landing: Promise<void> = Promise.resolve();
+  #lastLandingAt = 0;
+  #lastCheckpointAt = 0;
+  #turn = 0;
+  #stopped = false;
+  #running: Promise<void> | null = null;
+  #fail: (error: unknown) => void = () => undefined;
+
+  constructor(deps: WorkerDeps) {
+    this.#deps = deps;
+  }
+
+  get states(): ReadonlyMap<number, PartitionState> {
+    return this.#states;
+  }
+
+  /** @param onFailure called once when the loop ends by an error that is nobody's but ours */
+  start(onFailure: (error: unknown) => void): void {
+    this.#fail = onFailure;
+    this.#running = this.#run().catch(onFailure);
+  }
+
+  /** Wakes the loop: a message came, or there is something to do. */
+  wake(): void {
+    this.#wake?.();
+  }
+
+  add(state: PartitionState): void {
+    this.#states.set(state.partition, state);
+    state.reader.start();
+    this.wake();
+  }
+
+  /** Stops reading partitions and resolves when all that was read has landed and is written down. */
+  async release(partitions: readonly number[]): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#jobs.push(async () => {
+        try {
+          for (const partition of partitions) this.#states.get(partition)?.reader.stop();
+          await this.#writeCheckpoints(partitions);
+          for (const partition of partitions) this.#states.delete(partition);
+          resolve();
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)));
+        }
+      });
+      this.wake();
+    });
+  }
+
+  /** Drops a partition that is another's by now. */
+  lose(partition: number): void {
+    this.#states.get(partition)?.reader.stop();
+    this.#states.delete(partition);
+  }
+
+  /** Ends the loop after the landing under way. Release the partitions first. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.wake();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      await this.#waitForWork();
+      await this.#runJobs();
+      const messages = this.#take();
+      const due = [...this.#states.values()].some((state) => this.#tickDue(state));
+      if (messages.length > 0 || due) await this.#handle(messages);
+      await this.#writeCheckpointsWhenDue();
+    }
+    await this.#landing;
+  }
+
+  async #handle(messages: readonly LogMessage[]): Promise<void> {
+    try {
+      const prepared = await prepare(this.#deps.prepare, new Map(this.#states), messages);
+      await this.#landing;
+      this.#landing = this.#finish(prepared);
+      this.#landing.catch(this.#fail);
+    } catch (error) {
+      // Nothing of the batch was written. Its partitions are read again from their checkpoint by whoever owns them next.
+      this.#deps.log.error({ err: error }, 'a batch could not be prepared; reading its partitions again');
+      throw error;
+    }
+  }
+
+  async #finish(prepared: Prepared): Promise<void> {
+    this.#lastLandingAt = performance.now();
+    const refused = await this.#deps.lander.land(prepared.rows);
+    const casualties = prepared.casualties.concat(
+      refused.map(({ row, table, detail }) => ({
+        dead: { stage: 'land', reason: 'refused_by_store', detail: `${table}: ${detail}`, position: row.event ?? { partition: row.partition, log_seq: row.log_seq, log_index: -1 } },
+        event: row.event,
+        raw: Buffer.from(row.line),
+      })),
+    );
+    const owned = <T extends { partition: number }>(items: readonly T[]): T[] => items.filter((item) => this.#deps.isOwner(item.partition));
+    if (casualties.length > 0) await this.#deps.bury(casualties);
+    const events = owned(prepared.events);
+    if (events.length > 0) await this.#deps.tell(events);
+    for (const { state, landed_through, completed_through, heard_at } of prepared.progress) {
+      state.landed_through = landed_through;
+      state.completed_through = completed_through;
+      state.landed_at = heard_at;
+    }
+  }
+
+  #tickDue(state: PartitionState): boolean {
+    const at = state.book.nextTickAt();
+    return at !== null && state.reader.lag === 0 && at <= this.#deps.prepare.now();
+  }
+
+  /** Messages of all partitions in turn, whole, up to the batch's bytes. */
+  #take(): LogMessage[] {
+    const states = [...this.#states.values()];
+    const messages: LogMessage[] = [];
+    let bytes = 0;
+    let empty = 0;
+    while (empty < states.length && bytes < LIMITS.batch_bytes_max) {
+      this.#turn = (this.#turn + 1) % states.length;
+      const message = states[this.#turn]?.reader.take();
+      if (message === undefined) {
+        empty += 1;
+        continue;
+      }
+      empty = 0;
+      bytes += message.data.length;
+      messages.push(message);
+    }
+    return messages;
+  }
+
+  async #waitForWork(): Promise<void> {
+    const since = performance.now() - this.#lastLandingAt;
+    if (since < LIMITS.landing_interval_ms) await this.#sleep(LIMITS.landing_interval_ms - since);
+    const ready = [...this.#states.values()].some((state) => state.reader.held > 0 || this.#tickDue(state));
+    if (ready || this.#jobs.length > 0 || this.#stopped) return;
+    const next = [...this.#states.values()].map((state) => state.book.nextTickAt() ?? Infinity);
+    const untilTick = Math.min(...next, Infinity) - this.#deps.prepare.now();
+    await this.#sleep(Math.min(LIMITS.checkpoint_interval_ms, Math.max(1, untilTick)));
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    const until = performance.now() + ms;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(done, ms);
+      const lastLandingAt = this.#lastLandingAt;
+      const interval = LIMITS.landing_interval_ms;
+      function done(): void {
+        clearTimeout(timer);
+        resolve();
+      }
+      this.#wake = () => {
+        // A message does not end the pause between two landings; jobs and the end do.
+        if (performance.now() - lastLandingAt >= interval || this.#jobs.length > 0 || this.#stopped || performance.now() >= until) done();
+      };
+    });
+    this.#wake = null;
+  }
+
+  async #runJobs(): Promise<void> {
+    if (this.#jobs.length === 0) return;
+    await this.#landing;
+    const jobs = this.#jobs;
+    this.#jobs = [];
+    for (const job of jobs) await job();
+  }
+
+  async #writeCheckpointsWhenDue(): Promise<void> {
+    if (performance.now() - this.#lastCheckpointAt < LIMITS.checkpoint_interval_ms) return;
+    this.#lastCheckpointAt = performance.now();
+    await this.#writeCheckpoints([...this.#states.keys()]).catch((error: unknown) => {
+      this.#deps.log.warn({ err: error }, 'checkpoints could not be written; trying again');
+    });
+  }
+
+  async #writeCheckpoints(partitions: readonly number[]): Promise<void> {
+    await Promise.all(
+      partitions.map(async (partition) => {
+        const state = this.#states.get(partition);
+        if (state === undefined) return;
+        const { landed_through, completed_through } = state;
+        const mark = `${String(landed_through)}:${String(completed_through)}`;
+        if (mark === state.checkpointed) return;
+        if (await this.#deps.checkpoint(partition, landed_through, completed_through)) state.checkpointed = mark;
+      }),
+    );
+  }
+}

@@ -1,0 +1,137 @@
+// Records to wire rows: one JSONCompactEachRow line each, columns in the order of tables.ts.
+// Pure; what a row needs that is not in its record (its place in the log, the org's retention) comes as arguments.
+import { documentTerms } from '../../domain/text_terms.ts';
+import { picoToDecimal } from '../../domain/money.ts';
+import type { Span } from '../../domain/span.ts';
+import type { TraceState } from '../../domain/trace_state.ts';
+import type { LogPosition, Usage } from '../../stage.ts';
+
+const DAY_MS = 86_400_000;
+const MICROS_PER_SECOND = 1_000_000n;
+/** Last day that a Date column holds (2149-06-06), in days since the epoch. */
+const DATE_MAX_DAYS = 65_535;
+/** drop_on is rounded up to a multiple of this many days when retention is long, so that one insert makes few parts. */
+const RETENTION_CLASSES_DAYS = [1, 3, 7, 14, 30, 60, 90, 180, 365, 730, 1825, 3650];
+
+/** Retention days of texts, rounded up to a small set of classes: a stamp may be late, never early. */
+export function retentionClassDays(days: number): number {
+  return RETENTION_CLASSES_DAYS.find((known) => known >= days) ?? days;
+}
+
+export function spanLine(span: Span, position: LogPosition, sub: number, sampled: boolean): string {
+  const { price } = span;
+  return JSON.stringify([
+    span.org_id,
+    span.started_at,
+    span.ended_at,
+    span.received_at,
+    span.trace_id,
+    span.span_id,
+    span.parent_span_id,
+    span.event_hex,
+    span.kind,
+    span.name,
+    span.model,
+    span.source_format,
+    span.outcome,
+    span.agent_id,
+    span.department,
+    span.realm,
+    span.session_id,
+    span.user_id,
+    span.tags,
+    span.input_tokens,
+    span.output_tokens,
+    span.cached_input_tokens,
+    picoToDecimal(span.cost_pico_usd),
+    price.source,
+    price.input_usd_per_mtok,
+    price.output_usd_per_mtok,
+    price.cached_input_usd_per_mtok,
+    span.storage_bytes,
+    span.sandbox_seconds.toFixed(6),
+    sampled ? JSON.stringify(span.attributes) : '{}',
+    sampled,
+    position.partition,
+    position.log_seq,
+    position.log_index,
+    sub,
+  ]);
+}
+
+/** The row of a span's texts, or null where it has none. */
+export function textLine(span: Span, position: LogPosition, sub: number, retentionDays: number): string | null {
+  if (span.prompt === '' && span.response === '') return null;
+  const terms = documentTerms(span.prompt, span.response);
+  return JSON.stringify([
+    span.org_id,
+    span.started_at,
+    span.trace_id,
+    span.span_id,
+    span.event_hex,
+    span.model,
+    span.outcome,
+    picoToDecimal(span.cost_pico_usd),
+    span.prompt,
+    span.response,
+    terms.extra_words,
+    terms.dl,
+    terms.reps,
+    terms.stop_reps,
+    Math.min(DATE_MAX_DAYS, Math.max(0, Math.floor(span.started_at / DAY_MS) + retentionClassDays(retentionDays))),
+    position.partition,
+    position.log_seq,
+    position.log_index,
+    sub,
+  ]);
+}
+
+/** A trace's row without its sign: the two rows of a pair differ in nothing else. */
+export function traceCells(trace: TraceState, partition: number, version: number): string {
+  return JSON.stringify([
+    trace.org_id,
+    trace.anchor,
+    trace.trace_id,
+    trace.started_at,
+    trace.ended_at,
+    trace.root_at,
+    trace.root_span_id,
+    trace.root_span_name,
+    trace.agent_id,
+    trace.outcome,
+    trace.session_id,
+    trace.user_id,
+    trace.tags,
+    trace.spans,
+    trace.input_tokens,
+    trace.output_tokens,
+    picoToDecimal(trace.cost_pico_usd),
+    trace.sampled,
+    partition,
+    version,
+  ]).slice(0, -1);
+}
+
+export function traceLine(cells: string, sign: 1 | -1): string {
+  return `${cells},${String(sign)}]`;
+}
+
+export function usageLine(usage: Usage, partition: number, logSeq: number): string {
+  return JSON.stringify([
+    usage.org_id,
+    usage.hour,
+    usage.agent_id,
+    usage.events,
+    usage.input_tokens,
+    usage.output_tokens,
+    usage.storage_bytes,
+    microsToDecimal(usage.sandbox_micros),
+    picoToDecimal(usage.cost_pico_usd),
+    partition,
+    logSeq,
+  ]);
+}
+
+function microsToDecimal(micros: bigint): string {
+  return `${String(micros / MICROS_PER_SECOND)}.${String(micros % MICROS_PER_SECOND).padStart(6, '0')}`;
+}

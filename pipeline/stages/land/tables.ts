@@ -1,0 +1,143 @@
+// The tables that landing writes, as data: what a row looks like on the wire and how the store reads it.
+// Rows travel as JSONCompactEachRow through input(), so that one statement can convert (times are milliseconds, ids hex)
+// and refuse the rows of partitions that the writer no longer owns.
+
+export type LandingTable = 'spans' | 'span_texts_recent' | 'traces' | 'usage_events';
+
+export interface TableSpec {
+  readonly table: LandingTable;
+  /** Columns of the table, in the order of `select`. */
+  readonly columns: readonly string[];
+  /** Structure of one wire row, for input(). */
+  readonly structure: string;
+  /** Expressions over the wire row, one for each column. */
+  readonly select: readonly string[];
+}
+
+/** [column, wire type, expression over the wire value or undefined for the value itself] */
+type Column = readonly [string, string, string?];
+
+const time = (column: string): Column => [column, 'Int64', `fromUnixTimestamp64Milli(${column}, 'UTC')`];
+const POSITION: readonly Column[] = [
+  ['partition', 'UInt16'],
+  ['log_seq', 'UInt64'],
+  ['log_index', 'UInt32'],
+  ['log_sub', 'UInt32'],
+];
+
+function spec(table: LandingTable, columns: readonly Column[]): TableSpec {
+  return {
+    table,
+    columns: columns.map(([name]) => name),
+    structure: columns
+      .filter(([, type]) => type !== '')
+      .map(([name, type]) => `${name} ${type}`)
+      .join(', '),
+    select: columns.map(([name, , expression]) => expression ?? name),
+  };
+}
+
+export const SPANS = spec('spans', [
+  ['org_id', 'String'],
+  time('started_at'),
+  time('ended_at'),
+  time('received_at'),
+  ['trace_id', 'String'],
+  ['span_id', 'String'],
+  ['parent_span_id', 'String'],
+  ['event_key', 'String', 'reinterpretAsUInt64(reverse(unhex(event_key)))'],
+  ['kind', 'LowCardinality(String)'],
+  ['name', 'String'],
+  ['model', 'LowCardinality(String)'],
+  ['source_format', 'LowCardinality(String)'],
+  ['outcome', 'LowCardinality(String)'],
+  ['agent_id', 'String'],
+  ['department', 'String'],
+  ['realm', 'String'],
+  ['session_id', 'String'],
+  ['user_id', 'String'],
+  ['tags', 'Array(String)'],
+  ['input_tokens', 'UInt32'],
+  ['output_tokens', 'UInt32'],
+  ['cached_input_tokens', 'UInt32'],
+  ['cost_usd', 'Decimal(18, 12)'],
+  ['price_source', 'LowCardinality(String)'],
+  ['price_input_usd_per_mtok', 'Nullable(Float64)'],
+  ['price_output_usd_per_mtok', 'Nullable(Float64)'],
+  ['price_cached_input_usd_per_mtok', 'Nullable(Float64)'],
+  ['storage_bytes', 'UInt32'],
+  ['sandbox_seconds', 'Decimal(18, 6)'],
+  ['attributes', 'String'],
+  ['sampled', 'Bool'],
+  ...POSITION,
+]);
+
+export const SPAN_TEXTS = spec('span_texts_recent', [
+  ['org_id', 'String'],
+  time('started_at'),
+  ['trace_id', 'String'],
+  ['span_id', 'String'],
+  ['event_key', 'String', 'reinterpretAsUInt64(reverse(unhex(event_key)))'],
+  ['model', 'LowCardinality(String)'],
+  ['outcome', 'LowCardinality(String)'],
+  ['cost_usd', 'Decimal(18, 12)'],
+  ['prompt', 'String'],
+  ['response', 'String'],
+  ['extra_words', 'String'],
+  ['dl', 'UInt32'],
+  ['reps', 'Array(UInt32)'],
+  ['stop_reps', 'Array(UInt32)'],
+  ['drop_on', 'UInt16', 'toDate(drop_on)'],
+  ...POSITION,
+]);
+
+export const TRACES = spec('traces', [
+  ['org_id', 'String'],
+  time('anchor'),
+  ['trace_key', '', 'sipHash64(trace_id)'],
+  ['trace_id', 'String'],
+  time('started_at'),
+  time('ended_at'),
+  ['root_at', 'Nullable(Int64)', "fromUnixTimestamp64Milli(root_at, 'UTC')"],
+  ['root_span_id', 'String'],
+  ['root_span_name', 'String'],
+  ['agent_id', 'String'],
+  ['outcome', 'LowCardinality(String)'],
+  ['session_id', 'String'],
+  ['user_id', 'String'],
+  ['tags', 'Array(String)'],
+  ['spans', 'UInt32'],
+  ['input_tokens', 'UInt64'],
+  ['output_tokens', 'UInt64'],
+  ['cost_usd', 'Decimal(38, 12)'],
+  ['sampled', 'Bool'],
+  ['partition', 'UInt16'],
+  ['log_seq', 'UInt64'],
+  ['sign', 'Int8'],
+  ['version', '', 'log_seq'],
+]);
+
+export const USAGE_EVENTS = spec('usage_events', [
+  ['org_id', 'String'],
+  ['hour', 'Int64', "toDateTime(intDiv(hour, 1000), 'UTC')"],
+  ['agent_id', 'String'],
+  ['events', 'UInt64'],
+  ['input_tokens', 'UInt64'],
+  ['output_tokens', 'UInt64'],
+  ['storage_bytes', 'UInt64'],
+  ['sandbox_seconds', 'Decimal(38, 6)'],
+  ['cost_usd', 'Decimal(38, 12)'],
+  ['partition', 'UInt16'],
+  ['log_seq', 'UInt64'],
+]);
+
+/** Partitions whose newest fence is the writer's epoch; everything else of a statement's rows is not written. */
+export const FENCE = `(
+  SELECT groupArray(f.partition) FROM (SELECT partition, max(epoch) AS epoch FROM landing_fences GROUP BY partition) AS f
+  WHERE has({owned:Array(Tuple(UInt16, UInt64))}, (f.partition, f.epoch))
+)`;
+
+/** The statement that lands rows of a table. Parameter: owned, the (partition, epoch) pairs that the writer holds. */
+export function landingStatement({ table, columns, structure, select }: TableSpec): string {
+  return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${select.join(', ')} FROM input('${structure}') WHERE has(${FENCE}, partition) FORMAT JSONCompactEachRow`;
+}

@@ -1,0 +1,47 @@
+// The table of contents of the data plane: every stage that an event passes, in order, and the bounds of the way.
+//
+//   ingest.<partition>  ──▶ decode ▸ dedupe ▸ sample ▸ meter ▸ score ▸ land ──▶ spans, span_texts, traces, usage_events
+//                                                                     └──▶ events.batch (trace.started, trace.completed)
+//   what can never land ──▶ dead.<stage>
+import type { IngestEvent } from '../schemas/codec.ts';
+import type { DecodedEvent, LoggedEvent, MeteredEvent, SampledEvent, ScoredEvent, Stage } from './stage.ts';
+
+/** The stages of one worker. They hold no event between two batches; land is the runtime's (runtime/landing.ts). */
+export interface Topology {
+  /** Five formats to one canonical span; truncation, tokens, price. */
+  decode: Stage<LoggedEvent, DecodedEvent>;
+  /** An event seen within the window is dropped. */
+  dedupe: Stage<DecodedEvent, DecodedEvent>;
+  /** Marks what is stored in full and what leaves a summary row. */
+  sample: Stage<DecodedEvent, SampledEvent>;
+  /** What the event used, whatever sampling said. */
+  meter: Stage<SampledEvent, MeteredEvent>;
+  /** Scores of deterministic judges. */
+  score: Stage<MeteredEvent, ScoredEvent>;
+}
+
+export const LIMITS = {
+  /** Bytes of log messages that one landing takes; two landings are in memory at a time. */
+  batch_bytes_max: 12 * 1024 * 1024,
+  /** A landing begins at most this often: fewer, larger parts. */
+  landing_interval_ms: 150,
+  /** How often the place in the log is written down; after a crash at most this much is read again. */
+  checkpoint_interval_ms: 1000,
+  /** Stages yield to timers (heartbeats) after this many bytes of messages. */
+  slice_bytes: 512 * 1024,
+  /** Event ids that the dedupe windows of a worker hold exactly, 13 to 27 bytes each; older ones become a filter. */
+  dedupe_ids_exact_max: 24_000_000,
+  open_traces_max: 200_000,
+  done_traces_max: 20_000,
+  /** Platform events of one message. */
+  service_events_batch_max: 2000,
+  /** The janitor keeps consumed messages for re-reading until the log is this full. */
+  log_keep_fraction: 0.5,
+} as const;
+
+/** Retention of prompts and responses where an org has no policy of its own, days. */
+export const FULL_TEXT_DAYS = 30;
+
+export function loggedEvent(event: IngestEvent, partition: number, logSeq: number, logIndex: number): LoggedEvent {
+  return { ...event, partition, log_seq: logSeq, log_index: logIndex };
+}

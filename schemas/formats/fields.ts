@@ -1,0 +1,76 @@
+// Fields that every ingest format has, and the bounds that keep whatever is accepted within what the store can hold.
+// Bounds are ours, not the vendors': a value past them is no telemetry but a mistake, and is refused where it is sent.
+import { z } from 'zod';
+import { DURATION_MAX_MS, isoMillis } from './times.ts';
+
+/** Any number of tokens that an event names: four of them added up still fit UInt32. */
+export const TOKENS_MAX = 1_000_000_000;
+/** attributes.cost_usd of one span: Decimal(18, 12) holds six digits before the point. */
+export const COST_MAX_USD = 999_999;
+/** attributes.sandbox_seconds of one event. */
+export const SANDBOX_MAX_SECONDS = 1_000_000_000;
+export const NAME_LENGTH_MAX = 1024;
+export const TAG_LENGTH_MAX = 256;
+export const TAGS_MAX = 256;
+export const ID_PATTERN = /^[A-Za-z0-9_.:-]{1,128}$/;
+/** A non-negative decimal number as text, for money that must not pass through floating point. */
+export const DECIMAL_PATTERN = /^\d{1,12}(\.\d{1,30})?$/;
+
+const optionalId = z.string().regex(ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . : -' }).nullish();
+const time = z.string().refine((text) => !Number.isNaN(isoMillis(text)), { error: 'takes an ISO 8601 date and time, such as 2026-01-31T12:00:00.000Z' });
+
+/** A name: of a model, an event, a chain. */
+export const name = z.string().min(1).max(NAME_LENGTH_MAX);
+export const outcome = z.enum(['success', 'error', 'timeout']);
+export const tokenCount = z.int().min(0).max(TOKENS_MAX).nullish();
+export const optionalTime = time.nullish();
+export const optionalDuration = z.int().min(0).max(DURATION_MAX_MS).nullish();
+
+const amount = (max: number) =>
+  z.union([z.number().min(0).max(max), z.string().regex(DECIMAL_PATTERN).refine((text) => Number(text) <= max)], {
+    error: `takes a number from 0 to ${String(max)}`,
+  });
+
+/** Free-form; only what money and budgets are computed from is checked. */
+export const attributes = z
+  .looseObject({ cost_usd: amount(COST_MAX_USD).nullish(), sandbox_seconds: amount(SANDBOX_MAX_SECONDS).nullish() })
+  .nullish();
+
+/** What all shapes take besides their own fields. null counts as absent, as SDKs send it for what they leave out. */
+export const eventFields = {
+  trace_id: optionalId,
+  parent_span_id: optionalId,
+  span_id: optionalId,
+  tags: z.array(z.string().max(TAG_LENGTH_MAX)).max(TAGS_MAX).nullish(),
+  attributes,
+  started_at: optionalTime,
+  ended_at: optionalTime,
+  duration_ms: optionalDuration,
+};
+
+/** What a model call has: an outcome, and a duration unless both of its times say it. */
+export const modelCallFields = { ...eventFields, outcome };
+
+interface ModelCall {
+  outcome: 'success' | 'error' | 'timeout';
+  duration_ms?: number | null | undefined;
+  started_at?: string | null | undefined;
+  ended_at?: string | null | undefined;
+  response?: unknown;
+}
+
+interface Issues {
+  value: ModelCall;
+  issues: { code: 'custom'; path: string[]; message: string; input: unknown }[];
+}
+
+/** The rules of a model call over several fields: it has a duration, and an answer unless it failed. */
+export function checkModelCall(context: { value: ModelCall; issues: unknown[] }): void {
+  const { value, issues } = context as Issues;
+  if (value.duration_ms == null && (value.started_at == null || value.ended_at == null)) {
+    issues.push({ code: 'custom', path: ['duration_ms'], message: 'is required, or both started_at and ended_at', input: value });
+  }
+  if (value.outcome === 'success' && value.response == null) {
+    issues.push({ code: 'custom', path: ['response'], message: 'is required when outcome is success', input: value });
+  }
+}

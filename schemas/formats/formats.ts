@@ -1,0 +1,73 @@
+// The five ingest formats: which events a request body holds, and whether an event has its format's shape.
+// In: parsed JSON. Out: the events as they were parsed (nothing copied, mapped or reordered, so that ids can be taken from
+// them), or a refusal that names the field.
+import type { z } from 'zod';
+import { appEvent } from './app.ts';
+import { chainEvent } from './chain.ts';
+import { chatcompletionEvent } from './chatcompletion.ts';
+import { customEvent } from './custom.ts';
+import { messagesEvent } from './messages.ts';
+
+export type IngestFormat = 'chatcompletion' | 'messages' | 'chain' | 'custom' | 'app';
+
+/** The schema of one event of each format; what /openapi.json shows and what a refusal is explained from. */
+export const EVENT_SCHEMAS = {
+  chatcompletion: chatcompletionEvent,
+  messages: messagesEvent,
+  chain: chainEvent,
+  custom: customEvent,
+  app: appEvent,
+} as const satisfies Record<IngestFormat, z.ZodType>;
+
+/** Most events one request may carry (backfill). */
+export const BATCH_EVENTS_MAX = 1000;
+
+/** What is wrong, and where: path like `response.usage.prompt_tokens`, empty for the whole value. */
+export interface Refusal {
+  ok: false;
+  path: string;
+  message: string;
+}
+
+export type RawEvent = Readonly<Record<string, unknown>>;
+
+export function isIngestFormat(text: string): text is IngestFormat {
+  return Object.hasOwn(EVENT_SCHEMAS, text);
+}
+
+/**
+ * The events of a request body. custom and app take {events: […]} of 1 to 1000; custom also a single event object; the
+ * others are one event. The events themselves are not checked.
+ */
+export function splitBody(format: IngestFormat, body: unknown): { ok: true; events: readonly unknown[]; batch: boolean } | Refusal {
+  if (!isObject(body)) return { ok: false, path: '', message: 'takes a JSON object' };
+  if (format !== 'custom' && format !== 'app') return { ok: true, events: [body], batch: false };
+  const events = body['events'];
+  if (format === 'custom' && !Array.isArray(events) && (body['event_type'] != null || body['name'] != null)) {
+    return { ok: true, events: [body], batch: false };
+  }
+  if (!Array.isArray(events)) return { ok: false, path: 'events', message: 'takes a list of events' };
+  if (events.length === 0) return { ok: false, path: 'events', message: 'takes at least one event' };
+  if (events.length > BATCH_EVENTS_MAX) {
+    return { ok: false, path: 'events', message: `takes at most ${String(BATCH_EVENTS_MAX)} events, got ${String(events.length)}` };
+  }
+  return { ok: true, events, batch: true };
+}
+
+/** Checks the shape of one event. The value given back is the very object that was checked. */
+export function checkEvent(format: IngestFormat, value: unknown): { ok: true; value: RawEvent } | Refusal {
+  const result = EVENT_SCHEMAS[format].safeParse(value);
+  if (result.success) return { ok: true, value: value as RawEvent };
+  return explain(result.error.issues[0]);
+}
+
+function explain(issue: z.core.$ZodIssue | undefined): Refusal {
+  if (issue === undefined) return { ok: false, path: '', message: 'is no event of this format' };
+  let path = '';
+  for (const key of issue.path) path += typeof key === 'number' ? `[${String(key)}]` : (path === '' ? '' : '.') + String(key);
+  return { ok: false, path, message: issue.message.replace(/^Invalid input: /, '') };
+}
+
+function isObject(value: unknown): value is RawEvent {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

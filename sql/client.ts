@@ -1,0 +1,229 @@
+// The one way to talk to ClickHouse: @clickhouse/client over HTTP, set up once for reads, statements and landings.
+// Guarantees: every statement has a name (log_comment, metrics) and a bound in time; reads are bounded in memory and end
+// when the caller goes away; failures are told apart into "the store is away" and "the store refuses this".
+import { ClickHouseError, createClient, type ClickHouseClient, type ClickHouseSettings } from '@clickhouse/client';
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+
+export interface ClickHouseOptions {
+  /** http(s)://user:password@host:port/database */
+  url: string;
+  /** Called once for each statement that ended, in seconds. */
+  observeQuery?: (name: string, seconds: number) => void;
+}
+
+export interface Statement {
+  /** Closed set: goes into log_comment and metrics. */
+  name: string;
+  sql: string;
+  params?: Record<string, unknown>;
+  /** Given up after this long, milliseconds. */
+  timeoutMs: number;
+}
+
+export interface BodyStatement extends Statement {
+  /** Rows for an INSERT … FORMAT. */
+  body?: string | Buffer;
+  query_id?: string;
+}
+
+export interface Read extends Statement {
+  /** Ends the statement, e.g. when its caller has gone. */
+  signal?: AbortSignal | undefined;
+  /** An answer beyond this many bytes fails, see isTooLarge. */
+  bytesMax?: number | undefined;
+}
+
+const CONNECTIONS_MAX = 12;
+/** What one read may take of the engine's memory. */
+const READ_MEMORY_BYTES_MAX = 1_000_000_000;
+
+/** The store cannot be reached, is overloaded, or did not answer in time: trying again later may work. */
+export class StoreUnavailable extends Error {}
+
+/**
+ * Codes by which ClickHouse says that the data is at fault, whoever sends it and whenever (src/Common/ErrorCodes.cpp):
+ * 6 CANNOT_PARSE_TEXT, 25 CANNOT_PARSE_ESCAPE_SEQUENCE, 26 and 27 input assertions, 38 and 41 dates, 53 TYPE_MISMATCH,
+ * 69 ARGUMENT_OUT_OF_BOUND, 70 CANNOT_CONVERT_TYPE, 72 numbers, 117 INCORRECT_DATA, 131 TOO_LARGE_STRING_SIZE,
+ * 321 VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE, 349 NULL in a column, 407 DECIMAL_OVERFLOW, 467 CANNOT_PARSE_BOOL,
+ * 469 VIOLATED_CONSTRAINT.
+ * Any other failure is tried again: a row is declared dead only for what it is.
+ */
+const REFUSED_CODES = new Set(['6', '25', '26', '27', '38', '41', '53', '69', '70', '72', '117', '131', '321', '349', '407', '467', '469']);
+
+/**
+ * Codes by which ClickHouse says that it cannot do now what it can do at another time: 159 TIMEOUT_EXCEEDED, 160 TOO_SLOW,
+ * 198 DNS_ERROR, 202 TOO_MANY_SIMULTANEOUS_QUERIES, 209 SOCKET_TIMEOUT, 210 NETWORK_ERROR, 236 ABORTED,
+ * 241 MEMORY_LIMIT_EXCEEDED, 242 TABLE_IS_READ_ONLY, 243 NOT_ENOUGH_SPACE, 252 TOO_MANY_PARTS,
+ * 279 ALL_CONNECTION_TRIES_FAILED, 319 UNKNOWN_STATUS_OF_INSERT, 394 QUERY_WAS_CANCELLED, 425 SYSTEM_ERROR,
+ * 439 CANNOT_SCHEDULE_TASK, 516 AUTHENTICATION_FAILED, 735 QUERY_WAS_CANCELLED_BY_CLIENT, 745 SERVER_OVERLOADED,
+ * 999 KEEPER_EXCEPTION.
+ */
+const AWAY_CODES = new Set(['159', '160', '198', '202', '209', '210', '236', '241', '242', '243', '252', '279', '319', '394', '425', '439', '516', '735', '745', '999']);
+
+/** For landings: is it the rows (never to be tried again) or anything else? */
+export function classifyStoreError(error: unknown): 'unavailable' | 'refused' {
+  return error instanceof ClickHouseError && REFUSED_CODES.has(error.code) ? 'refused' : 'unavailable';
+}
+
+/** For reads: is the store away, did it refuse a statement (a fault of ours), or is the error none of the store's (null)? */
+export function storeFailure(error: unknown): 'unavailable' | 'refused' | null {
+  if (error instanceof StoreUnavailable) return 'unavailable';
+  if (!(error instanceof ClickHouseError)) return null;
+  return AWAY_CODES.has(error.code) ? 'unavailable' : 'refused';
+}
+
+/** Whether the store cut an answer off because it went beyond the bound that the read had set (396 TOO_MANY_ROWS_OR_BYTES). */
+export function isTooLarge(error: unknown): boolean {
+  return error instanceof ClickHouseError && error.code === '396';
+}
+
+export class ClickHouse {
+  readonly database: string;
+  readonly #client: ClickHouseClient;
+  readonly #config: NonNullable<Parameters<typeof createClient>[0]>;
+  readonly #observe: (name: string, seconds: number) => void;
+
+  constructor({ url, observeQuery }: ClickHouseOptions) {
+    const { protocol, host, username, password, pathname } = new URL(url);
+    this.database = pathname.slice(1) === '' ? 'millrace' : decodeURIComponent(pathname.slice(1));
+    this.#observe = observeQuery ?? (() => undefined);
+    this.#config = {
+      url: `${protocol}//${host}`,
+      username: decodeURIComponent(username) || 'default',
+      password: decodeURIComponent(password),
+      database: this.database,
+      application: 'millrace',
+      max_open_connections: CONNECTIONS_MAX,
+      request_timeout: 120_000,
+      compression: { request: false, response: false },
+      keep_alive: { enabled: true },
+      // Batches must be atomic and land when we say so.
+      clickhouse_settings: { async_insert: 0, use_top_k_dynamic_filtering: 0, output_format_json_quote_64bit_integers: 1, date_time_output_format: 'iso' },
+      log: { level: 127 },
+    };
+    this.#client = createClient(this.#config);
+  }
+
+  /** Rows of a SELECT as objects; UInt64 and Int64 as text, times in ISO 8601. */
+  async rows<T>({ name, sql, params, timeoutMs, bytesMax, signal }: Read): Promise<T[]> {
+    return this.#timed(name, timeoutMs, signal, async (abort_signal) => {
+      const result = await this.#client.query({ query: sql, ...bound(params), format: 'JSONEachRow', abort_signal, clickhouse_settings: readSettings(name, timeoutMs, bytesMax) });
+      return result.json<T>();
+    });
+  }
+
+  /**
+   * Rows of a SELECT as they come, in arrays; nothing is gathered. A statement that fails in the middle throws in the
+   * middle: an end without an error is the end of the rows. A consumer that stops early ends the statement.
+   */
+  async *stream<T>({ name, sql, params, timeoutMs, bytesMax, signal }: Read): AsyncGenerator<T[]> {
+    const began = performance.now();
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const stop = new AbortController();
+    const abort_signal = AbortSignal.any([timeout, stop.signal, ...(signal === undefined ? [] : [signal])]);
+    try {
+      const result = await this.#client.query({ query: sql, ...bound(params), format: 'JSONEachRow', abort_signal, clickhouse_settings: readSettings(name, timeoutMs, bytesMax) });
+      for await (const rows of result.stream<T>()) yield rows.map((row) => row.json<T>());
+    } catch (error) {
+      throw explained(error, name, timeout, timeoutMs, signal);
+    } finally {
+      stop.abort();
+      this.#observe(name, (performance.now() - began) / 1000);
+    }
+  }
+
+  /** The answer of a SELECT … FORMAT as bytes. */
+  async bytes({ name, sql, params, timeoutMs, signal }: Read): Promise<Buffer> {
+    return this.#timed(name, timeoutMs, signal, async (abort_signal) => {
+      const { stream } = await this.#client.exec({ query: sql, ...bound(params), abort_signal, clickhouse_settings: { log_comment: name } });
+      const chunks: Buffer[] = [];
+      for await (const chunk of stream) chunks.push(chunk as Buffer);
+      return Buffer.concat(chunks);
+    });
+  }
+
+  /** Runs a statement, with rows to insert where it takes some; resolves with what it wrote. */
+  async execute({ name, sql, params, body, query_id, timeoutMs }: BodyStatement): Promise<{ written_rows: number }> {
+    return this.#timed(name, timeoutMs, undefined, async (abort_signal) => {
+      const common = {
+        query: sql,
+        ...bound(params),
+        ...(query_id === undefined ? {} : { query_id }),
+        abort_signal,
+        clickhouse_settings: {
+          log_comment: name,
+          wait_end_of_query: 1 as const,
+          // Half of a surrogate pair is kept as it was written, instead of failing the whole insert.
+          input_format_json_throw_on_bad_escape_sequence: 0 as const,
+        },
+      };
+      if (body === undefined) {
+        const { summary } = await this.#client.command(common);
+        return { written_rows: Number(summary?.written_rows ?? 0) };
+      }
+      const { stream, summary } = await this.#client.exec({ ...common, values: Readable.from([body], { objectMode: false }) });
+      await finished(stream.resume());
+      return { written_rows: Number(summary?.written_rows ?? 0) };
+    });
+  }
+
+  /** Makes the database when it is missing; on a cluster as a Replicated one, whose DDL spreads to every replica. */
+  async createDatabase(cluster?: string): Promise<void> {
+    const engine = cluster === undefined ? '' : ` ON CLUSTER '${cluster}' ENGINE = Replicated('/clickhouse/databases/${this.database}', '{shard}', '{replica}')`;
+    const maker = createClient({ ...this.#config, database: 'system' });
+    try {
+      await maker.command({ query: `CREATE DATABASE IF NOT EXISTS {name:Identifier}${engine}`, query_params: { name: this.database } });
+    } finally {
+      await maker.close();
+    }
+  }
+
+  /** True when the store answers. */
+  async ping(): Promise<boolean> {
+    return (await this.#client.ping()).success;
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close();
+  }
+
+  async #timed<T>(name: string, timeoutMs: number, signal: AbortSignal | undefined, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const began = performance.now();
+    const timeout = AbortSignal.timeout(timeoutMs);
+    try {
+      return await run(signal === undefined ? timeout : AbortSignal.any([signal, timeout]));
+    } catch (error) {
+      throw explained(error, name, timeout, timeoutMs, signal);
+    } finally {
+      this.#observe(name, (performance.now() - began) / 1000);
+    }
+  }
+}
+
+/** What a failure is to the callers of this file: the store's own errors and the caller's abort pass as they are. */
+function explained(error: unknown, name: string, timeout: AbortSignal, timeoutMs: number, signal: AbortSignal | undefined): unknown {
+  if (timeout.aborted) return new StoreUnavailable(`${name}: no answer within ${String(timeoutMs)} ms`, { cause: error });
+  if (error instanceof ClickHouseError || signal?.aborted === true) return error;
+  return new StoreUnavailable(`${name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+}
+
+function bound(params: Record<string, unknown> | undefined): { query_params?: Record<string, unknown> } {
+  return params === undefined ? {} : { query_params: params };
+}
+
+function readSettings(name: string, timeoutMs: number, bytesMax: number | undefined): ClickHouseSettings {
+  return {
+    log_comment: name,
+    readonly: '2',
+    // The engine ends a read whose caller has gone only for read-only ones.
+    cancel_http_readonly_queries_on_client_close: 1,
+    max_execution_time: Math.ceil(timeoutMs / 1000),
+    max_memory_usage: String(READ_MEMORY_BYTES_MAX),
+    ...(bytesMax === undefined ? {} : { max_result_bytes: String(bytesMax), result_overflow_mode: 'throw' as const }),
+  };
+}
+
+export function createClickHouse(options: ClickHouseOptions): ClickHouse {
+  return new ClickHouse(options);
+}

@@ -1,0 +1,93 @@
+// Query files with parts that depend on what is asked. The marks are SQL comments, so that a file stays readable SQL:
+//   /*if name*/ … /*end*/             stands only when the parameter is given
+//   /*each name with OR*/ … /*end*/   stands once for each element, joined; {name_field:Type} inside is that element's field
+//   /*include path*/                  another file of sql/queries
+// Pure. Values never enter the text: they stay parameters, whatever they hold.
+import { readFileSync } from 'node:fs';
+
+/** A file taken apart. */
+export type Template = readonly Part[];
+
+type Part =
+  | { kind: 'text'; text: string }
+  | { kind: 'if'; name: string; body: Template }
+  | { kind: 'each'; name: string; separator: string; body: Template };
+
+/** What a template takes: plain values, and lists of records for its `each` parts. */
+export type TemplateParams = Readonly<Record<string, unknown>>;
+
+const MARK = /\/\*(if|each|include|end)(?: ([a-z_]+(?:\/[a-z_]+\.sql)?))?(?: with ([^*]+?))?\*\//g;
+
+/** Reads a file of sql/queries, e.g. `traces/page.sql`. */
+export function readTemplate(path: string): Template {
+  return parseTemplate(readFileSync(new URL(`./queries/${path}`, import.meta.url), 'utf8'), readTemplate);
+}
+
+/**
+ * Takes a query apart.
+ * @throws Error on a mark without its counterpart
+ */
+export function parseTemplate(sql: string, include: (path: string) => Template): Template {
+  const text = sql.replaceAll(/^\s*--.*\n?/gm, '').trim();
+  const root: Part[] = [];
+  const open: Part[][] = [root];
+  let at = 0;
+  for (const match of text.matchAll(MARK)) {
+    const [whole, mark, name = '', separator = ''] = match;
+    const here = open.at(-1) ?? root;
+    here.push({ kind: 'text', text: text.slice(at, match.index) });
+    at = match.index + whole.length;
+    if (mark === 'include') here.push(...include(name));
+    else if (mark === 'end') open.pop();
+    else {
+      const body: Part[] = [];
+      here.push(mark === 'if' ? { kind: 'if', name, body } : { kind: 'each', name, separator, body });
+      open.push(body);
+    }
+    if (open.length === 0) throw new Error('an /*end*/ too many');
+  }
+  if (open.length !== 1) throw new Error('an /*end*/ is missing');
+  root.push({ kind: 'text', text: text.slice(at) });
+  return root;
+}
+
+/** The statement for these parameters, and the parameters as the server takes them (elements of lists by their number). */
+export function renderTemplate(template: Template, params: TemplateParams): { sql: string; params: Record<string, unknown> } {
+  const bound: Record<string, unknown> = {};
+  const sql = render(template, params, bound);
+  for (const [name, value] of Object.entries(params)) {
+    if (value !== undefined && !isRecords(value)) bound[name] = value;
+  }
+  return { sql, params: bound };
+}
+
+function isRecords(value: unknown): value is readonly Record<string, unknown>[] {
+  return Array.isArray(value) && typeof value[0] === 'object' && value[0] !== null && !Array.isArray(value[0]);
+}
+
+function render(template: Template, params: TemplateParams, bound: Record<string, unknown>): string {
+  return template
+    .map((part) => {
+      switch (part.kind) {
+        case 'text':
+          return part.text;
+        case 'if':
+          return params[part.name] === undefined ? '' : render(part.body, params, bound);
+        case 'each':
+          return renderEach(part, params, bound);
+      }
+    })
+    .join('');
+}
+
+function renderEach(part: Extract<Part, { kind: 'each' }>, params: TemplateParams, bound: Record<string, unknown>): string {
+  const elements = params[part.name];
+  if (!isRecords(elements)) throw new Error(`${part.name} takes a list of at least one record`);
+  const body = render(part.body, params, bound);
+  return elements
+    .map((element, index) => {
+      for (const [field, value] of Object.entries(element)) bound[`${part.name}_${field}_${String(index)}`] = value;
+      return body.replaceAll(`{${part.name}_`, `{${part.name}_`).replaceAll(new RegExp(`\\{(${part.name}_[a-z_]+):`, 'g'), (_, name: string) => `{${name}_${String(index)}:`).trim();
+    })
+    .join(` ${part.separator} `);
+}

@@ -1,0 +1,77 @@
+// Fills the store with spans of 90 days, past the service: texts are made and counted in threads, everything else inside
+// ClickHouse. The rows are those that the pipeline would have landed: every count that search ranks by is exact.
+import { Worker } from 'node:worker_threads';
+import { BENCH_TEXTS_DDL, BLOCK_SPANS, DAYS, largeSql, largeTracesSql, spansSql, textsSql, tracesSql, type FillPlan } from './fill_sql.ts';
+import type { TextRange } from './fill_texts.ts';
+import { thousands } from './report.ts';
+import { sqlRunner, type RunSql } from './store.ts';
+
+/** Texts that are made; each span has one of them. As many that a word's frequency is that of so many texts of its own. */
+const TEXTS_MAX = 504_000;
+const THREADS = 2;
+export const LARGE_TRACES = 20;
+const DAY_MS = 86_400_000;
+const SETTLE_MS_MAX = 300_000;
+const SETTLE_POLL_MS = 1000;
+
+/** Blocks of texts are sorted and indexed in memory: this size keeps the engine within what it may use. */
+const TEXT_SETTINGS = { max_insert_threads: '2', max_threads: '2', min_insert_block_size_rows: '65536', min_insert_block_size_bytes: '134217728', max_block_size: '16384' };
+const SPAN_SETTINGS = { max_insert_threads: '1', max_threads: '1', min_insert_block_size_rows: '262144' };
+
+export interface Filled {
+  spans: number;
+  seconds: number;
+  settle_s: number;
+  parts: Record<string, number>;
+}
+
+function makeTexts(clickhouseUrl: string, count: number): Promise<unknown> {
+  const share = Math.ceil(count / THREADS);
+  const threads = Array.from({ length: THREADS }, (_, index) => {
+    const range: TextRange = { clickhouseUrl, from: index * share, to: Math.min(count, (index + 1) * share), seed: 100 + index };
+    const worker = new Worker(new URL('fill_texts.ts', import.meta.url), { workerData: range });
+    return new Promise<void>((resolve, reject) => {
+      worker.once('error', reject);
+      worker.once('exit', (code) => {
+        if (code === 0) resolve();
+        else reject(new Error(`making texts ended with code ${String(code)}`));
+      });
+    });
+  });
+  return Promise.all(threads);
+}
+
+/** Waits until the engine has no merge to do, or long enough. */
+async function settle(runSql: RunSql): Promise<void> {
+  const deadline = performance.now() + SETTLE_MS_MAX;
+  for (let quiet = 0; quiet < 5 && performance.now() < deadline; ) {
+    quiet = (await runSql('SELECT count() FROM system.merges')) === '0' ? quiet + 1 : 0;
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_POLL_MS));
+  }
+}
+
+/** Fills the store with about so many spans, and 20 traces of 1,000 spans in the org. */
+export async function fillStore(clickhouseUrl: string, org: string, wanted: number, progress: (line: string) => void): Promise<Filled> {
+  const runSql = sqlRunner(clickhouseUrl);
+  const chunk = Math.min(TEXTS_MAX, Math.ceil(wanted / BLOCK_SPANS) * BLOCK_SPANS);
+  const spans = Math.ceil(wanted / chunk) * chunk;
+  const spanMs = DAYS * DAY_MS;
+  const plan: FillPlan = { org, startMs: Date.now() - spanMs - 3_600_000, spanMs, spans };
+  const began = performance.now();
+  const seconds = (): string => ((performance.now() - began) / 1000).toFixed(0);
+  await runSql('DROP TABLE IF EXISTS bench_texts');
+  await runSql(BENCH_TEXTS_DDL);
+  await makeTexts(clickhouseUrl, Math.max(chunk, LARGE_TRACES * 1000));
+  progress(`  ${thousands(chunk)} texts made in ${seconds()} s`);
+  for (let from = 0; from < spans; from += chunk) {
+    await Promise.all([runSql(textsSql(plan, from, chunk), TEXT_SETTINGS), runSql(spansSql(plan, from, chunk), SPAN_SETTINGS).then(() => runSql(tracesSql(from, chunk), SPAN_SETTINGS))]);
+    progress(`  ${thousands(from + chunk)} of ${thousands(spans)} spans after ${seconds()} s`);
+  }
+  for (const statement of largeSql(plan, LARGE_TRACES)) await runSql(statement, TEXT_SETTINGS);
+  await runSql(largeTracesSql(LARGE_TRACES), SPAN_SETTINGS);
+  await runSql('DROP TABLE bench_texts');
+  const filledS = (performance.now() - began) / 1000;
+  await settle(runSql);
+  const parts = (await runSql("SELECT table, count() FROM system.parts WHERE active AND database = currentDatabase() AND table IN ('spans', 'span_texts', 'traces', 'trace_lookup') GROUP BY table FORMAT TSV")).split('\n').map((line) => line.split('\t'));
+  return { spans: spans + LARGE_TRACES * 1000, seconds: filledS, settle_s: (performance.now() - began) / 1000 - filledS, parts: Object.fromEntries(parts.map(([table = '', count]) => [table, Number(count)])) };
+}

@@ -1,0 +1,135 @@
+// The statements that make stored spans out of numbers: n-th span of m, with its trace, times, org and everything else, the
+// same for every table. Pure text.
+//
+// Spans come in blocks of 36: traces of 4, 12 and 20. Time runs with the trace's number over 90 days that end now. Orgs are
+// drawn by Zipf so that the largest has about 38 %. Texts come from bench_texts, one after the other; in a quarter of the spans
+// a word of its own makes the text unique.
+
+export const DAYS = 90;
+const ORGS = 20;
+/** With 20 orgs this exponent gives the largest 38.4 %. */
+const ORG_EXPONENT = 1.245;
+/** Spans per block of traces; chunks must be multiples of it. */
+export const BLOCK_SPANS = 36;
+const BLOCK_TRACES = 3;
+export const LARGE_TRACE_SPANS = 1000;
+/** A partition that no log has: rows made here never meet those of the pipeline. */
+const PARTITION = 60_000;
+/** Large traces are numbered from here. */
+const LARGE_FROM = 4_000_000_000;
+export const AGENTS = 30;
+export const TAGS = 40;
+
+/** Cumulative shares of the orgs in millionths. */
+export function orgShares(): number[] {
+  const weights = Array.from({ length: ORGS }, (_, index) => (index + 1) ** -ORG_EXPONENT);
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  let sum = 0;
+  return weights.map((weight) => Math.round(((sum += weight) / total) * 1e6));
+}
+
+export interface FillPlan {
+  /** The org that gets the largest share, and the large traces. */
+  org: string;
+  /** Start and length of the filled time, milliseconds. */
+  startMs: number;
+  spanMs: number;
+  /** Spans in all, without the large traces. */
+  spans: number;
+}
+
+/** n, t (trace), pos, size, org of each row of a source with column n. */
+function placed({ org, startMs, spanMs, spans }: FillPlan, source: string, large: boolean): string {
+  const traces = Math.ceil(spans / BLOCK_SPANS) * BLOCK_TRACES;
+  const place = large
+    ? `toUInt64(${String(LARGE_FROM)} + intDiv(n - ${String(LARGE_FROM)}, ${String(LARGE_TRACE_SPANS)})) AS t, toUInt64((n - ${String(LARGE_FROM)}) % ${String(LARGE_TRACE_SPANS)}) AS pos, ${String(LARGE_TRACE_SPANS)} AS size, '${org}' AS org, toUInt64(sipHash64(t, 'at') % ${String(Math.floor(spanMs))}) AS offset_ms`
+    : `n % ${String(BLOCK_SPANS)} AS k, toUInt64(intDiv(n, ${String(BLOCK_SPANS)}) * ${String(BLOCK_TRACES)} + (k >= 4) + (k >= 16)) AS t, toUInt64(k - multiIf(k >= 16, 16, k >= 4, 4, 0)) AS pos, multiIf(k >= 16, 20, k >= 4, 12, 4) AS size,
+       arrayFirstIndex(share -> share > sipHash64(t, 'org') % 1000000, [${orgShares().join(',')}]) AS org_number, if(org_number = 1, '${org}', concat('bench_org_', toString(org_number))) AS org, toUInt64(t / ${String(traces)} * ${String(Math.floor(spanMs))}) AS offset_ms`;
+  return `SELECT *, ${place}, sipHash64(t, 'trace') AS trace_hash, sipHash64(n, 'event') AS event_hash,
+    toUInt64(${String(startMs)} + offset_ms + pos * 400) AS start_ms,
+    toUInt64(if(pos = 0, size * 400 + trace_hash % 4000, 150 + event_hash % 380)) AS length_ms,
+    pos % 3 = 2 AS is_tool,
+    if(is_tool, '', ['gpt-4o', 'gpt-4o-mini', 'gpt-4.1', 'gpt-4.1-mini', 'o4-mini', 'o3', 'gpt-5', 'gpt-5-mini', 'gpt-5-nano', 'gpt-4-turbo'][1 + event_hash % 10]) AS model_name,
+    multiIf(event_hash % 1000 < 12, 'error', event_hash % 1000 < 15, 'timeout', 'success') AS outcome_name,
+    toUInt32(if(is_tool, 0, 60 + event_hash % 2900)) AS tokens_in, toUInt32(if(is_tool, 0, 20 + event_hash % 500)) AS tokens_out,
+    toDecimal64('0.000000150000', 12) * tokens_in + toDecimal64('0.000000600000', 12) * tokens_out AS cost
+  FROM (${source})`;
+}
+
+const numbers = (from: number, count: number): string => `SELECT number AS n FROM numbers(${String(from)}, ${String(count)})`;
+
+const SPAN_COLUMNS = [
+  ['org_id', 'org'],
+  ['started_at', "fromUnixTimestamp64Milli(toInt64(start_ms), 'UTC')"],
+  ['ended_at', "fromUnixTimestamp64Milli(toInt64(start_ms + length_ms), 'UTC')"],
+  ['received_at', "fromUnixTimestamp64Milli(toInt64(start_ms + length_ms), 'UTC')"],
+  ['trace_id', "concat('trc_', lower(hex(trace_hash)))"],
+  ['span_id', "concat('spn_', lower(hex(event_hash)))"],
+  ['parent_span_id', "if(pos = 0, '', concat('spn_', lower(hex(sipHash64(toUInt64(n - if(pos > 6 AND pos % 3 = 2, 1, pos)), 'event')))))"],
+  ['event_key', 'event_hash'],
+  ['kind', "if(is_tool, 'tool', 'llm')"],
+  ['name', "if(is_tool, concat('tool_', toString(event_hash % 25)), if(pos = 0, concat('agent run ', toString(trace_hash % 50)), model_name))"],
+  ['model', 'model_name'],
+  ['source_format', "if(is_tool, 'custom', 'chatcompletion')"],
+  ['outcome', 'outcome_name'],
+  ['agent_id', `concat('agent_', toString(sipHash64(t, 'agent') % ${String(AGENTS)}))`],
+  ['department', "concat('department_', toString(trace_hash % 6))"],
+  ['realm', "concat('realm_', toString(trace_hash % 3))"],
+  ['session_id', "concat('session_', toString(intDiv(t, 3)))"],
+  ['user_id', "concat('user_', toString(sipHash64(t, 'user') % 3000))"],
+  ['tags', `['bench', concat('tag_', toString(trace_hash % ${String(TAGS)})), concat('env_', toString(trace_hash % 3))]`],
+  ['input_tokens', 'tokens_in'],
+  ['output_tokens', 'tokens_out'],
+  ['cost_usd', 'cost'],
+  ['price_source', "if(is_tool, '', 'bench')"],
+  ['storage_bytes', '1500'],
+  ['attributes', `concat('{"agent_id":"agent_', toString(sipHash64(t, 'agent') % ${String(AGENTS)}), '","temperature":0.2,"step":', toString(pos), ',"request_id":"', lower(hex(event_hash)), '"}')`],
+  ['sampled', 'true'],
+  ['partition', String(PARTITION)],
+  ['log_seq', 'intDiv(n, 100)'],
+  ['log_index', 'n % 100'],
+] as const;
+
+const insert = (table: string, columns: readonly (readonly [string, string])[], source: string): string =>
+  `INSERT INTO ${table} (${columns.map(([name]) => name).join(', ')}) SELECT ${columns.map(([, expression]) => expression).join(', ')} FROM (${source})`;
+
+/** Spans n = from to from + count of the plan. */
+export const spansSql = (plan: FillPlan, from: number, count: number): string => insert('spans', SPAN_COLUMNS, placed(plan, numbers(from, count), false));
+
+const TEXT_COLUMNS = [
+  ...SPAN_COLUMNS.filter(([name]) => ['org_id', 'started_at', 'trace_id', 'span_id', 'event_key', 'model', 'outcome', 'cost_usd', 'partition', 'log_seq', 'log_index'].includes(name)),
+  ['prompt', 'prompt'],
+  ['response', "if(n % 4 = 0, concat(response, ' x', lower(hex(toUInt32(n))), 'q'), response)"],
+  ['extra_words', 'extra_words'],
+  ['dl', 'dl + (n % 4 = 0)'],
+  ['reps', 'reps'],
+  ['stop_reps', 'stop_reps'],
+  ['drop_on', "toDate(fromUnixTimestamp64Milli(toInt64(start_ms), 'UTC')) + 365"],
+] as const;
+
+const textsFrom = (from: number, count: number): string =>
+  `SELECT toUInt64(${String(from)} + i) AS n, prompt, response, extra_words, dl, reps, stop_reps FROM bench_texts WHERE i < ${String(count)}`;
+
+export const textsSql = (plan: FillPlan, from: number, count: number): string => insert('span_texts', TEXT_COLUMNS, placed(plan, textsFrom(from, count), false));
+
+/** The large traces: so many of 1,000 spans each, in the largest org. */
+export function largeSql(plan: FillPlan, traces: number): string[] {
+  const count = traces * LARGE_TRACE_SPANS;
+  return [insert('spans', SPAN_COLUMNS, placed(plan, numbers(LARGE_FROM, count), true)), insert('span_texts', TEXT_COLUMNS, placed(plan, textsFrom(LARGE_FROM, count), true))];
+}
+
+/** The trace rows of the spans n = from to from + count. */
+export function tracesSql(from: number, count: number): string {
+  return `INSERT INTO traces (org_id, anchor, trace_key, trace_id, started_at, ended_at, root_at, root_span_id, root_span_name, agent_id, outcome, session_id, user_id, tags, spans, input_tokens, output_tokens, cost_usd, sampled, partition, log_seq, sign, version)
+  SELECT s.org_id, min(s.started_at), sipHash64(s.trace_id), s.trace_id, min(s.started_at), max(s.ended_at), minIf(s.started_at, s.parent_span_id = ''), anyIf(s.span_id, s.parent_span_id = ''), anyIf(s.name, s.parent_span_id = ''), any(s.agent_id),
+    multiIf(countIf(s.outcome = 'error') > 0, 'error', countIf(s.outcome = 'timeout') > 0, 'timeout', 'success'), any(s.session_id), any(s.user_id), any(s.tags), count(), sum(s.input_tokens), sum(s.output_tokens), sum(s.cost_usd), true,
+    ${String(PARTITION)}, max(s.log_seq), 1, max(s.log_seq)
+  FROM spans AS s WHERE s.partition = ${String(PARTITION)} AND s.log_seq >= ${String(Math.floor(from / 100))} AND s.log_seq <= ${String(Math.floor((from + count - 1) / 100))} AND s.log_seq * 100 + s.log_index >= ${String(from)} AND s.log_seq * 100 + s.log_index < ${String(from + count)}
+  GROUP BY s.org_id, s.trace_id`;
+}
+
+export const largeTracesSql = (traces: number): string => tracesSql(LARGE_FROM, traces * LARGE_TRACE_SPANS);
+/** A large trace, by its number from 0. */
+export const largeTraceIdSql = (count: number): string => `SELECT concat('trc_', lower(hex(sipHash64(toUInt64(${String(LARGE_FROM)} + number), 'trace')))) FROM numbers(${String(count)}) FORMAT TSV`;
+
+export const BENCH_TEXTS_DDL = `CREATE TABLE bench_texts (i UInt32, prompt String CODEC(LZ4), response String CODEC(LZ4), extra_words String, dl UInt32, reps Array(UInt32), stop_reps Array(UInt32)) ENGINE = MergeTree ORDER BY i`;

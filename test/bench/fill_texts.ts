@@ -1,0 +1,39 @@
+// A thread that makes texts with their word counts and inserts them into bench_texts; started by fill.ts.
+// In: workerData {clickhouseUrl, from, to, seed}. The counts are made by the same code that the pipeline uses.
+import { parentPort, workerData } from 'node:worker_threads';
+import { documentTerms } from '../../pipeline/domain/text_terms.ts';
+import { sqlRunner } from './store.ts';
+import { seededRandom, Vocabulary } from './vocabulary.ts';
+
+export interface TextRange {
+  clickhouseUrl: string;
+  from: number;
+  to: number;
+  seed: number;
+}
+
+const INSERT_ROWS = 10_000;
+const PROMPT_WORDS = 76;
+const RESPONSE_WORDS = 114;
+
+async function insertTexts({ clickhouseUrl, from, to, seed }: TextRange): Promise<void> {
+  const runSql = sqlRunner(clickhouseUrl);
+  const vocabulary = new Vocabulary();
+  const random = seededRandom(seed);
+  let pending: Promise<unknown> = Promise.resolve();
+  for (let first = from; first < to; first += INSERT_ROWS) {
+    const lines: string[] = [];
+    for (let i = first; i < Math.min(to, first + INSERT_ROWS); i += 1) {
+      const prompt = JSON.stringify([{ role: 'user', content: vocabulary.text(PROMPT_WORDS, random) }]);
+      const response = vocabulary.text(RESPONSE_WORDS, random);
+      const { dl, reps, stop_reps, extra_words } = documentTerms(prompt, response);
+      lines.push(JSON.stringify([i, prompt, response, extra_words, dl, reps, stop_reps]));
+    }
+    await pending;
+    pending = runSql(`INSERT INTO bench_texts FORMAT JSONCompactEachRow\n${lines.join('\n')}`);
+  }
+  await pending;
+}
+
+await insertTexts(workerData as TextRange);
+parentPort?.postMessage('done');

@@ -1,0 +1,181 @@
+// Sustained ingest from HTTP to queryable: events a second sent and landed, how far landing is behind over time, and what
+// each process uses for it.
+import { BATCH_EVENTS, batchBody, singleBody, type Body, type Shape } from './bodies.ts';
+import { Load } from './load.ts';
+import { cpuBetween, describeCpu, describeRss, processTree, rssOf } from './processes.ts';
+import { mebibytes, percentile, quantiles, slope, thousands, type Section } from './report.ts';
+import { landedRows, type RunSql } from './store.ts';
+import { laneTarget, type Target } from './target.ts';
+import { seededRandom, type Vocabulary } from './vocabulary.ts';
+
+const BATCH_BODIES = 128;
+const SINGLE_BODIES = 4096;
+const BATCH_LANES = 8;
+const SINGLE_LANES = 64;
+const SAMPLE_MS = 1000;
+const PRINT_EVERY = 5;
+const DRAIN_MS_MAX = 180_000;
+const DRAIN_POLL_MS = 50;
+/** The first part of a run fills caches and buffers: the growth of the lag is measured after it. */
+const WARM_FRACTION = 0.25;
+/** The lag counts as growing above this part of the rate. */
+const GROWTH_MAX = 0.01;
+
+export interface Sample {
+  at_s: number;
+  acknowledged: number;
+  landed: number;
+  lag: number;
+  waiting: number;
+  rss_bytes: number;
+}
+
+export interface RunResult {
+  seconds: number;
+  acknowledged: number;
+  refused: number;
+  errors: number;
+  sent_per_s: number;
+  /** Landed while the load ran, a second. */
+  landed_per_s: number;
+  /** All acknowledged events over the time until the last of them could be queried. */
+  to_queryable_per_s: number;
+  lag_at_end: number;
+  lag_growth_per_s: number;
+  lag_max: number;
+  drain_s: number;
+  texts_waiting_at_end: number;
+  texts_drain_s: number;
+  cpu_s: Record<string, number>;
+  generator_cpu_s: number;
+  rss_max_bytes: number;
+  rss: string;
+  latency_p50_ms: number;
+  latency_p99_ms: number;
+  latencies: number[];
+  samples: Sample[];
+}
+
+export interface RunOptions {
+  target: Target;
+  runSql: RunSql;
+  /** Ingest format, with bodies for it. */
+  format: string;
+  bodies: readonly Body[];
+  bodyEvents: number;
+  lanes: number;
+  rate: number;
+  seconds: number;
+  progress(line: string): void;
+}
+
+const until = async (deadline: number, done: () => Promise<boolean>): Promise<boolean> => {
+  while (!(await done())) {
+    if (performance.now() > deadline) return false;
+    await new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS));
+  }
+  return true;
+};
+
+/** Runs a load for so many seconds, then waits until all of it has landed. */
+export async function runLoad(options: RunOptions): Promise<RunResult> {
+  const { target, runSql, seconds, progress } = options;
+  const load = new Load({ target: laneTarget(target), path: `/orgs/${target.org}/ingest/${options.format}`, bodies: options.bodies, bodyEvents: options.bodyEvents, lanes: options.lanes, rate: options.rate });
+  const tree = () => (target.pid === null ? [] : processTree(target.pid));
+  const before = await landedRows(runSql);
+  const [cpuBefore, ownBefore, began] = [tree(), process.cpuUsage(), performance.now()];
+  const samples: Sample[] = [];
+  let rssText = '';
+  load.start();
+  for (let tick = 1; tick <= seconds; tick += 1) {
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, began + tick * SAMPLE_MS - performance.now())));
+    const acknowledged = load.acknowledged;
+    const now = await landedRows(runSql);
+    const use = tree();
+    const landed = now.spans - before.spans;
+    const sample = { at_s: (performance.now() - began) / 1000, acknowledged, landed, lag: acknowledged - landed, waiting: now.waiting, rss_bytes: rssOf(use) };
+    if (sample.rss_bytes >= Math.max(0, ...samples.map(({ rss_bytes }) => rss_bytes))) rssText = describeRss(use);
+    samples.push(sample);
+    if (tick % PRINT_EVERY === 0) progress(`  ${String(tick).padStart(4)} s  sent ${thousands(acknowledged)}  lag ${thousands(sample.lag)} events  texts waiting ${thousands(sample.waiting)}  memory ${mebibytes(sample.rss_bytes)}`);
+  }
+  await load.stop();
+  const loadS = (performance.now() - began) / 1000;
+  const last = samples.at(-1);
+  const deadline = performance.now() + DRAIN_MS_MAX;
+  await until(deadline, async () => (await landedRows(runSql)).spans - before.spans >= load.acknowledged);
+  const drainedS = (performance.now() - began) / 1000;
+  const used = cpuBetween(cpuBefore, tree());
+  const own = process.cpuUsage(ownBefore);
+  await until(deadline, async () => (await landedRows(runSql)).waiting === 0);
+  const settled = samples.filter(({ at_s }) => at_s >= seconds * WARM_FRACTION);
+  return {
+    seconds: loadS,
+    acknowledged: load.acknowledged,
+    refused: load.refused,
+    errors: load.errors,
+    sent_per_s: load.acknowledged / loadS,
+    landed_per_s: (last?.landed ?? 0) / (last?.at_s ?? NaN),
+    to_queryable_per_s: load.acknowledged / drainedS,
+    lag_at_end: last?.lag ?? NaN,
+    lag_growth_per_s: slope(settled.map(({ at_s, lag }) => [at_s, lag])),
+    lag_max: Math.max(...samples.map(({ lag }) => lag)),
+    drain_s: drainedS - loadS,
+    texts_waiting_at_end: last?.waiting ?? NaN,
+    texts_drain_s: (performance.now() - began) / 1000 - loadS,
+    cpu_s: Object.fromEntries(used),
+    generator_cpu_s: (own.user + own.system) / 1e6,
+    rss_max_bytes: Math.max(...samples.map(({ rss_bytes }) => rss_bytes)),
+    rss: rssText,
+    latency_p50_ms: percentile(load.latencies_ms, 0.5),
+    latency_p99_ms: percentile(load.latencies_ms, 0.99),
+    latencies: load.latencies_ms,
+    samples,
+  };
+}
+
+function rowsOf(result: RunResult, bar: string, unit: string): Section['rows'] {
+  const growing = result.lag_growth_per_s > GROWTH_MAX * result.sent_per_s;
+  const quarter = (part: number): string => thousands(result.samples[Math.min(result.samples.length - 1, Math.floor(result.samples.length * part))]?.lag ?? NaN);
+  return [
+    { what: `${unit} acknowledged`, value: `${thousands(result.sent_per_s)}/s`, bar, note: `${thousands(result.acknowledged)} in ${result.seconds.toFixed(0)} s; ${String(result.refused)} refused, ${String(result.errors)} errors` },
+    { what: 'landed, until the last is queryable', value: `${thousands(result.to_queryable_per_s)}/s`, bar, note: `drained ${result.drain_s.toFixed(1)} s after the end` },
+    { what: 'lag', value: growing ? `grows by ${thousands(result.lag_growth_per_s)}/s` : 'does not grow', bar: 'does not grow', note: `events at 25, 50, 75, 100 %: ${[0.25, 0.5, 0.75, 1].map(quarter).join(', ')}; most ${thousands(result.lag_max)}` },
+    { what: 'texts waiting to be searchable', value: thousands(result.texts_waiting_at_end), bar: '≤ 10 s', note: `all searchable ${result.texts_drain_s.toFixed(1)} s after the end` },
+    { what: 'time to the acknowledgement', value: quantiles(result.latencies) },
+    { what: 'CPU seconds', value: Object.values(result.cpu_s).reduce((sum, used) => sum + used, result.generator_cpu_s).toFixed(0), note: `${describeCpu(new Map(Object.entries(result.cpu_s)))}, load generator ${result.generator_cpu_s.toFixed(1)}` },
+    { what: 'memory, most', value: mebibytes(result.rss_max_bytes), bar: '≤ 2 GiB', note: result.rss },
+  ];
+}
+
+const withoutRaw = ({ latencies: _, ...rest }: RunResult): Omit<RunResult, 'latencies'> => rest;
+
+export interface IngestOptions {
+  target: Target;
+  runSql: RunSql;
+  vocabulary: Vocabulary;
+  seconds: number;
+  rate: number;
+  shape: Shape;
+  progress(line: string): void;
+}
+
+/** Batches of 200 events on the custom endpoint. */
+export async function benchIngest({ vocabulary, shape, rate, ...rest }: IngestOptions): Promise<Section> {
+  const random = seededRandom(11);
+  const bodies = Array.from({ length: BATCH_BODIES }, () => batchBody(shape, vocabulary, random));
+  const bytes = bodies.reduce((sum, body) => sum + body.bytes.length, 0) / bodies.length / BATCH_EVENTS;
+  const pace = rate === Infinity ? 'as fast as acknowledged' : `paced at ${thousands(rate)}/s`;
+  rest.progress(`ingest: batches of ${String(BATCH_EVENTS)} events of ${thousands(bytes)} B (${shape}), ${pace}, ${String(rest.seconds)} s`);
+  const result = await runLoad({ ...rest, format: 'custom', bodies, bodyEvents: BATCH_EVENTS, lanes: BATCH_LANES, rate });
+  return { title: `Ingest in batches of 200 (${shape === 'texts' ? 'model calls with searchable text' : 'plain events'}, ${thousands(bytes)} B each, ${pace})`, rows: rowsOf(result, '≥ 10,000/s', 'events'), data: withoutRaw(result) };
+}
+
+/** One event a request on 64 connections. */
+export async function benchSingle({ vocabulary, rate, ...rest }: Omit<IngestOptions, 'shape'>): Promise<Section> {
+  const random = seededRandom(12);
+  const bodies = Array.from({ length: SINGLE_BODIES }, () => singleBody(vocabulary, random));
+  rest.progress(`single: one chatcompletion event a request, ${String(SINGLE_LANES)} connections, ${String(rest.seconds)} s`);
+  const result = await runLoad({ ...rest, format: 'chatcompletion', bodies, bodyEvents: 1, lanes: SINGLE_LANES, rate });
+  const pace = rate === Infinity ? 'as fast as acknowledged' : `paced at ${thousands(rate)}/s`;
+  return { title: `One-event requests (chatcompletion, ${String(SINGLE_LANES)} connections, ${pace})`, rows: rowsOf(result, '≥ 5,000/s', 'requests'), data: withoutRaw(result) };
+}

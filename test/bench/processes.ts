@@ -1,0 +1,89 @@
+// CPU time and memory of a process and all below it, by the part of the service that each is.
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+
+export interface ProcessUse {
+  pid: number;
+  part: string;
+  /** CPU seconds since it began. */
+  cpu_s: number;
+  rss_bytes: number;
+}
+
+/** Linux counts CPU time in hundredths of a second whatever the kernel's own tick is. */
+const TICKS_PER_SECOND = 100;
+
+interface Seen {
+  pid: number;
+  parent: number;
+  cpu_s: number;
+  rss_bytes: number;
+  command: string;
+}
+
+function fromProc(pid: number): Seen | null {
+  try {
+    const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
+    // The command stands in parentheses and may hold spaces: fields count from after it.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ').map(Number);
+    const rss = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1] ?? '0';
+    const command = readFileSync(`/proc/${String(pid)}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    return { pid, parent: fields[1] ?? 0, cpu_s: ((fields[11] ?? 0) + (fields[12] ?? 0)) / TICKS_PER_SECOND, rss_bytes: Number(rss) * 1024, command };
+  } catch {
+    // It ended between the listing and the look.
+    return null;
+  }
+}
+
+function fromPs(): Seen[] {
+  const seconds = (text: string): number => text.split(/[-:]/).reduce((sum, part) => sum * 60 + Number(part), 0);
+  return execFileSync('ps', ['-axo', 'pid=,ppid=,time=,rss=,command='], { encoding: 'utf8' })
+    .split('\n')
+    .map((line) => /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(\d+)\s+(.*)$/.exec(line))
+    .filter((match) => match !== null)
+    .map(([, pid, parent, time, rss, command]) => ({ pid: Number(pid), parent: Number(parent), cpu_s: seconds(time ?? '0'), rss_bytes: Number(rss) * 1024, command: command ?? '' }));
+}
+
+function all(): Seen[] {
+  if (process.platform !== 'linux') return fromPs();
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map((name) => fromProc(Number(name))).filter((seen) => seen !== null);
+}
+
+const PARTS: readonly [RegExp, string][] = [
+  [/api\/main\.ts/, 'api'],
+  [/pipeline\/main\.ts/, 'worker'],
+  [/clickhouse\/launcher\.ts/, 'clickhouse'],
+  [/nats/, 'nats-server'],
+  [/ops\/start\.ts/, 'supervisor'],
+];
+
+/** What a process and all that it started use now. */
+export function processTree(root: number): ProcessUse[] {
+  const seen = all();
+  const wanted = new Set([root]);
+  for (let size = 0; size !== wanted.size; ) {
+    size = wanted.size;
+    for (const { pid, parent } of seen) if (wanted.has(parent)) wanted.add(pid);
+  }
+  return seen
+    .filter(({ pid }) => wanted.has(pid))
+    .map(({ pid, cpu_s, rss_bytes, command }) => ({ pid, cpu_s, rss_bytes, part: PARTS.find(([pattern]) => pattern.test(command))?.[1] ?? 'other' }));
+}
+
+export const rssOf = (tree: readonly ProcessUse[]): number => tree.reduce((sum, { rss_bytes }) => sum + rss_bytes, 0);
+
+/** CPU seconds by part between two looks. */
+export function cpuBetween(before: readonly ProcessUse[], after: readonly ProcessUse[]): Map<string, number> {
+  const start = new Map(before.map(({ pid, cpu_s }) => [pid, cpu_s]));
+  const used = new Map<string, number>();
+  for (const { pid, part, cpu_s } of after) used.set(part, (used.get(part) ?? 0) + cpu_s - (start.get(pid) ?? 0));
+  return used;
+}
+
+export const describeCpu = (used: ReadonlyMap<string, number>): string => [...used].filter(([, seconds]) => seconds >= 0.1).sort((a, b) => b[1] - a[1]).map(([part, seconds]) => `${part} ${seconds.toFixed(1)}`).join(', ');
+
+export function describeRss(tree: readonly ProcessUse[]): string {
+  const parts = new Map<string, number>();
+  for (const { part, rss_bytes } of tree) parts.set(part, (parts.get(part) ?? 0) + rss_bytes);
+  return [...parts].sort((a, b) => b[1] - a[1]).map(([part, bytes]) => `${part} ${String(Math.round(bytes / 1024 ** 2))}`).join(', ');
+}

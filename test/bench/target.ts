@@ -1,0 +1,93 @@
+// The service that a benchmark runs against: one of its own, in a temporary folder on free ports, or a running one by address.
+// Guarantees: what it started is stopped by its pid, and its folder removed, whatever happens.
+import { spawn } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { exitOf, stopChild } from '../../ops/process/child.ts';
+import { freePort } from '../../ops/process/ports.ts';
+import { loadSecrets } from '../../ops/secrets.ts';
+import type { LaneTarget } from './lane.ts';
+
+const READY_MS_MAX = 120_000;
+const POLL_MS = 100;
+const STOP_MS_MAX = 60_000;
+const DATABASE = 'millrace';
+const ENTRY = path.resolve(import.meta.dirname, '../../ops/start.ts');
+
+export interface Target {
+  url: string;
+  org: string;
+  key: string;
+  /** http://user:password@host:port/database; null where the store is out of reach. */
+  clickhouseUrl: string | null;
+  /** Of the supervisor; null for a service that runs already. */
+  pid: number | null;
+  dataDir: string | null;
+  stop(): Promise<void>;
+}
+
+/** What a connection needs to speak to the service. */
+export function laneTarget({ url, org, key }: Target): LaneTarget {
+  const { hostname, port } = new URL(url);
+  return { host: hostname, port: Number(port === '' ? 80 : port), headers: `X-Org-Api-Key: ${key}\r\nX-Org-Id: ${org}\r\nContent-Type: application/json\r\n` };
+}
+
+/** Starts a service of its own and waits until it is ready. @throws Error with its last words when it does not come up */
+export async function startTarget(env: Record<string, string> = {}): Promise<Target> {
+  const dataDir = mkdtempSync(path.join(tmpdir(), 'millrace-bench-'));
+  const [port, clickhousePort] = [await freePort(), await freePort()];
+  const logFile = path.join(dataDir, 'start.log');
+  const log = openSync(logFile, 'a', 0o600);
+  const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SERVICE_')));
+  const child = spawn(process.execPath, [ENTRY], {
+    stdio: ['ignore', log, log, 'ipc'],
+    env: { ...own, SERVICE_DATA_DIR: dataDir, SERVICE_PORT: String(port), SERVICE_CLICKHOUSE_PORT: String(clickhousePort), SERVICE_LOG_LEVEL: 'warn', MILLRACE_SUPERVISED: '1', ...env },
+  });
+  closeSync(log);
+  const exited = exitOf(child);
+  let ended = false;
+  void exited.then(() => {
+    ended = true;
+  });
+  const url = `http://127.0.0.1:${String(port)}`;
+  const stop = async (): Promise<void> => {
+    if (!ended) await stopChild(child, exited, STOP_MS_MAX);
+    rmSync(dataDir, { recursive: true, force: true });
+  };
+  const deadline = performance.now() + READY_MS_MAX;
+  const isEnded = (): boolean => ended;
+  while (!(await isReady(url))) {
+    if (isEnded() || performance.now() > deadline) {
+      const words = readFileSync(logFile, 'utf8').trim().split('\n').slice(-5).join('\n');
+      await stop();
+      throw new Error(`the service did not come up:\n${words}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  const secrets = loadSecrets(dataDir);
+  return {
+    url,
+    org: 'org_local',
+    key: secrets.api_key,
+    clickhouseUrl: `http://app:${secrets.clickhouse_app_password}@127.0.0.1:${String(clickhousePort)}/${DATABASE}`,
+    pid: child.pid ?? null,
+    dataDir,
+    stop,
+  };
+}
+
+/** A service that runs already. */
+export function runningTarget(url: string, org: string, key: string, clickhouseUrl: string | null): Target {
+  return { url: url.replace(/\/+$/, ''), org, key, clickhouseUrl, pid: null, dataDir: null, stop: () => Promise.resolve() };
+}
+
+async function isReady(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2000) });
+    await response.arrayBuffer();
+    return response.status === 200;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,111 @@
+// ClickHouse for tests: an own database on the engine that the run shares, or an own engine for a test that stops it.
+import { randomBytes } from 'node:crypto';
+import { request } from 'node:http';
+import path from 'node:path';
+import { text as readText } from 'node:stream/consumers';
+import { inject } from 'vitest';
+import { type ClickHouseServer, startClickHouse } from '../../ops/clickhouse/server.ts';
+import { removeDir, tempDir } from './temp.ts';
+
+export interface TestDatabase {
+  /** http://app:password@host:port/test_…: what SERVICE_CLICKHOUSE_URL takes. */
+  url: string;
+  database: string;
+  /** Runs a statement as app in this database; gives the answer's text. */
+  run(statement: string): Promise<string>;
+  drop(): Promise<void>;
+}
+
+/** Makes a new, empty database on the shared engine. The caller's afterAll must call drop(). */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const database = `test_${randomBytes(6).toString('hex')}`;
+  const url = new URL(inject('clickhouse').url);
+  url.pathname = `/${database}`;
+  const run = (statement: string): Promise<string> => runStatement(url.href, statement);
+  await runStatement(inject('clickhouse').url, `CREATE DATABASE ${database}`, '');
+  return {
+    url: url.href,
+    database,
+    run,
+    async drop() {
+      await runStatement(url.href, `DROP DATABASE IF EXISTS ${database} SYNC`, '');
+    },
+  };
+}
+
+/**
+ * Runs one statement over HTTP as the URL's user.
+ * @param database unset: the URL's
+ * @throws Error with the server's message
+ */
+export function runStatement(address: string, statement: string, database?: string): Promise<string> {
+  const { username, password, origin, pathname } = new URL(address);
+  const named = database ?? pathname.slice(1);
+  const options = {
+    method: 'POST',
+    auth: `${decodeURIComponent(username)}:${decodeURIComponent(password)}`,
+    // A connection that is kept open would delay a stop of the engine by seconds.
+    agent: false,
+    headers: { connection: 'close' },
+  };
+  return new Promise((resolve, reject) => {
+    const req = request(`${origin}/${named === '' ? '' : `?database=${encodeURIComponent(named)}`}`, options, (res) => {
+      void readText(res).then((text) => {
+        if (res.statusCode === 200) resolve(text);
+        else reject(new Error(text));
+      }, reject);
+    });
+    req.on('error', reject);
+    req.end(statement);
+  });
+}
+
+export interface TestEngine {
+  /** Same after a restart; database `millrace`, which does not exist yet. */
+  url: string;
+  analystUrl: string;
+  readonly server: ClickHouseServer;
+  /** kill -9. */
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+  /** Starts it again on the same port and folder. */
+  start(): Promise<void>;
+  /** Stops it and removes its folder; safe to call twice. */
+  remove(): Promise<void>;
+}
+
+/** Starts an engine of its own. The caller's afterAll must call remove(). */
+export async function startTestEngine(options: { memoryMaxBytes?: number } = {}): Promise<TestEngine> {
+  const folder = tempDir('clickhouse');
+  const boot = (httpPort: number): Promise<ClickHouseServer> =>
+    startClickHouse({
+      dataDir: path.join(folder, 'clickhouse'),
+      httpPort,
+      appPassword: 'test-app-password',
+      analystPassword: 'test-analyst-password',
+      database: 'millrace',
+      logFile: path.join(folder, 'clickhouse.log'),
+      memoryMaxBytes: options.memoryMaxBytes ?? 1_000_000_000,
+    });
+  let server = await boot(0);
+  const { url, analystUrl, httpPort } = server;
+  return {
+    url,
+    analystUrl,
+    get server() {
+      return server;
+    },
+    async kill() {
+      server.child.kill('SIGKILL');
+      await server.exited;
+    },
+    stop: () => server.stop(),
+    async start() {
+      server = await boot(httpPort);
+    },
+    async remove() {
+      await server.stop();
+      removeDir(folder);
+    },
+  };
+}

@@ -1,0 +1,38 @@
+// Before the first test that needs them: nats-server is found or fetched, and one ClickHouse engine starts for the whole run.
+// Tests get both through inject(); the engine and its folder are gone afterwards, also when a test failed.
+import path from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { startClickHouse } from '../../ops/clickhouse/server.ts';
+import { findNatsServer } from '../../ops/nats/install.ts';
+import { removeDir, tempDir } from './temp.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    natsBinary: string;
+    /** Users of the shared engine: app may use `millrace` and every test_*; analyst has its grants on views of `millrace`. */
+    clickhouse: { url: string; analystUrl: string };
+  }
+}
+
+const MEMORY_MAX_BYTES = 1_500_000_000;
+
+/** Vitest's global set-up: starts what is shared, gives back how to end it. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  project.provide('natsBinary', await findNatsServer(console.log));
+  const folder = tempDir('engine');
+  const engine = await startClickHouse({
+    dataDir: path.join(folder, 'clickhouse'),
+    httpPort: 0,
+    appPassword: 'test-app-password',
+    analystPassword: 'test-analyst-password',
+    database: 'millrace',
+    moreDatabases: 'test_*',
+    logFile: path.join(folder, 'clickhouse.log'),
+    memoryMaxBytes: MEMORY_MAX_BYTES,
+  });
+  project.provide('clickhouse', { url: engine.url, analystUrl: engine.analystUrl });
+  return async () => {
+    await engine.stop();
+    removeDir(folder);
+  };
+}

@@ -1,0 +1,87 @@
+// A pipeline worker as a process of its own, fed straight through the log: for tests that kill, pause and restart it.
+import { type ChildProcess, fork } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { headers } from '@nats-io/transport-node';
+import { connectNats } from '../../ops/nats/connect.ts';
+import { fixedPartitions, ingestSubject, openLog, type Log } from '../../ops/streams.ts';
+import { FINGERPRINT_HEADER, ingestBatchCodec, type IngestEvent, type SourceFormat } from '../../schemas/codec.ts';
+
+export const PARTITIONS = 4;
+
+export interface TestWorker {
+  readonly child: ChildProcess;
+  /** Resolves when it owns its partitions' work. */
+  ready: Promise<void>;
+  kill(signal: NodeJS.Signals): void;
+  exited: Promise<number | null>;
+}
+
+/** Starts a worker. What it prints is kept for the message of a failure. */
+export function startWorker(env: { natsUrl: string; clickhouseUrl: string; more?: Record<string, string> }): TestWorker {
+  const child = fork(new URL('../../pipeline/main.ts', import.meta.url), [], {
+    silent: true,
+    env: {
+      ...process.env,
+      SERVICE_NATS_URL: env.natsUrl,
+      SERVICE_CLICKHOUSE_URL: env.clickhouseUrl,
+      SERVICE_PARTITIONS: String(PARTITIONS),
+      SERVICE_LOG_LEVEL: 'info',
+      ...env.more,
+    },
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-20_000)));
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  const ready = new Promise<void>((resolve, reject) => {
+    child.on('message', () => {
+      resolve();
+    });
+    void exited.then((code) => {
+      reject(new Error(`the worker ended with ${String(code)} before it was ready:\n${output}`));
+    });
+  });
+  ready.catch(() => undefined);
+  return {
+    child,
+    ready,
+    exited,
+    kill: (signal) => {
+      child.kill(signal);
+    },
+  };
+}
+
+export interface TestLog {
+  log: Log;
+  /** Puts events into the log as one message a partition; resolves when JetStream has stored them. */
+  publish(events: readonly IngestEvent[], partitionOf: (event: IngestEvent) => number): Promise<void>;
+  /** Puts raw bytes into the log. */
+  publishRaw(partition: number, data: Uint8Array, fingerprint?: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openTestLog(natsUrl: string): Promise<TestLog> {
+  const nc = await connectNats({ url: natsUrl, name: 'test', waitMs: 5000 });
+  const log = await openLog(nc, { replicas: 1, logBytesMax: 256 * 1024 * 1024 });
+  await fixedPartitions(log, PARTITIONS);
+  const publishRaw = async (partition: number, data: Uint8Array, fingerprint?: string): Promise<void> => {
+    const head = headers();
+    if (fingerprint !== undefined) head.set(FINGERPRINT_HEADER, fingerprint);
+    await log.js.publish(ingestSubject(partition), data, { headers: head });
+  };
+  return {
+    log,
+    publishRaw,
+    async publish(events, partitionOf) {
+      for (const [partition, batch] of Map.groupBy(events, partitionOf)) await publishRaw(partition, ingestBatchCodec.encode({ events: batch }), ingestBatchCodec.fingerprint);
+    },
+    close: () => nc.close(),
+  };
+}
+
+/** An event of the log around a body, with the id that ingest would give it. */
+export function logged(format: SourceFormat, body: Record<string, unknown>, over: Partial<IngestEvent> = {}): IngestEvent {
+  const text = JSON.stringify(body);
+  const hex = createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return { org_id: 'org_a', format, event_hex: hex, trace_id: typeof body['trace_id'] === 'string' ? body['trace_id'] : `trc_${hex}`, received_at: Date.now(), body: text, ...over };
+}

@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { runEvents, type DemoEvent } from '../../../ops/demo/events.ts';
+import { planRun } from '../../../ops/demo/plan.ts';
+import { agentOf, parseRuns, RunsFileError, type Run } from '../../../ops/demo/runs.ts';
+import { checkEvent } from '../../../schemas/formats/formats.ts';
+
+const START = Date.UTC(2026, 0, 31, 12);
+const words = (text: string): number => text.split(/\s+/).filter((word) => word !== '').length;
+
+const sample = parseRuns(readFileSync(new URL('../../../ops/demo/sample_runs.json', import.meta.url), 'utf8'));
+
+function aRun(change: Partial<Run> = {}): Run {
+  return {
+    task_id: 7,
+    trial: 1,
+    reward: 1,
+    info: {},
+    traj: [
+      { role: 'system', content: '# Airline Agent Policy\n\nHelp.' },
+      { role: 'user', content: 'book a flight' },
+      { role: 'assistant', content: null, tool_calls: [call('call_1', 'find_user', '{"id":"mia"}'), call('call_2', 'find_flights', '{}')] },
+      { role: 'tool', tool_call_id: 'call_1', name: 'find_user', content: '{"name":"Mia"}' },
+      { role: 'tool', tool_call_id: 'call_2', name: 'find_flights', content: 'Error: no flights' },
+      { role: 'assistant', content: 'There is none today.' },
+      { role: 'user', content: 'thanks' },
+    ],
+    ...change,
+  };
+}
+
+function call(id: string, name: string, args: string) {
+  return { id, type: 'function', function: { name, arguments: args } };
+}
+
+function eventsOf(run: Run, startedAt = START) {
+  return runEvents(run, planRun(run, words), startedAt, 'load');
+}
+
+const field = (event: DemoEvent | undefined, name: string): unknown => event?.body[name];
+const attribute = (event: DemoEvent | undefined, name: string): unknown => (event?.body['attributes'] as Record<string, unknown>)[name];
+
+describe('events of a run', () => {
+  it('puts tools under the turn that called them, and turns under one root', () => {
+    const { events, llm_spans, tool_spans } = eventsOf(aRun());
+    const [turn, user, flights, last, root] = events;
+    expect([llm_spans, tool_spans, events.length]).toEqual([2, 2, 5]);
+    expect(field(root, 'parent_span_id')).toBeUndefined();
+    expect([field(turn, 'parent_span_id'), field(last, 'parent_span_id')]).toEqual([field(root, 'span_id'), field(root, 'span_id')]);
+    expect([field(user, 'parent_span_id'), field(flights, 'parent_span_id')]).toEqual([field(turn, 'span_id'), field(turn, 'span_id')]);
+    expect([attribute(user, 'input'), attribute(user, 'output')]).toEqual([{ id: 'mia' }, { name: 'Mia' }]);
+  });
+
+  it('asks with all messages before a turn, and answers with the turn itself', () => {
+    const run = aRun();
+    const last = eventsOf(run).events.at(-2);
+    expect(field(last, 'request')).toMatchObject({ messages: run.traj.slice(0, 5) });
+    expect(field(last, 'response')).toMatchObject({ choices: [{ message: run.traj[5] }] });
+  });
+
+  it('adds up tokens over the turns', () => {
+    const { events, input_tokens, output_tokens } = eventsOf(aRun());
+    const usages = events.filter((event) => event.format === 'chatcompletion').map((event) => (event.body['response'] as { usage: Record<string, number> }).usage);
+    expect(usages.reduce((sum, usage) => sum + (usage['prompt_tokens'] ?? 0), 0)).toBe(input_tokens);
+    expect(usages.reduce((sum, usage) => sum + (usage['completion_tokens'] ?? 0), 0)).toBe(output_tokens);
+    for (const usage of usages) expect(usage['total_tokens']).toBe((usage['prompt_tokens'] ?? 0) + (usage['completion_tokens'] ?? 0));
+  });
+
+  it('fails the run by its root where reward is 0, and not by a tool that the agent got over', () => {
+    const outcomes = (run: Run) => eventsOf(run).events.map((event) => field(event, 'outcome'));
+    expect(outcomes(aRun())).toEqual(['success', 'success', 'success', 'success', 'success']);
+    expect(outcomes(aRun({ reward: 0 }))).toEqual(['success', 'success', 'error', 'success', 'error']);
+    expect(outcomes(aRun({ reward: 0, info: { outcome: 'timeout' } })).at(-1)).toBe('timeout');
+    expect(attribute(eventsOf(aRun()).events[2], 'tool_failure')).toBe('error');
+  });
+
+  it('gives the same bytes for the same run and time, and another trace for another time', () => {
+    expect(JSON.stringify(eventsOf(aRun()))).toBe(JSON.stringify(eventsOf(aRun())));
+    expect(eventsOf(aRun(), START + 1).trace_id).not.toBe(eventsOf(aRun()).trace_id);
+  });
+
+  it('keeps every step within the run, in order of its beginning', () => {
+    for (const run of sample) {
+      const plan = planRun(run, words);
+      const offsets = plan.steps.map((step) => step.offset_ms);
+      expect(offsets).toEqual(offsets.toSorted((a, b) => a - b));
+      for (const step of plan.steps) expect(step.offset_ms + step.duration_ms).toBeLessThanOrEqual(plan.duration_ms);
+    }
+  });
+
+  it('passes the checks of ingest for every event of the sample', () => {
+    for (const run of sample) for (const { format, body } of eventsOf(run).events) expect(checkEvent(format, JSON.parse(JSON.stringify(body)))).toMatchObject({ ok: true });
+  });
+});
+
+describe('runs of a file', () => {
+  it('has runs of several agents and of every outcome in the sample', () => {
+    expect(new Set(sample.map(agentOf)).size).toBeGreaterThanOrEqual(5);
+    expect(new Set(sample.map((run) => eventsOf(run).outcome))).toEqual(new Set(['success', 'error', 'timeout']));
+  });
+
+  it('names the agent by the heading of its system prompt where the run does not', () => {
+    expect(agentOf(aRun())).toBe('airline-agent');
+    expect(agentOf(aRun({ traj: [{ role: 'user', content: '# Heading' }] }))).toBe('agent');
+    expect(agentOf(aRun({ info: { agent: 'mine' } }))).toBe('mine');
+  });
+
+  it('names the field that is wrong', () => {
+    expect(() => parseRuns('[{"task_id":1,"reward":1,"traj":[{"role":"robot"}]}]')).toThrow(/0\.traj\.0\.role/);
+    expect(() => parseRuns('[]')).toThrow(RunsFileError);
+    expect(() => parseRuns('{')).toThrow(/is not JSON/);
+  });
+});

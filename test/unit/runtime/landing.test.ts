@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { emptyUnit, Lander, type LandingRow, type LandingStore } from '../../../pipeline/runtime/landing.ts';
+import type { LandingTable, TableSpec } from '../../../pipeline/stages/land/tables.ts';
+import { createLogger } from '../../../ops/log.ts';
+
+const row = (partition: number, seq: number, line = `${String(partition)}:${String(seq)}`): LandingRow => ({ line, partition, log_seq: seq, key: `${String(seq)}:0:0`, event: null });
+
+class Refused extends Error {}
+
+/** A store that keeps rows in memory and fails as it is told: before the write, after it, or for a poisoned row. */
+class FaultyStore implements LandingStore {
+  readonly rows: string[] = [];
+  readonly ended: string[] = [];
+  fenced = new Set<number>();
+  failures: ('before' | 'after')[] = [];
+
+  insert(_spec: TableSpec, lines: readonly string[], owned: readonly (readonly [number, number])[]): Promise<number> {
+    if (lines.some((line) => line.includes('poison'))) return Promise.reject(new Refused('cannot parse'));
+    const failure = this.failures.shift();
+    if (failure === 'before') return Promise.reject(new Error('connection reset'));
+    const mine = new Set(owned.map(([partition]) => partition).filter((partition) => !this.fenced.has(partition)));
+    const written = lines.filter((line) => mine.has(Number(line.split(':')[0])));
+    this.rows.push(...written);
+    return failure === 'after' ? Promise.reject(new Error('socket hang up')) : Promise.resolve(written.length);
+  }
+
+  end(queryId: string): Promise<void> {
+    this.ended.push(queryId);
+    return Promise.resolve();
+  }
+
+  landedKeys(_table: LandingTable, partition: number): Promise<ReadonlySet<string>> {
+    return Promise.resolve(new Set(this.rows.filter((line) => line.startsWith(`${String(partition)}:`)).map((line) => `${line.split(':')[1] ?? ''}:0:0`)));
+  }
+
+  fencedOff(): Promise<number[]> {
+    return Promise.resolve([...this.fenced]);
+  }
+
+  classify(error: unknown): 'unavailable' | 'refused' {
+    return error instanceof Refused ? 'refused' : 'unavailable';
+  }
+}
+
+function lander(store: FaultyStore, fenced: number[] = []): Lander {
+  return new Lander({
+    store,
+    workerId: 'w1',
+    log: createLogger('test', 'silent'),
+    owned: () => [[0, 1], [1, 1]],
+    onFenced: (partition) => fenced.push(partition),
+    observe: () => undefined,
+  });
+}
+
+describe('Lander', () => {
+  it.each([[['before']], [['after']], [['before', 'after', 'before']], [['after', 'after']]] as const)('lands every row once when the store fails %j', async (failures) => {
+    const store = new FaultyStore();
+    store.failures = [...failures];
+    const unit = { ...emptyUnit(), spans: [row(0, 1), row(0, 2), row(1, 3)] };
+    expect(await lander(store).land(unit)).toEqual([]);
+    expect(store.rows.toSorted()).toEqual(['0:1', '0:2', '1:3']);
+    expect(store.ended.length).toBeGreaterThan(0);
+  });
+
+  it('hands back the poisoned row alone and lands its neighbours once', async () => {
+    const store = new FaultyStore();
+    const rows = Array.from({ length: 20 }, (_, i) => row(0, i, i === 13 ? '0:poison' : `0:${String(i)}`));
+    const refused = await lander(store).land({ ...emptyUnit(), spans: rows });
+    expect(refused.map(({ row: { log_seq }, table }) => [log_seq, table])).toEqual([[13, 'spans']]);
+    expect(store.rows.length).toBe(19);
+    expect(new Set(store.rows).size).toBe(19);
+  });
+
+  it('notices that a partition is fenced off, and writes none of its rows', async () => {
+    const store = new FaultyStore();
+    store.fenced.add(1);
+    const fenced: number[] = [];
+    await lander(store, fenced).land({ ...emptyUnit(), spans: [row(0, 1), row(1, 2)] });
+    expect(store.rows).toEqual(['0:1']);
+    expect(fenced).toEqual([1]);
+  });
+});

@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import { TraceBook, type TraceBookLimits } from '../../../pipeline/runtime/trace_book.ts';
+import { aSpan, anEvent } from '../../support/spans.ts';
+
+const limits: TraceBookLimits = { graceMs: 1000, idleMs: 30_000, openMax: 100, doneMax: 10 };
+const book = (over: Partial<TraceBookLimits> = {}): TraceBook => new TraceBook(0, { ...limits, ...over });
+const cells = (line: string): unknown[] => JSON.parse(line) as unknown[];
+const SPANS_CELL = 13;
+const signOf = (line: string): unknown => cells(line).at(-1);
+
+describe('TraceBook', () => {
+  it('writes one row for a new trace and a pair for each change', () => {
+    const traces = book();
+    traces.apply(anEvent(5));
+    const first = traces.takeRows();
+    expect(first.map(({ line }) => signOf(line))).toEqual([1]);
+    traces.apply(anEvent(6, aSpan({ parent_span_id: 'spn_x' })));
+    traces.apply(anEvent(7, aSpan({ parent_span_id: 'spn_x' })));
+    const second = traces.takeRows();
+    expect(second.map(({ line }) => signOf(line))).toEqual([-1, 1]);
+    expect(second[0]?.line.slice(0, -3)).toBe(first[0]?.line.slice(0, -2));
+    expect(cells(second[1]?.line ?? '')[SPANS_CELL]).toBe(3);
+    expect(traces.takeRows()).toEqual([]);
+  });
+
+  it('tells trace.started once, and trace.completed after the grace only when nothing else came', () => {
+    const traces = book();
+    traces.apply(anEvent(1, aSpan({ received_at: 10_000 })));
+    expect(traces.takeEvents().map(({ event }) => event)).toEqual(['trace.started']);
+    traces.apply(anEvent(2, aSpan({ received_at: 10_900, parent_span_id: 'p' })));
+    traces.takeRows();
+    traces.tick(11_500);
+    expect(traces.takeEvents()).toEqual([]);
+    traces.tick(11_900);
+    const [told] = traces.takeEvents();
+    expect(told?.payload).toMatchObject({ event: 'trace.completed', trace_id: 'trc_1', outcome: 'success', input_tokens: 20, output_tokens: 10, cost_usd: 0.00015, judge_scores: {} });
+    traces.tick(99_000);
+    expect(traces.takeEvents()).toEqual([]);
+  });
+
+  it('waits the idle time for a trace without a root', () => {
+    const traces = book();
+    traces.apply(anEvent(1, aSpan({ received_at: 10_000, parent_span_id: 'p' })));
+    traces.takeEvents();
+    traces.tick(39_999);
+    expect(traces.takeEvents()).toEqual([]);
+    traces.tick(40_000);
+    expect(traces.takeEvents().map(({ event }) => event)).toEqual(['trace.completed']);
+  });
+
+  it('adds a late event to the rows without telling anything again', () => {
+    const traces = book();
+    traces.apply(anEvent(1, aSpan({ received_at: 10_000 })));
+    traces.takeRows();
+    traces.tick(20_000);
+    traces.takeEvents();
+    traces.apply(anEvent(2, aSpan({ received_at: 20_500, parent_span_id: 'p', outcome: 'error' })));
+    const rows = traces.takeRows();
+    expect(rows.map(({ line }) => signOf(line))).toEqual([-1, 1]);
+    expect(cells(rows[1]?.line ?? '')).toContain('error');
+    traces.tick(99_000);
+    expect(traces.takeEvents()).toEqual([]);
+  });
+
+  it('skips what a restored row holds already, and writes its pair for what is new', () => {
+    const origin = book();
+    origin.apply(anEvent(4));
+    const stored = origin.takeRows()[0]?.line ?? '';
+    const state = { ...stateOf(origin), trace_id: 'trc_1' };
+    const traces = book();
+    traces.restore({ state, version: 4 }, { open: true, announce: false, now: 0 });
+    traces.apply(anEvent(4));
+    expect(traces.takeRows()).toEqual([]);
+    traces.apply(anEvent(5));
+    const rows = traces.takeRows();
+    expect(rows[0]?.line).toBe(stored.replace(/,1\]$/, ',-1]'));
+    expect(cells(rows[1]?.line ?? '')[SPANS_CELL]).toBe(2);
+  });
+
+  it('does not hold back completed_through for traces that are complete, and does for open ones', () => {
+    const traces = book();
+    traces.apply(anEvent(7, aSpan({ trace_id: 'a', received_at: 1000 })));
+    traces.apply(anEvent(9, aSpan({ trace_id: 'b', received_at: 2000 })));
+    expect(traces.completedThrough(9)).toBe(6);
+    traces.tick(2500);
+    expect(traces.completedThrough(9)).toBe(8);
+    traces.tick(3500);
+    expect(traces.completedThrough(9)).toBe(9);
+  });
+
+  it('completes the trace that was quiet longest when too many are open', () => {
+    const traces = book({ openMax: 2 });
+    for (const [seq, id] of ['a', 'b', 'c'].entries()) traces.apply(anEvent(seq + 1, aSpan({ trace_id: id, received_at: 1000 + seq })));
+    traces.takeEvents();
+    traces.tick(0);
+    expect(traces.takeEvents().map(({ event, trace_id }) => [event, trace_id])).toEqual([['trace.completed', 'a']]);
+    expect(traces.openCount).toBe(2);
+  });
+
+  it('asks for the row of a trace that it has forgotten, and for no other', () => {
+    const traces = book({ doneMax: 1 });
+    for (const id of ['a', 'b', 'c']) traces.apply(anEvent(1, aSpan({ trace_id: id, received_at: 1000 })));
+    traces.takeRows();
+    traces.tick(9000);
+    const asked = traces.missing(['a', 'b', 'c', 'new'].map((trace_id) => ({ org_id: 'org_a', trace_id })));
+    expect(asked.map(({ trace_id }) => trace_id)).toEqual(['a', 'b']);
+  });
+
+  it('takes outcome, root, agent and tags as defined', () => {
+    const traces = book();
+    traces.apply(anEvent(1, aSpan({ parent_span_id: 'p', agent_id: 'first', tags: ['x'], outcome: 'timeout', started_at: 900 })));
+    traces.apply(anEvent(2, aSpan({ agent_id: 'root', tags: ['y', 'x'], name: 'late root', started_at: 800, ended_at: 5000 })));
+    traces.apply(anEvent(3, aSpan({ agent_id: 'other', name: 'later root', started_at: 1200, ended_at: 1300 })));
+    const row = cells(traces.takeRows()[0]?.line ?? '');
+    expect(row).toContain('late root');
+    expect(row).toContain('root');
+    expect(row).toContain('timeout');
+    expect(row).toContainEqual(['x', 'y']);
+    const [startedAt, endedAt] = [row[3], row[4]];
+    expect([startedAt, endedAt]).toEqual([800, 1_000_500]);
+  });
+});
+
+function stateOf(traces: TraceBook) {
+  // The state as the store would give it back: from the row's cells.
+  traces.apply(anEvent(4));
+  const row = cells(traces.takeRows().at(-2)?.line ?? '') as [string, number, string, number, number, number, string, string, string, 'success', string, string, string[], number, number, number, string, boolean];
+  return {
+    org_id: row[0], trace_id: row[2], anchor: row[1], started_at: row[3], ended_at: row[4], root_at: row[5], root_span_id: row[6], root_span_name: row[7], agent_id: row[8], outcome: row[9],
+    session_id: row[10], user_id: row[11], tags: row[12], spans: row[13], input_tokens: row[14], output_tokens: row[15], cost_pico_usd: 75_000_000n, sampled: row[17],
+  };
+}
