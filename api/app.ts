@@ -42,8 +42,8 @@ export function createApp(deps: AppDeps): RequestListener {
   });
   // Express tells an error handler by its four parameters.
   app.use((error: unknown, req: express.Request, res: express.Response, next: express.NextFunction) => {
-    void next;
-    answerError(req, res, error, edge);
+    if (res.headersSent) next(error);
+    else answerError(req, res, error, edge);
   });
 
   const ingest = createIngestHandler({ ...deps.ingest, edge });

@@ -135,19 +135,18 @@ function successOf(route: RouteDoc, components: JsonObject): JsonObject {
 
 /** JSON Schema of a zod schema; what has an id becomes a component that is referred to. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: JsonObject): JsonObject {
-  const { $schema, $defs, ...json } = z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }) as JsonObject;
-  void $schema;
-  const rewritten = rewriteRefs(json) as JsonObject;
-  for (const [name, definition] of Object.entries((rewriteRefs($defs ?? {}) as Record<string, JsonObject>))) components[name] = withoutId(definition);
-  const id = rewritten['id'];
-  if (typeof id !== 'string') return rewritten;
-  components[id] = withoutId(rewritten);
+  const json = rewriteRefs(z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }) as JsonObject) as JsonObject;
+  const definitions = (json['$defs'] ?? {}) as Record<string, JsonObject>;
+  for (const [name, definition] of Object.entries(definitions)) components[name] = without(definition, 'id');
+  const own = without(json, '$schema', '$defs', 'id');
+  const id = json['id'];
+  if (typeof id !== 'string') return own;
+  components[id] = own;
   return { $ref: `#/components/schemas/${id}` };
 }
 
-function withoutId({ id, ...schema }: JsonObject): JsonObject {
-  void id;
-  return schema;
+function without(schema: JsonObject, ...keys: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(schema).filter(([key]) => !keys.includes(key)));
 }
 
 function rewriteRefs(value: Json): Json {

@@ -47,7 +47,7 @@ async function main(): Promise<number> {
   const dataDir = path.resolve(env.SERVICE_DATA_DIR);
   const lock = await lockDataDir(dataDir, say);
   const fresh = !existsSync(secretsFile(dataDir));
-  if (fresh) say(`First start: making ${path.relative(process.cwd(), dataDir) || dataDir} …`);
+  if (fresh) say(`First start: making ${shown(dataDir)} …`);
   const secrets = loadSecrets(dataDir);
   const supervisor = new Supervisor({ env, dataDir, secrets, say, complain });
   handleSignals(supervisor, lock);
@@ -61,7 +61,7 @@ async function main(): Promise<number> {
           apiKey: env.SERVICE_BOOTSTRAP_API_KEY === undefined ? secrets.api_key : null,
           adminToken: env.SERVICE_ADMIN_TOKEN === undefined ? secrets.admin_token : null,
           analystPassword: env.SERVICE_CLICKHOUSE_ANALYST_PASSWORD === undefined ? secrets.analyst_password : null,
-          secretsFile: path.relative(process.cwd(), secretsFile(dataDir)),
+          secretsFile: shown(secretsFile(dataDir)),
           first: !secrets.shown,
           seconds: (performance.now() - began) / 1000,
         }),
@@ -75,6 +75,12 @@ async function main(): Promise<number> {
   const code = await supervisor.ended;
   lock.release();
   return code;
+}
+
+/** A path as the user would write it. */
+function shown(file: string): string {
+  const relative = path.relative(process.cwd(), file);
+  return relative.startsWith('..') || relative === '' ? file : relative;
 }
 
 /** What the user reads: one line for what they can mend, the whole of a defect. */

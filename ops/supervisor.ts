@@ -146,7 +146,7 @@ export class Supervisor {
     if (this.#clickhouseUrl !== undefined) return;
     const httpPort = this.#env.SERVICE_CLICKHOUSE_PORT === 0 ? await freePort() : this.#env.SERVICE_CLICKHOUSE_PORT;
     const tcpPort = await freePort();
-    const logFile = this.#log('clickhouse', errorsOfClickHouse, false);
+    const logFile = this.#log('clickhouse/server', errorsOfClickHouse, false);
     await this.#keep('clickhouse', async () => {
       const server = await startClickHouse({
         dataDir: this.#file('clickhouse'),
@@ -199,9 +199,9 @@ export class Supervisor {
   }
 
   #log(name: string, filter: LineFilter, rotate: boolean): string {
-    mkdirSync(this.#file('logs'), { recursive: true, mode: 0o700 });
     const file = this.#file(`logs/${name}.log`);
-    this.#logs.add(name, file, filter, rotate);
+    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    this.#logs.add(path.dirname(name) === '.' ? name : path.dirname(name), file, filter, rotate);
     return file;
   }
 

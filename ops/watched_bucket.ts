@@ -42,6 +42,7 @@ export class WatchedBucket<T> {
   readonly #deleted = new Map<string, number>();
   #generation = 0;
   #stopWatch: (() => void) | undefined;
+  #connected = true;
   #closed = false;
 
   private constructor(nc: NatsConnection, kv: KV, options: WatchedBucketOptions<T>) {
@@ -87,21 +88,25 @@ export class WatchedBucket<T> {
 
   /** Writes a key that must not exist. @throws RevisionConflict when it does. */
   async create(key: string, value: T): Promise<void> {
+    this.#checkConnected();
     this.#apply(key, value, await conflictAware(this.#kv.create(key, JSON.stringify(value))));
   }
 
   /** Writes over the revision that was read. @throws RevisionConflict when another write came first. */
   async update(key: string, value: T, revision: number): Promise<void> {
+    this.#checkConnected();
     this.#apply(key, value, await conflictAware(this.#kv.update(key, JSON.stringify(value), revision)));
   }
 
   /** Deletes a key at the revision that was read. @throws RevisionConflict when another write came first. */
   async delete(key: string, revision: number): Promise<void> {
+    this.#checkConnected();
     await conflictAware(this.#kv.delete(key, { previousSeq: revision }));
     this.#deleted.set(key, revision);
     this.#remove(key, revision);
   }
 
+  /** Stops watching; what is held stays readable. */
   close(): void {
     this.#closed = true;
     this.#stopWatch?.();
@@ -165,8 +170,17 @@ export class WatchedBucket<T> {
   async #followConnection(): Promise<void> {
     for await (const status of this.#nc.status()) {
       if (this.#closed) return;
-      if (status.type === 'reconnect') void this.#reload();
+      if (status.type === 'disconnect' || status.type === 'staleConnection') this.#connected = false;
+      if (status.type !== 'reconnect') continue;
+      this.#connected = true;
+      void this.#reload();
     }
+    this.#connected = false;
+  }
+
+  /** While the connection is down the client throws writes away without a word: better to say so at once. */
+  #checkConnected(): void {
+    if (!this.#connected) throw new Error(`bucket ${this.#options.name}: not connected`);
   }
 
   #take(entry: KvEntry): void {

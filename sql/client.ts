@@ -51,26 +51,9 @@ export class StoreUnavailable extends Error {}
  */
 const REFUSED_CODES = new Set(['6', '25', '26', '27', '38', '41', '53', '69', '70', '72', '117', '131', '321', '349', '407', '467', '469']);
 
-/**
- * Codes by which ClickHouse says that it cannot do now what it can do at another time: 159 TIMEOUT_EXCEEDED, 160 TOO_SLOW,
- * 198 DNS_ERROR, 202 TOO_MANY_SIMULTANEOUS_QUERIES, 209 SOCKET_TIMEOUT, 210 NETWORK_ERROR, 236 ABORTED,
- * 241 MEMORY_LIMIT_EXCEEDED, 242 TABLE_IS_READ_ONLY, 243 NOT_ENOUGH_SPACE, 252 TOO_MANY_PARTS,
- * 279 ALL_CONNECTION_TRIES_FAILED, 319 UNKNOWN_STATUS_OF_INSERT, 394 QUERY_WAS_CANCELLED, 425 SYSTEM_ERROR,
- * 439 CANNOT_SCHEDULE_TASK, 516 AUTHENTICATION_FAILED, 735 QUERY_WAS_CANCELLED_BY_CLIENT, 745 SERVER_OVERLOADED,
- * 999 KEEPER_EXCEPTION.
- */
-const AWAY_CODES = new Set(['159', '160', '198', '202', '209', '210', '236', '241', '242', '243', '252', '279', '319', '394', '425', '439', '516', '735', '745', '999']);
-
-/** For landings: is it the rows (never to be tried again) or anything else? */
+/** For landings: are the rows at fault (never to be tried again), or anything else? */
 export function classifyStoreError(error: unknown): 'unavailable' | 'refused' {
   return error instanceof ClickHouseError && REFUSED_CODES.has(error.code) ? 'refused' : 'unavailable';
-}
-
-/** For reads: is the store away, did it refuse a statement (a fault of ours), or is the error none of the store's (null)? */
-export function storeFailure(error: unknown): 'unavailable' | 'refused' | null {
-  if (error instanceof StoreUnavailable) return 'unavailable';
-  if (!(error instanceof ClickHouseError)) return null;
-  return AWAY_CODES.has(error.code) ? 'unavailable' : 'refused';
 }
 
 /** Whether the store cut an answer off because it went beyond the bound that the read had set (396 TOO_MANY_ROWS_OR_BYTES). */

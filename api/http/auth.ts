@@ -4,7 +4,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Credential, OperatorCredential, OrgCredential } from './credential.ts';
 import { ApiError } from './errors.ts';
-import { type Access, holds } from './permissions.ts';
+import { type Access, holds, type Scope } from './permissions.ts';
 
 /** What auth needs to know of API keys. */
 export interface KeyLookup {
@@ -45,7 +45,7 @@ export function rawCredentialOf(headers: IncomingHttpHeaders): string | null {
  * Finds out which org is calling. X-Org-Id may be left out, as a key names its org; given, it must be the key's.
  * @throws ApiError unauthenticated, cross_org_access
  */
-export function authenticateOrg(headers: IncomingHttpHeaders, deps: AuthDeps): OrgCredential {
+function authenticateOrg(headers: IncomingHttpHeaders, deps: AuthDeps): OrgCredential {
   const raw = rawCredentialOf(headers);
   if (raw === null || raw === '') throw unauthenticated('An API key is needed: X-Org-Api-Key, or Authorization: Bearer.');
   const digest = hashKey(raw);
@@ -62,7 +62,7 @@ export function authenticateOrg(headers: IncomingHttpHeaders, deps: AuthDeps): O
  * Checks the admin token in constant time.
  * @throws ApiError unauthenticated; forbidden for an org's valid key, which no scope lets in here
  */
-export function authenticateOperator(headers: IncomingHttpHeaders, deps: AuthDeps): OperatorCredential {
+function authenticateOperator(headers: IncomingHttpHeaders, deps: AuthDeps): OperatorCredential {
   const token = bearerOf(headers);
   if (token !== null && token !== '') {
     // Digests have one length, whatever was given.
@@ -74,15 +74,20 @@ export function authenticateOperator(headers: IncomingHttpHeaders, deps: AuthDep
 }
 
 /**
- * The credential of a request to a route of this access.
+ * The org's credential for a route that needs `scope`.
  * @param pathOrg the org that the path names, undefined where it names none
  * @throws ApiError unauthenticated, cross_org_access, forbidden
  */
+export function authorizeOrg(scope: Scope, headers: IncomingHttpHeaders, pathOrg: string | undefined, deps: AuthDeps): OrgCredential {
+  const credential = authenticateOrg(headers, deps);
+  if (pathOrg !== undefined && pathOrg !== credential.org_id) throw new ApiError('cross_org_access', "The path's org is not the credential's.");
+  if (!holds(credential.scopes, scope)) throw new ApiError('forbidden', `The credential lacks the scope ${scope}.`);
+  return credential;
+}
+
+/** The credential of a request to a route of this access; throws as the functions above do. */
 export function authorize(access: Access, headers: IncomingHttpHeaders, pathOrg: string | undefined, deps: AuthDeps): Credential {
   if (access === 'public') return { kind: 'anonymous' };
   if (access === 'operator') return authenticateOperator(headers, deps);
-  const credential = authenticateOrg(headers, deps);
-  if (pathOrg !== undefined && pathOrg !== credential.org_id) throw new ApiError('cross_org_access', "The path's org is not the credential's.");
-  if (!holds(credential.scopes, access)) throw new ApiError('forbidden', `The credential lacks the scope ${access}.`);
-  return credential;
+  return authorizeOrg(access, headers, pathOrg, deps);
 }

@@ -90,8 +90,8 @@ interface Shapes<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, 
   handler: (ctx: Context<z.output<P>, z.output<Q>, z.output<B>, Who>) => Result<z.input<NoInfer<R>>> | Promise<Result<z.input<NoInfer<R>>>>;
 }
 
-type Empty = z.ZodObject<Record<never, never>>;
-const empty: Empty = z.object({});
+const empty = z.object({});
+type Empty = typeof empty;
 
 /** Declares a route of an org: the credential is the org's and holds `scope`; a path that names another org is refused before the handler runs. */
 export function defineRoute<R extends z.ZodType, P extends z.ZodType = Empty, Q extends z.ZodType = Empty, B extends z.ZodType = z.ZodUndefined>(

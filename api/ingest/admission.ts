@@ -20,10 +20,10 @@ interface InFlight {
 /** What one request holds of the bounds; give it back by release, once. */
 export interface Hold {
   /** Holds more bytes; an error when there is no room for them. */
-  grow(bytes: number): ApiError | null;
+  grow: (bytes: number) => ApiError | null;
   /** Holds events, once they are counted; an error when there is no room for them. */
-  admit(events: number): ApiError | null;
-  release(): void;
+  admit: (events: number) => ApiError | null;
+  release: () => void;
 }
 
 export class Admission {

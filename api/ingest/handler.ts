@@ -3,7 +3,7 @@
 // contract. Never waits for ClickHouse; never answers later than a second after the body is in.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type IngestFormat, isIngestFormat } from '../../schemas/formats/formats.ts';
-import { authorize } from '../http/auth.ts';
+import { authorizeOrg } from '../http/auth.ts';
 import { checkJsonType, drain, MalformedBody, parseJson, readBody } from '../http/body.ts';
 import type { OrgCredential } from '../http/credential.ts';
 import { envelope, sendError, sendJson } from '../http/envelope.ts';
@@ -91,7 +91,7 @@ async function ingest(attempt: Attempt, deps: IngestDeps): Promise<KeptAnswer & 
   const { req, path } = attempt;
   const format = isIngestFormat(path.format) ? path.format : null;
   if (format !== null && req.method !== 'POST') throw new ApiError('method_not_allowed', 'This path takes POST.', { headers: { Allow: 'POST' } });
-  const credential = authorize('ingest:write', req.headers, path.org_id, deps.edge.auth) as OrgCredential;
+  const credential = authorizeOrg('ingest:write', req.headers, path.org_id, deps.edge.auth);
   checkPinnedVersion(req.headers[VERSION_HEADER]);
   if (format === null) throw new ApiError('decode_failed', `"${path.format.slice(0, 64)}" is no known source_format.`);
   const key = idempotencyKey(req.headers['idempotency-key']);

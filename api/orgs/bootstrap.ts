@@ -7,6 +7,7 @@ import { keyRecordOf, type OrgsDeps } from './orgs.ts';
 /**
  * Makes the org, on plan enterprise without a rate limit, and its key with scope `*`, where they are missing.
  * @param rawKey the key as configured; without one the process that makes the org makes a key as well
+ * @throws Error when the configured key is another org's
  * @returns the raw key when this call made one up, to be shown once; else null
  */
 export async function bootstrapOrg(deps: OrgsDeps, org_id: string, rawKey: string | undefined): Promise<string | null> {
@@ -25,6 +26,8 @@ export async function bootstrapOrg(deps: OrgsDeps, org_id: string, rawKey: strin
   );
   if (rawKey === undefined && !madeOrg) return null;
   const raw = rawKey ?? KEY_PREFIX + randomBytes(30).toString('base64url');
+  const owner = deps.keys.byHash(hashKey(raw))?.credential.org_id;
+  if (owner !== undefined && owner !== org_id) throw new Error(`SERVICE_BOOTSTRAP_API_KEY: got a key that belongs to the org ${owner}; takes one of ${org_id} or a new one`);
   await madeHere(deps.keys.create(hashKey(raw), keyRecordOf(raw, { org_id, name: 'bootstrap', scopes: ['*'], now: deps.now() })));
   return rawKey === undefined ? raw : null;
 }

@@ -8,7 +8,10 @@ import path from 'node:path';
 import { freePort } from '../process/ports.ts';
 import { type Exit, exitOf, stopChild } from '../process/child.ts';
 import { serverXml, usersXml } from './config.ts';
+import type { Launch } from './launcher.ts';
 
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const LAUNCHER = path.join(import.meta.dirname, 'launcher.ts');
 const READY_MS_MAX = 30_000;
 const PROBE_EVERY_MS = 20;
 /** The engine finishes running queries for at most 5 s, then ends; beyond this it hangs. */
@@ -29,6 +32,7 @@ export interface ClickHouseOptions {
   database: string;
   /** A further name, or pattern with a * at its end, of databases that app may use: many tests share one engine. */
   moreDatabases?: string;
+  /** The engine may read and change everything in its folder: give it one of its own. */
   logFile: string;
   memoryMaxBytes: number;
 }
@@ -56,14 +60,17 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Click
   const httpPort = options.httpPort === 0 ? await freePort(host) : options.httpPort;
   const tcpPort = options.tcpPort === undefined || options.tcpPort === 0 ? await freePort(host) : options.tcpPort;
   const displayName = `millrace-${randomUUID()}`;
-  const { fifo, args } = prepare(options, { host, httpPort, tcpPort, displayName });
+  const launch = prepare(options, { host, httpPort, tcpPort, displayName });
   mkdirSync(path.dirname(options.logFile), { recursive: true });
   const log = openSync(options.logFile, 'a', 0o600);
-  const child = spawn(process.execPath, [path.join(import.meta.dirname, 'launcher.ts'), JSON.stringify({ fifo, args })], {
+  // execve, by which it confines itself, is called experimental; the warning would stand in its log at every start.
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', LAUNCHER, JSON.stringify(launch)], {
     // A group of its own: Ctrl-C in the terminal must reach the supervisor alone, which stops things in order.
     detached: true,
-    stdio: ['ignore', log, log, 'ipc'],
-    env: { ...process.env, UV_THREADPOOL_SIZE: '8' },
+    // stdin ends with this process, and that tells the engine's.
+    stdio: ['pipe', log, log],
+    // Nothing of the service's own environment: the engine needs no secret.
+    env: { ...pick(process.env, ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR']), UV_THREADPOOL_SIZE: '8' },
   });
   closeSync(log);
   const exited = exitOf(child);
@@ -90,7 +97,7 @@ interface Listen {
 }
 
 /** Writes the configuration and the FIFO that keeps the engine running. */
-function prepare(options: ClickHouseOptions, { host, httpPort, tcpPort, displayName }: Listen): { fifo: string; args: string[] } {
+function prepare(options: ClickHouseOptions, { host, httpPort, tcpPort, displayName }: Listen): Launch {
   const { dataDir, database, moreDatabases, appPassword, analystPassword, memoryMaxBytes, logFile } = options;
   const file = (name: string): string => path.join(path.resolve(dataDir), name);
   mkdirSync(file('backups'), { recursive: true });
@@ -120,8 +127,26 @@ function prepare(options: ClickHouseOptions, { host, httpPort, tcpPort, displayN
     start,
     file('run.fifo'),
   ];
-  return { fifo: file('run.fifo'), args };
+  return { fifo: file('run.fifo'), args, confinement: confinementOf(path.resolve(dataDir), path.dirname(path.resolve(logFile))) };
 }
+
+/** What the engine's process may touch: its own folder and that of its log, and to read what Node, libraries and time zones need. */
+function confinementOf(dataDir: string, logDir: string): NonNullable<Launch['confinement']> {
+  return {
+    writable: [dataDir, logDir, ...['null', 'zero', 'random', 'urandom'].map((name) => `/dev/${name}`)],
+    executable: ['/usr', '/lib', '/lib64', '/bin', process.execPath, path.join(ROOT, 'node_modules')],
+    readable: [
+      ...['package.json', 'ops/clickhouse'].map((name) => path.join(ROOT, name)),
+      ...['localtime', 'timezone', 'hosts', 'host.conf', 'resolv.conf', 'nsswitch.conf', 'gai.conf', 'services', 'ld.so.cache', 'ssl'].map((name) => `/etc/${name}`),
+      // Not /proc as a whole: the environment of every other process of this user is there. self stays itself through execve.
+      ...['self', 'sys', 'meminfo', 'stat', 'cpuinfo', 'loadavg', 'uptime', 'vmstat', 'diskstats', 'filesystems', 'version', 'pressure'].map((name) => `/proc/${name}`),
+      '/sys',
+    ],
+  };
+}
+
+const pick = (env: NodeJS.ProcessEnv, names: readonly string[]): NodeJS.ProcessEnv =>
+  Object.fromEntries(names.filter((name) => env[name] !== undefined).map((name) => [name, env[name]]));
 
 interface Starting {
   child: ChildProcess;

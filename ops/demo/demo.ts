@@ -6,13 +6,13 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { EnvError, parseEnv } from '../env.ts';
-import { compareTotals, countTagged, expectedTotals, listTagged, readTotals, waitForTraces, type TraceItem } from './checks.ts';
+import { compareTotals, countTagged, expectedTotals, listTagged, readTotals, waitForTraces, type Totals } from './checks.ts';
 import { runEvents, type RunEvents } from './events.ts';
 import { planRun } from './plan.ts';
 import { startProgress } from './progress.ts';
 import { parseRuns, RunsFileError, type Run } from './runs.ts';
 import { ServiceClient, ServiceError, type ServiceAddress } from './service_client.ts';
-import { bootstrapKey, SettingsError } from './settings.ts';
+import { localKey, localUrl, SettingsError } from './settings.ts';
 
 const USAGE = `usage: npm run demo [-- --file runs.json] [--url http://127.0.0.1:8080] [--org org_local] [--key sk_svc_…] [--limit N] [--at ISO-time]
   --file   agent runs: a list of {task_id, trial, reward, info, traj[]} with OpenAI-style messages; a small sample without it
@@ -24,6 +24,8 @@ const HOUR_MS = 3_600_000;
 const RUNS_AT_ONCE = 8;
 /** A pause between two runs, milliseconds of their own time. */
 const GAP_MS = 20_000;
+const LOOKS_MAX = 3;
+const LOOK_AGAIN_MS = 1000;
 
 interface Options {
   address: ServiceAddress;
@@ -44,8 +46,8 @@ function readOptions(args: string[]): Options | null {
   const now = Date.now();
   const at = values.at === undefined ? now - (now % HOUR_MS) : Date.parse(values.at);
   if (Number.isNaN(at)) throw new SettingsError(`--at takes an ISO 8601 time; got ${values.at ?? ''}`);
-  const key = values.key ?? env.SERVICE_BOOTSTRAP_API_KEY ?? bootstrapKey(env.SERVICE_DATA_DIR);
-  const url = (values.url ?? `http://${env.SERVICE_HOST}:${String(env.SERVICE_PORT)}`).replace(/\/+$/, '');
+  const key = values.key ?? env.SERVICE_BOOTSTRAP_API_KEY ?? localKey(env.SERVICE_DATA_DIR);
+  const url = (values.url ?? localUrl(env.SERVICE_DATA_DIR) ?? `http://${env.SERVICE_HOST}:${String(env.SERVICE_PORT)}`).replace(/\/+$/, '');
   return { address: { url, org: values.org ?? env.SERVICE_BOOTSTRAP_ORG_ID, key }, file: values.file ?? new URL('sample_runs.json', import.meta.url), limit, at };
 }
 
@@ -120,17 +122,26 @@ function whatToLookAt({ url, org, key }: ServiceAddress, runs: readonly RunEvent
 
 const thousands = (value: number): string => value.toLocaleString('en-US');
 
+/** Reads all of it back. A trace may be listed some milliseconds before its last spans are, so a difference is looked at again. */
+async function readBack(client: ServiceClient, runs: readonly RunEvents[], sent: Totals, loadTag: string): Promise<{ totals: Totals; cost_usd: number; problems: string[] }> {
+  const wanted = new Set(runs.map((run) => run.trace_id));
+  for (let look = 1; ; look += 1) {
+    const items = (await listTagged(client, loadTag)).filter((item) => wanted.has(item.trace_id));
+    const reading = startProgress('Reading  ', items.length);
+    const { totals, cost_usd, differences } = await readTotals(client, items, reading);
+    reading.end();
+    const problems = [...compareTotals(sent, totals), ...differences];
+    if (problems.length === 0 || look === LOOKS_MAX) return { totals, cost_usd, problems };
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+  }
+}
+
 async function verify(client: ServiceClient, runs: readonly RunEvents[], loadTag: string): Promise<boolean> {
   const sent = expectedTotals(runs);
   const waiting = startProgress('Visible  ', runs.length);
   await waitForTraces(client, loadTag, runs.length, waiting);
   waiting.end();
-  const wanted = new Set(runs.map((run) => run.trace_id));
-  const items: TraceItem[] = (await listTagged(client, loadTag)).filter((item) => wanted.has(item.trace_id));
-  const reading = startProgress('Reading  ', items.length);
-  const { totals, cost_usd, differences } = await readTotals(client, items, reading);
-  reading.end();
-  const problems = [...compareTotals(sent, totals), ...differences];
+  const { totals, cost_usd, problems } = await readBack(client, runs, sent, loadTag);
   console.log(
     `\n${thousands(totals.traces)} traces (${thousands(totals.failed)} failed), ${thousands(totals.spans)} spans: ${thousands(totals.llm_spans)} model calls, ${thousands(totals.tool_spans)} tool calls, ` +
       `${thousands(totals.traces)} roots.\n${thousands(totals.input_tokens)} input and ${thousands(totals.output_tokens)} output tokens, $${cost_usd.toFixed(6)}.`,

@@ -65,7 +65,7 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
     // A group of its own: Ctrl-C in the terminal must reach the supervisor alone, which stops things in order.
     detached: true,
     stdio: ['ignore', errors, errors, 'pipe'],
-    env: { ...process.env, NATS_TOKEN: options.token },
+    env: { PATH: process.env['PATH'], NATS_TOKEN: options.token },
   });
   closeSync(errors);
   const guard = child.stdio[3] as Writable;

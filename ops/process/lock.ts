@@ -1,6 +1,6 @@
 // One supervisor for a data folder: a lock of the operating system, taken through SQLite, so that it is gone the moment its
 // holder is, however that died. No pid file can be stale, and two that start at once cannot both win.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
@@ -26,7 +26,7 @@ export interface DataLock {
  */
 export async function lockDataDir(dataDir: string, progress: (line: string) => void): Promise<DataLock> {
   try {
-    mkdirSync(path.join(dataDir, 'run'), { recursive: true, mode: 0o700 });
+    makeDirs(path.join(dataDir, 'run'));
   } catch (error) {
     throw new Error(`SERVICE_DATA_DIR: ${dataDir} cannot be made or written: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -59,6 +59,13 @@ export async function lockDataDir(dataDir: string, progress: (line: string) => v
     told ||= holder?.stopping === true;
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
+}
+
+/** Folder by folder: mkdir with `recursive` never returns where the system refuses with ENOENT, as under /proc. */
+function makeDirs(folder: string): void {
+  if (existsSync(folder)) return;
+  makeDirs(path.dirname(folder));
+  mkdirSync(folder, { mode: 0o700 });
 }
 
 /** The open lock, or null when another process has it. */

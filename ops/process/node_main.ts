@@ -68,8 +68,9 @@ const recordShape = z.object({ msg: z.string().default(''), err: z.object({ mess
 /** The last thing that a process said about why it ended: one line of its log, read as a record where it is one. */
 export function lastWord(logFile: string, from: number): string {
   const lines = readFileSync(logFile).subarray(from).toString('utf8').split('\n').map((line) => line.trim()).filter((line) => line !== '');
-  // A stack trace of Node has the message first, then lines that begin with "at", then the version.
-  const line = lines.findLast((text) => !/^(at |Node\.js v|\}|\{$|\[?cause|code:)/.test(text)) ?? 'it ended without a word';
+  // Where Node itself printed a stack trace, the error's own line says why; else the last line does.
+  const crash = lines.at(-1)?.startsWith('Node.js v') ?? false;
+  const line = (crash ? lines.findLast((text) => /^(\w*Error\b|Uncaught)/.test(text)) : lines.at(-1)) ?? 'it ended without a word';
   try {
     const { msg, err } = recordShape.parse(JSON.parse(line));
     return [msg, err?.message].filter((part) => part !== undefined && part !== '').join(': ').slice(0, 400);

@@ -46,6 +46,13 @@ export function xxHash32(bytes: Buffer): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
+/** A second hash out of the first (the finalizer of MurmurHash3). */
+function mix(hash: number): number {
+  let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return mixed ^ (mixed >>> 16);
+}
+
 export class TraceFilter {
   #bits: Uint32Array;
   #hashes: number[] | null = [];
@@ -88,6 +95,6 @@ export class TraceFilter {
   }
 
   #position(hash: number, i: number): number {
-    return ((hash + Math.imul(i, Math.imul(hash, PRIME_4) | 1)) >>> 0) % this.#count;
+    return ((hash + Math.imul(i, mix(hash) | 1)) >>> 0) % this.#count;
   }
 }

@@ -10,7 +10,6 @@ const message = z.union([z.looseObject({}), z.string(), z.tuple([z.string(), z.s
 
 export const chainEvent = z
   .looseObject({
-    ...modelCallFields,
     chain_name: name,
     agent_name: z.string().nullish(),
     request: z.looseObject({ model: name, messages: z.array(message) }),
@@ -25,6 +24,7 @@ export const chainEvent = z
       })
       .nullish(),
     intermediate_steps: z.array(z.tuple([z.string(), z.string()], { error: 'takes a pair of strings: [action, observation]' })).max(1000).nullish(),
+    ...modelCallFields,
   })
   .check(checkModelCall);
 

@@ -15,7 +15,6 @@ const choice = z.looseObject({
 
 export const chatcompletionEvent = z
   .looseObject({
-    ...modelCallFields,
     request: z.looseObject({
       model: name,
       messages: z.array(z.looseObject({ role: z.string(), content, tool_calls: toolCalls })),
@@ -37,6 +36,7 @@ export const chatcompletionEvent = z
           .nullish(),
       })
       .nullish(),
+    ...modelCallFields,
   })
   .check(checkModelCall);
 

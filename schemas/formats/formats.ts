@@ -29,7 +29,8 @@ export interface Refusal {
   message: string;
 }
 
-export type RawEvent = Readonly<Record<string, unknown>>;
+/** An event that has the shape of its format. */
+export type EventOf<F extends IngestFormat> = z.infer<(typeof EVENT_SCHEMAS)[F]>;
 
 export function isIngestFormat(text: string): text is IngestFormat {
   return Object.hasOwn(EVENT_SCHEMAS, text);
@@ -55,9 +56,9 @@ export function splitBody(format: IngestFormat, body: unknown): { ok: true; even
 }
 
 /** Checks the shape of one event. The value given back is the very object that was checked. */
-export function checkEvent(format: IngestFormat, value: unknown): { ok: true; value: RawEvent } | Refusal {
+export function checkEvent<F extends IngestFormat>(format: F, value: unknown): { ok: true; value: EventOf<F> } | Refusal {
   const result = EVENT_SCHEMAS[format].safeParse(value);
-  if (result.success) return { ok: true, value: value as RawEvent };
+  if (result.success) return { ok: true, value: value as EventOf<F> };
   return explain(result.error.issues[0]);
 }
 
@@ -68,6 +69,6 @@ function explain(issue: z.core.$ZodIssue | undefined): Refusal {
   return { ok: false, path, message: issue.message.replace(/^Invalid input: /, '') };
 }
 
-function isObject(value: unknown): value is RawEvent {
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

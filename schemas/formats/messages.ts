@@ -8,7 +8,6 @@ const content = z.union([z.string(), z.array(block)], { error: 'takes a string o
 
 export const messagesEvent = z
   .looseObject({
-    ...modelCallFields,
     request: z.looseObject({
       model: name,
       system: content.nullish(),
@@ -32,6 +31,7 @@ export const messagesEvent = z
           .nullish(),
       })
       .nullish(),
+    ...modelCallFields,
   })
   .check(checkModelCall);
 

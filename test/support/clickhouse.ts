@@ -84,7 +84,7 @@ export async function startTestEngine(options: { memoryMaxBytes?: number } = {})
       appPassword: 'test-app-password',
       analystPassword: 'test-analyst-password',
       database: 'millrace',
-      logFile: path.join(folder, 'clickhouse.log'),
+      logFile: path.join(folder, 'logs', 'clickhouse.log'),
       memoryMaxBytes: options.memoryMaxBytes ?? 1_000_000_000,
     });
   let server = await boot(0);

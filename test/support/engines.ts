@@ -27,7 +27,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     analystPassword: 'test-analyst-password',
     database: 'millrace',
     moreDatabases: 'test_*',
-    logFile: path.join(folder, 'clickhouse.log'),
+    logFile: path.join(folder, 'logs', 'clickhouse.log'),
     memoryMaxBytes: MEMORY_MAX_BYTES,
   });
   project.provide('clickhouse', { url: engine.url, analystUrl: engine.analystUrl });

@@ -3,6 +3,7 @@
 import { documentTerms } from '../../domain/text_terms.ts';
 import { picoToDecimal } from '../../domain/money.ts';
 import type { Span } from '../../domain/span.ts';
+import { foldTexts } from '../../domain/text_refs.ts';
 import type { TraceState } from '../../domain/trace_state.ts';
 import type { LogPosition, Usage } from '../../stage.ts';
 
@@ -50,7 +51,7 @@ export function spanLine(span: Span, position: LogPosition, sub: number, sampled
     price.cached_input_usd_per_mtok,
     span.storage_bytes,
     span.sandbox_seconds.toFixed(6),
-    sampled ? JSON.stringify(span.attributes) : '{}',
+    sampled ? JSON.stringify(foldTexts(span.attributes, span.prompt, span.response)) : '{}',
     sampled,
     position.partition,
     position.log_seq,

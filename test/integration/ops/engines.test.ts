@@ -78,6 +78,13 @@ describe('users of ClickHouse', () => {
     await expect(asAnalyst(statement())).rejects.toThrow(/ACCESS_DENIED/);
   });
 
+  it.runIf(process.platform === 'linux')('nobody reads a file of the machine through the scalar file(), not even app', async () => {
+    for (const file of ['/etc/passwd', '/etc/shadow', import.meta.filename, `/proc/${process.pid}/environ`]) {
+      await expect(asAnalyst(`SELECT file('${file}')`)).rejects.toThrow(/Permission denied/);
+      await expect(db.run(`SELECT file('${file}')`)).rejects.toThrow(/Permission denied/);
+    }
+  });
+
   it('analyst cannot lift its own bounds', async () => {
     await expect(asAnalyst('SELECT 1 SETTINGS max_execution_time = 0')).rejects.toThrow(/READONLY/);
     await expect(asAnalyst('SELECT 1 SETTINGS readonly = 0')).rejects.toThrow(/READONLY/);

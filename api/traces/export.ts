@@ -1,0 +1,85 @@
+// A trace as a file, of any size: spans are read as they are written, a few at a time with their texts and children.
+// Guarantees: the trace is never held in memory; the response begins only when the first spans are there, so a store that
+// is away is an answer; one that fails later breaks the response off, so a file that ended well is whole.
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { anonymize } from '../../pipeline/domain/pii.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import { mapTexts } from './attributes.ts';
+import { locateTrace, traceNotFound } from './locate.ts';
+import type { ExportBody, SpanItem } from './schema.ts';
+import { readChildren, type SpanRow, streamSpans, type TraceRange } from './store.ts';
+import { placeKey, spanItem, textsOf } from './tree.ts';
+
+/** A chunk ends at this many spans, or at this much of what their events weighed. */
+const CHUNK_SPANS_MAX = 500;
+const CHUNK_BYTES_MAX = 8 * 1024 * 1024;
+
+const MEDIA = { json: 'application/json', ndjson: 'application/x-ndjson' } as const;
+
+/** Writes the file to the response and ends it. */
+export async function exportTrace(clickhouse: ClickHouse, orgId: string, traceId: string, options: ExportBody, res: ServerResponse, signal: AbortSignal): Promise<void> {
+  const range = await locateTrace(clickhouse, orgId, traceId, signal);
+  const chunks = itemChunks(clickhouse, range, options, signal);
+  const first = await chunks.next();
+  if (first.done === true) throw traceNotFound();
+  const json = options.format === 'json';
+  const name = `${traceId.replaceAll(/[^A-Za-z0-9_.-]/g, '_')}.${options.format}`;
+  res.writeHead(200, { 'Content-Type': MEDIA[options.format], 'Content-Disposition': `attachment; filename="${name}"` });
+  const lines = (items: readonly SpanItem[]): string => items.map((item) => JSON.stringify(item)).join(json ? ',' : '\n');
+  await write(res, `${json ? `{"trace_id":${JSON.stringify(traceId)},"spans":[` : ''}${lines(first.value)}`, signal);
+  for await (const items of chunks) await write(res, `${json ? ',' : '\n'}${lines(items)}`, signal);
+  res.end(json ? ']}' : '\n');
+}
+
+/** Resolves when the response takes more. @throws when the caller has gone */
+async function write(res: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  if (!res.write(text)) await once(res, 'drain', { signal });
+}
+
+async function* itemChunks(clickhouse: ClickHouse, range: TraceRange, options: ExportBody, signal: AbortSignal): AsyncGenerator<SpanItem[]> {
+  for await (const rows of rowChunks(streamSpans.stream(clickhouse, range, { signal }))) {
+    const wanted = options.include_prompts || options.include_responses;
+    const [texts, families] = await Promise.all([
+      wanted ? textsOf(clickhouse, range, rows, { signal }) : null,
+      readChildren(clickhouse, { ...range, span_ids: rows.map((row) => row.span_id) }, { signal }),
+    ]);
+    const children = new Map(families.map((family) => [family.parent_span_id, family.children]));
+    yield rows.map((row) => {
+      const own = (children.get(row.span_id) ?? []).filter((id) => id !== row.span_id);
+      return shaped(spanItem(row, texts?.get(placeKey(row)), own), options);
+    });
+  }
+}
+
+/** Blocks as they come, cut into chunks of bounded weight. */
+export async function* rowChunks(blocks: AsyncIterable<readonly SpanRow[]>): AsyncGenerator<SpanRow[]> {
+  let chunk: SpanRow[] = [];
+  let bytes = 0;
+  for await (const block of blocks) {
+    for (const row of block) {
+      chunk.push(row);
+      bytes += row.storage_bytes;
+      if (chunk.length < CHUNK_SPANS_MAX && bytes < CHUNK_BYTES_MAX) continue;
+      yield chunk;
+      chunk = [];
+      bytes = 0;
+    }
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+function shaped(item: SpanItem, options: ExportBody): SpanItem {
+  const { prompt, response, ...rest } = item;
+  const kept = { ...rest, ...(options.include_prompts && prompt !== undefined ? { prompt } : {}), ...(options.include_responses && response !== undefined ? { response } : {}) };
+  if (!options.anonymize_pii) return kept;
+  return {
+    ...kept,
+    name: anonymize(kept.name),
+    tags: kept.tags.map(anonymize),
+    attributes: mapTexts(kept.attributes, anonymize) as Record<string, unknown>,
+    ...(kept.prompt === undefined ? {} : { prompt: anonymize(kept.prompt) }),
+    ...(kept.response === undefined ? {} : { response: anonymize(kept.response) }),
+  };
+}

@@ -1,0 +1,45 @@
+// A step's input and output often stand in its attributes and, as they are what can be read and searched, in its prompt and
+// response too. Stored once: in the stored attributes a reference takes their place, and readers put the text back. What
+// happens to the text (retention, redaction, erasure) so happens to the attribute.
+
+/** Attributes that may hold the text of the prompt or of the response. */
+const PLACES = [
+  ['prompt', 'prompt'],
+  ['input', 'prompt'],
+  ['response', 'response'],
+  ['output', 'response'],
+] as const;
+
+/** Shorter texts are not worth a reference. */
+const LENGTH_MIN = 48;
+
+type Fields = Record<string, unknown>;
+
+/** The attributes as they are stored: `{"$ref": "prompt"}` in place of the text; `"$json": true` where it was no text but its JSON is. */
+export function foldTexts(attributes: Fields, prompt: string, response: string): Fields {
+  let folded = attributes;
+  for (const [key, column] of PLACES) {
+    const value = attributes[key];
+    const text = column === 'prompt' ? prompt : response;
+    if (value === undefined || value === null || text.length < LENGTH_MIN) continue;
+    const same = typeof value === 'string' ? value === text : typeof value === 'object' && JSON.stringify(value) === text;
+    if (!same) continue;
+    if (folded === attributes) folded = { ...attributes };
+    folded[key] = typeof value === 'string' ? { $ref: column } : { $ref: column, $json: true };
+  }
+  return folded;
+}
+
+/** Puts the texts back in place of their references; a text that is no longer there, or not asked for, leaves its key out. */
+export function unfoldTexts(attributes: Fields, prompt: string | undefined, response: string | undefined): Fields {
+  let unfolded = attributes;
+  for (const [key, column] of PLACES) {
+    const value = attributes[key];
+    if (typeof value !== 'object' || value === null || !('$ref' in value) || value.$ref !== column) continue;
+    if (unfolded === attributes) unfolded = { ...attributes };
+    const text = column === 'prompt' ? prompt : response;
+    if (text === undefined || text === '') delete unfolded[key];
+    else unfolded[key] = '$json' in value ? (JSON.parse(text) as unknown) : text;
+  }
+  return unfolded;
+}

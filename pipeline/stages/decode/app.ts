@@ -1,0 +1,24 @@
+// app: what a browser or a mobile app reports. Named by its event type; url and whatever else it has join the attributes.
+// Session and user are columns (span.ts).
+import type { AppEvent } from '../../../schemas/formats/app.ts';
+import { addOthers, EVENT_FIELDS, NO_USAGE, ownAttributes, type Draft } from './draft.ts';
+
+const APP_FIELDS = new Set([...EVENT_FIELDS, 'event_type', 'session_id', 'user_id', 'timestamp']);
+
+export function decodeApp(event: AppEvent): Draft {
+  const attributes = ownAttributes(event);
+  addOthers(attributes, event, APP_FIELDS, '');
+  return {
+    kind: 'app',
+    name: event.event_type,
+    model: '',
+    answered_model: '',
+    provider: null,
+    messages: null,
+    prompt_text: '',
+    response: '',
+    usage: NO_USAGE,
+    answered: false,
+    attributes,
+  };
+}

@@ -1,0 +1,9 @@
+-- The children of some spans of a trace, in the order of their start.
+SELECT parent_span_id, groupArray(span_id) AS children
+FROM (
+  SELECT parent_span_id, span_id
+  FROM spans
+  WHERE /*include traces/one.sql*/ AND parent_span_id IN {span_ids:Array(String)}
+  ORDER BY started_at, log_seq, log_index, log_sub
+)
+GROUP BY parent_span_id

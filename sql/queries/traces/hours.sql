@@ -1,0 +1,7 @@
+-- How many traces a list has in each hour, newest first: finds a deep offset without sorting what is skipped.
+SELECT toString(toUnixTimestamp(toStartOfHour(started_at)) * 1000) AS hour_ms, sum(sign) AS traces
+FROM traces
+WHERE /*include traces/filters.sql*/
+GROUP BY toStartOfHour(started_at)
+HAVING traces > 0
+ORDER BY toStartOfHour(started_at) DESC

@@ -1,0 +1,184 @@
+// Reads over a filled store, through the HTTP API with its own authentication: one request at a time on a kept connection,
+// other words, agents and pages each time, timed from the request to the last byte of the answer.
+import { Agent, request } from 'node:http';
+import { z } from 'zod';
+import { AGENTS, TAGS, largeTraceIdSql } from './fill_sql.ts';
+import { LARGE_TRACES } from './fill.ts';
+import { percentile, quantiles, thousands, type ReportRow, type Section } from './report.ts';
+import { sqlRunner } from './store.ts';
+import type { Target } from './target.ts';
+import { seededRandom, wordOf, type Random } from './vocabulary.ts';
+
+const RUNS = 100;
+const SEARCH_RUNS = 40;
+const WARM_RUNS = 2;
+const DAY_MS = 86_400_000;
+const PAGE = 50;
+const DEEP_PAGE = 500;
+/** Pages around the first and the deep one that are timed. */
+const PAGES_TIMED = 20;
+
+/** Ranks of words: in an org of 3.8 M spans a rare one is in some 200, a medium one in 10,000 to 50,000, a common one in some 500,000. */
+const WORDS = { rare: [100_000, 300_000], medium: [1000, 5000], common: [64, 150], 'very common': [0, 6] } as const;
+type WordClass = keyof typeof WORDS;
+
+const answerShape = z.looseObject({ data: z.unknown(), meta: z.looseObject({}) });
+type Answer = z.infer<typeof answerShape>;
+
+interface Timed {
+  ms: number;
+  status: number;
+  body: Buffer;
+}
+
+/** One kept connection to the service. */
+class Reader {
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  readonly #target: Target;
+
+  constructor(target: Target) {
+    this.#target = target;
+  }
+
+  get(path: string): Promise<Timed> {
+    const { url, org, key } = this.#target;
+    const began = performance.now();
+    return new Promise((resolve, reject) => {
+      const req = request(url + path, { agent: this.#agent, headers: { authorization: `Bearer ${key}`, 'x-org-id': org } }, (res) => {
+        const chunks: Buffer[] = [];
+        res.on('data', (chunk: Buffer) => chunks.push(chunk));
+        res.on('end', () => {
+          resolve({ ms: performance.now() - began, status: res.statusCode ?? 0, body: Buffer.concat(chunks) });
+        });
+        res.on('error', reject);
+      });
+      req.on('error', reject);
+      req.end();
+    });
+  }
+
+  /** @throws Error naming path, status and detail when the answer is no success */
+  async answer(path: string): Promise<{ ms: number; answer: Answer }> {
+    const { ms, status, body } = await this.get(path);
+    if (status !== 200) throw new Error(`GET ${path}: ${String(status)} ${body.toString('utf8').slice(0, 200)}`);
+    return { ms, answer: answerShape.parse(JSON.parse(body.toString('utf8'))) };
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+interface Measured {
+  what: string;
+  bar?: string;
+  times: number[];
+  note: string;
+}
+
+const pick = (random: Random, [from, to]: readonly [number, number]): string => wordOf(from + (random() % (to - from)));
+const since = (days: number): string => `since=${encodeURIComponent(new Date(Date.now() - days * DAY_MS).toISOString())}`;
+const rows = ({ data }: Answer): number => (Array.isArray(data) ? data.length : 0);
+
+/** Times a path made anew for each run. */
+async function timed(reader: Reader, what: string, runs: number, path: () => string, bar?: string): Promise<Measured> {
+  const times: number[] = [];
+  const shown: number[] = [];
+  let meta: Answer['meta'] = {};
+  for (let run = -WARM_RUNS; run < runs; run += 1) {
+    const { ms, answer } = await reader.answer(path());
+    meta = answer.meta;
+    if (run >= 0) {
+      times.push(ms);
+      shown.push(rows(answer));
+    }
+  }
+  const facts = [
+    shown.some((count) => count > 0) ? `${thousands(percentile(shown, 0.5))} rows` : '',
+    typeof meta['total'] === 'number' ? `total ${thousands(meta['total'])}` : '',
+    meta['truncated'] === true ? `truncated${typeof meta['candidates'] === 'number' ? `, ${thousands(meta['candidates'])} candidates` : ''}` : '',
+  ];
+  return { what, times, note: facts.filter((fact) => fact !== '').join(', '), ...(bar === undefined ? {} : { bar }) };
+}
+
+/** Goes through the list by cursor; times the first pages and those around the 500th. */
+async function deepPages(reader: Reader): Promise<Measured[]> {
+  const [first, deep]: [number[], number[]] = [[], []];
+  let cursor = '';
+  for (let page = 1; page < DEEP_PAGE + PAGES_TIMED; page += 1) {
+    const { ms, answer } = await reader.answer(`/v1/traces?limit=${String(PAGE)}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`);
+    if (page > WARM_RUNS && page <= WARM_RUNS + PAGES_TIMED) first.push(ms);
+    if (page >= DEEP_PAGE) deep.push(ms);
+    const next = answer.meta['next_cursor'];
+    if (typeof next !== 'string') return [];
+    cursor = next;
+  }
+  return [
+    { what: 'list by cursor, first pages', times: first, note: `${String(PAGE)} rows` },
+    { what: 'list by cursor, from the 500th page', times: deep, note: `${String(PAGE)} rows`, bar: 'as fast as the first' },
+  ];
+}
+
+async function listReads(reader: Reader, random: Random): Promise<Measured[]> {
+  const list = '/v1/traces?limit=50';
+  const bar = 'p50 ≤ 30 ms, p99 ≤ 100 ms';
+  return [
+    await timed(reader, 'list, no filter', RUNS, () => list, bar),
+    await timed(reader, 'list, by agent', RUNS, () => `${list}&agent_id=agent_${String(random() % AGENTS)}`, bar),
+    await timed(reader, 'list, outcome=error', RUNS, () => `${list}&outcome=error`, bar),
+    await timed(reader, 'list, error and agent', RUNS, () => `${list}&outcome=error&agent_id=agent_${String(random() % AGENTS)}`, bar),
+    await timed(reader, 'list, any of two tags', RUNS, () => `${list}&tags=tag_${String(random() % TAGS)},tag_${String(random() % TAGS)}`, bar),
+    await timed(reader, 'list, slower than 6 s', RUNS, () => `${list}&min_duration_ms=${String(6000 + (random() % 2000))}`, bar),
+    await timed(reader, 'list, last 7 days', RUNS, () => `${list}&${since(7)}`, bar),
+    ...(await deepPages(reader)),
+  ];
+}
+
+async function treeReads(reader: Reader, target: Target, random: Random): Promise<Measured[]> {
+  const { answer } = await reader.answer('/v1/traces?limit=200&offset=1000');
+  const small = z.array(z.looseObject({ trace_id: z.string() })).parse(answer.data).map(({ trace_id }) => trace_id);
+  const large = target.clickhouseUrl === null ? [] : (await sqlRunner(target.clickhouseUrl)(largeTraceIdSql(LARGE_TRACES))).split('\n');
+  const any = (ids: readonly string[]): string => ids[random() % ids.length] ?? '';
+  return [
+    await timed(reader, 'tree of 4 to 20 spans, with texts', RUNS, () => `/v1/traces/${any(small)}/tree`),
+    await timed(reader, 'tree of 1,000 spans, with texts', SEARCH_RUNS, () => `/v1/traces/${any(large)}/tree`, 'p50 ≤ 80 ms'),
+    await timed(reader, 'timeline of 1,000 spans', SEARCH_RUNS, () => `/v1/traces/${any(large)}/timeline`),
+  ];
+}
+
+async function searchReads(reader: Reader, random: Random): Promise<Measured[]> {
+  const measured: Measured[] = [];
+  const queries: [string, () => string][] = [
+    ...(Object.keys(WORDS) as WordClass[]).map((kind): [string, () => string] => [`two ${kind} words`, () => `${pick(random, WORDS[kind])} ${pick(random, WORDS[kind])}`]),
+    ['a rare, a medium and a common word', () => [WORDS.rare, WORDS.medium, WORDS.common].map((ranks) => pick(random, ranks)).join(' ')],
+  ];
+  for (const [days, bar] of [[7, 'p50 ≤ 60 ms'], [90, 'p50 ≤ 250 ms']] as const) {
+    for (const [what, words] of queries) {
+      measured.push(await timed(reader, `BM25 search, ${String(days)} days, ${what}`, SEARCH_RUNS, () => `/v1/spans/search?limit=50&${since(days)}&q=${encodeURIComponent(words())}`, bar));
+    }
+  }
+  for (const [what, words] of queries.slice(1, 4)) {
+    measured.push(await timed(reader, `trace list with search, ${what}`, SEARCH_RUNS, () => `/v1/traces?limit=50&search=${encodeURIComponent(words())}`));
+  }
+  return measured;
+}
+
+const rowOf = ({ what, bar, times, note }: Measured): ReportRow => ({ what, value: quantiles(times), note, ...(bar === undefined ? {} : { bar }) });
+
+/** Every read of the table, in the largest org of a filled store. */
+export async function benchReads(target: Target, filledNote: string, progress: (line: string) => void): Promise<Section> {
+  progress('reads: list, tree, search');
+  const random = seededRandom(17);
+  const reader = new Reader(target);
+  try {
+    const { answer } = await reader.answer('/v1/traces?limit=1');
+    const groups = [await listReads(reader, random), await treeReads(reader, target, random), await searchReads(reader, random)].flat();
+    return {
+      title: `Reads (${filledNote}; ${thousands(Number(answer.meta['total']))} traces in the org that reads)`,
+      rows: groups.map(rowOf),
+      data: groups.map(({ what, times }) => ({ what, p50_ms: percentile(times, 0.5), p99_ms: percentile(times, 0.99), runs: times.length })),
+    };
+  } finally {
+    reader.close();
+  }
+}

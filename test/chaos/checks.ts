@@ -1,0 +1,145 @@
+// What must be true of the store and the streams when the load is over, whatever was killed on the way.
+// In: what was acknowledged. Out: a line for each check; `breach` where it does not hold.
+import { DeliverPolicy } from '@nats-io/jetstream';
+import { picoToDecimal } from '../../pipeline/domain/money.ts';
+import { DEAD_LETTERS_STREAM, EVENTS_STREAM, type Log } from '../../ops/streams.ts';
+import { FINGERPRINT_HEADER, serviceEventsCodec, type ServiceEvent } from '../../schemas/codec.ts';
+import type { RunSql } from '../bench/store.ts';
+import type { Expected } from './sender.ts';
+
+export interface Check {
+  what: string;
+  expected: string;
+  found: string;
+  breach: boolean;
+}
+
+const POSITION = 'partition, log_seq, log_index, log_sub';
+const TEXTS = `(SELECT ${POSITION}, event_key, span_id FROM span_texts UNION ALL SELECT ${POSITION}, event_key, span_id FROM span_texts_recent)`;
+
+const equal = (what: string, expected: number | bigint | string, found: number | bigint | string): Check => ({ what, expected: String(expected), found: String(found), breach: String(expected) !== String(found) });
+const none = (what: string, found: number | string): Check => equal(what, 0, found);
+
+/** A decimal text without zeros at its end. */
+const plain = (decimal: string): string => decimal.replace(/\.?0+$/, '');
+
+/** Every acknowledged event is there, with as many rows as it has spans, and nothing else is. */
+async function spanChecks(runSql: RunSql, { spans }: Expected): Promise<Check[]> {
+  const rows = (await runSql('SELECT lower(hex(event_key)), count(), uniqExact(span_id) FROM spans GROUP BY event_key FORMAT TSV')).split('\n').filter((line) => line !== '');
+  let [doubled, foreign, partial] = [0, 0, 0];
+  const seen = new Set<string>();
+  for (const row of rows) {
+    const [key = '', count = '0', distinct = '0'] = row.split('\t');
+    const hex = key.padStart(16, '0');
+    seen.add(hex);
+    const wanted = spans.get(hex);
+    if (wanted === undefined) foreign += 1;
+    else if (Number(distinct) < wanted) partial += 1;
+    if (Number(count) > Number(distinct) || Number(count) > (wanted ?? Infinity)) doubled += 1;
+  }
+  const lost = [...spans.keys()].filter((hex) => !seen.has(hex)).length;
+  return [none('acknowledged events lost', lost), none('events doubled', doubled), none('events with a part of their spans', partial), none('rows of no acknowledged event', foreign), equal('rows in spans', [...spans.values()].reduce((sum, count) => sum + count, 0), await runSql('SELECT count() FROM spans'))];
+}
+
+async function textChecks(runSql: RunSql): Promise<Check[]> {
+  const missing = await runSql(`SELECT count() FROM spans AS s WHERE s.kind = 'llm' AND (${POSITION}) NOT IN (SELECT ${POSITION} FROM ${TEXTS})`);
+  const doubled = await runSql(`SELECT count() - uniqExact(${POSITION}) FROM ${TEXTS}`);
+  const orphans = await runSql(`SELECT count() FROM ${TEXTS} WHERE (${POSITION}) NOT IN (SELECT ${POSITION} FROM spans)`);
+  return [none('model calls without their text', missing), none('texts doubled', doubled), none('texts of no span', orphans), none('texts not searchable', await runSql('SELECT count() FROM span_texts_recent'))];
+}
+
+async function traceChecks(runSql: RunSql, { traces }: Expected): Promise<Check[]> {
+  const live = await runSql('SELECT count(), countIf(rows != 1) FROM (SELECT trace_id, sum(sign) AS rows FROM traces GROUP BY org_id, trace_id) FORMAT TSV');
+  const [count = '', notOne = ''] = live.split('\t');
+  const fields = 'input_tokens, output_tokens, cost_usd';
+  const differing = await runSql(`SELECT count() FROM
+    (SELECT trace_id, sum(sign * toInt64(spans)) AS n, sum(sign * toInt64(input_tokens)) AS i, sum(sign * toInt64(output_tokens)) AS o, sum(sign * cost_usd) AS c, sumIf(sign, outcome = 'error') AS bad FROM traces GROUP BY trace_id) AS t
+    FULL OUTER JOIN (SELECT trace_id, count() AS n, sum(input_tokens) AS i, sum(output_tokens) AS o, sum(cost_usd) AS c, max(outcome = 'error') AS bad FROM (SELECT trace_id, outcome, ${fields} FROM spans) GROUP BY trace_id) AS s USING (trace_id)
+    WHERE t.n != s.n OR t.i != s.i OR t.o != s.o OR t.c != s.c OR t.bad != s.bad`);
+  return [equal('traces', traces.size, count), none('traces without exactly one live row', notOne), none('traces that are not the sum of their spans', differing)];
+}
+
+async function sumChecks(runSql: RunSql, expected: Expected): Promise<Check[]> {
+  const wanted = [expected.spans.size, expected.input_tokens, expected.output_tokens, expected.storage_bytes, plain(picoToDecimal(expected.cost_pico_usd))];
+  const tables = {
+    spans: 'SELECT uniqExact(event_key), sum(input_tokens), sum(output_tokens), sum(storage_bytes), sum(cost_usd) FROM spans FORMAT TSV',
+    usage_events: 'SELECT sum(events), sum(input_tokens), sum(output_tokens), sum(storage_bytes), sum(cost_usd) FROM usage_events FORMAT TSV',
+  };
+  const checks: Check[] = [];
+  for (const [table, sql] of Object.entries(tables)) {
+    const [events = '', input = '', output = '', storage = '', cost = ''] = (await runSql(sql)).split('\t');
+    checks.push(equal(`${table}: events, tokens in and out, bytes, cost`, wanted.join(' '), [events, input, output, storage, plain(cost)].join(' ')));
+  }
+  return checks;
+}
+
+/** Every platform event of the stream. */
+async function serviceEvents(log: Log): Promise<ServiceEvent[]> {
+  const { state } = await log.jsm.streams.info(EVENTS_STREAM);
+  const events: ServiceEvent[] = [];
+  if (state.messages === 0) return events;
+  const consumer = await log.js.consumers.get(EVENTS_STREAM, { deliver_policy: DeliverPolicy.All });
+  const messages = await consumer.consume();
+  for await (const message of messages) {
+    events.push(...serviceEventsCodec.decode(message.data, message.headers?.get(FINGERPRINT_HEADER)).events);
+    if (message.seq >= state.last_seq) break;
+  }
+  messages.stop();
+  return events;
+}
+
+interface Told {
+  started: Map<string, Set<string>>;
+  completed: Map<string, Set<string>>;
+  repeats: number;
+}
+
+async function told(log: Log): Promise<Told> {
+  const result: Told = { started: new Map(), completed: new Map(), repeats: 0 };
+  for (const { event, event_id, payload } of await serviceEvents(log)) {
+    const by = event === 'trace.started' ? result.started : event === 'trace.completed' ? result.completed : null;
+    if (by === null) continue;
+    const trace = String((JSON.parse(payload) as { trace_id: unknown }).trace_id);
+    const ids = by.get(trace);
+    if (ids === undefined) by.set(trace, new Set([event_id]));
+    else {
+      result.repeats += 1;
+      ids.add(event_id);
+    }
+  }
+  return result;
+}
+
+/** Whether every trace was told complete by now. */
+export async function allCompleted(log: Log, { traces }: Expected): Promise<boolean> {
+  const { completed } = await told(log);
+  return [...traces].every((trace) => completed.has(trace));
+}
+
+async function eventChecks(log: Log, { traces }: Expected): Promise<Check[]> {
+  const { started, completed, repeats } = await told(log);
+  const without = (by: Map<string, unknown>): number => [...traces].filter((trace) => !by.has(trace)).length;
+  const unstable = (by: Map<string, Set<string>>): number => [...by.values()].filter((ids) => ids.size > 1).length;
+  const dead = await log.jsm.streams.info(DEAD_LETTERS_STREAM);
+  return [
+    none('traces without trace.started', without(started)),
+    none('traces without trace.completed', without(completed)),
+    none('platform events told again under another id', unstable(started) + unstable(completed)),
+    { what: 'platform events told again under the same id', expected: 'any', found: String(repeats), breach: false },
+    none('dead letters', dead.state.messages),
+  ];
+}
+
+/** Log messages not landed yet, by the service's own metrics. */
+export async function lagMessages(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const samples = text.split('\n').filter((line) => line.startsWith('millrace_pipeline_lag_messages{'));
+  if (samples.length === 0) return NaN;
+  return samples.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+}
+
+/** Every check. Call when nothing moves any more. */
+export async function runChecks(runSql: RunSql, log: Log, url: string, expected: Expected): Promise<Check[]> {
+  const groups = [await spanChecks(runSql, expected), await textChecks(runSql), await traceChecks(runSql, expected), await sumChecks(runSql, expected), await eventChecks(log, expected), [none('lag of the log, messages', await lagMessages(url))]];
+  return groups.flat();
+}

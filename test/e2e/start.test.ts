@@ -1,0 +1,124 @@
+// `npm start` as a user meets it: first start, the line it prints, later starts, draining, and what is left after kill -9.
+import { execFile } from 'node:child_process';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { startOf } from '../../ops/process/identity.ts';
+import { type ChildName, type TestService, runStart, serviceDir, startService } from '../support/service.ts';
+import { eventually } from '../support/wait.ts';
+
+const CHILDREN: readonly ChildName[] = ['api', 'pipeline', 'nats', 'clickhouse'];
+const shell = promisify(execFile);
+
+const answerShape = z.object({ data: z.object({ trace_id: z.string() }) });
+const tracesShape = z.object({ data: z.array(z.object({ trace_id: z.string(), root_span_name: z.string(), input_tokens: z.number() })) });
+
+const lineOf = (service: TestService, part: string): string =>
+  service.stdout().split('\n').find((line) => line.includes('curl ') && line.includes(part))?.trim() ?? '';
+const run = async (line: string): Promise<unknown> => JSON.parse((await shell('/bin/sh', ['-c', line])).stdout);
+
+async function traceIds(service: TestService): Promise<string[]> {
+  const res = await fetch(`${service.baseUrl}/v1/traces`, { headers: { authorization: `Bearer ${service.secrets.api_key}`, 'x-org-id': service.orgId } });
+  return tracesShape.parse(await res.json()).data.map(({ trace_id }) => trace_id);
+}
+
+async function send(service: TestService, traceId: string): Promise<number> {
+  const res = await fetch(`${service.baseUrl}/orgs/${service.orgId}/ingest/custom`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-org-api-key': service.secrets.api_key, 'x-org-id': service.orgId },
+    body: JSON.stringify({ events: [{ name: 'step', outcome: 'success', duration_ms: 1, trace_id: traceId }] }),
+  });
+  return res.status;
+}
+
+describe('a fresh data folder', () => {
+  const dataDir = serviceDir();
+  let first: TestService;
+  beforeAll(async () => {
+    first = await startService({ dataDir });
+  });
+
+  it('prints a curl line whose trace the next line lists', async () => {
+    const { data } = answerShape.parse(await run(lineOf(first, '/ingest/chatcompletion')));
+    await eventually(async () => {
+      const traces = tracesShape.parse(await run(lineOf(first, '/v1/traces'))).data;
+      return traces.some((trace) => trace.trace_id === data.trace_id && trace.input_tokens === 12);
+    });
+  });
+
+  it('keeps its secrets for the owner alone, and out of every log', async () => {
+    expect(statSync(path.join(dataDir, 'secrets.json')).mode & 0o777).toBe(0o600);
+    const { shown, ...secrets } = first.secrets;
+    expect(first.stdout()).toContain(secrets.api_key);
+    const logs = readdirSync(path.join(dataDir, 'logs')).map((name) => readFileSync(path.join(dataDir, 'logs', name), 'utf8')).join('\n');
+    for (const secret of Object.values(secrets)) expect(logs).not.toContain(secret);
+    await eventually(() => z.object({ shown: z.literal(true) }).safeParse(JSON.parse(readFileSync(path.join(dataDir, 'secrets.json'), 'utf8'))).success);
+    expect(shown).toBeTypeOf('boolean');
+  });
+
+  it('is refused to a second start with one line, quickly', async () => {
+    const began = performance.now();
+    const second = runStart({ dataDir });
+    expect(await second.exited).toEqual({ code: 1, signal: null });
+    expect(performance.now() - began).toBeLessThan(5000);
+    expect(second.stderr()).toBe(`SERVICE_DATA_DIR: ${dataDir} is in use by another Millrace (process ${String(first.child.pid)}); stop it, or choose another folder\n`);
+  });
+
+  it('starts a child that was killed again, on the same port, and goes on', async () => {
+    for (const name of CHILDREN) {
+      const pid = first.pidOf(name);
+      process.kill(pid, 'SIGKILL');
+      await eventually(() => first.pidOf(name) !== pid, { withinMs: 20_000, what: `another ${name}` });
+    }
+    await eventually(async () => (await send(first, 'trc_after_restarts')) === 200, { withinMs: 20_000 });
+    await eventually(async () => (await traceIds(first)).includes('trc_after_restarts'), { withinMs: 30_000 });
+  });
+
+  it('drains on SIGTERM with everything acknowledged, and is there again within 5 s without showing secrets', async () => {
+    expect(await send(first, 'trc_before_stop')).toBe(200);
+    const pids = CHILDREN.map((name) => first.pidOf(name));
+    expect(await first.stop()).toEqual({ code: 0, signal: null });
+    expect(pids.filter((pid) => startOf(pid) !== null)).toEqual([]);
+
+    const again = await startService({ dataDir });
+    expect(again.readyMs).toBeLessThan(5000);
+    await eventually(async () => (await traceIds(again)).includes('trc_before_stop'));
+    const { shown, ...secrets } = again.secrets;
+    expect(shown).toBe(true);
+    for (const secret of Object.values(secrets)) expect(again.stdout()).not.toContain(secret);
+    await again.stop();
+  });
+});
+
+describe('a supervisor that is killed', () => {
+  it('leaves nothing running after 10 s, and loses nothing that was acknowledged', async () => {
+    const service = await startService();
+    expect(await send(service, 'trc_before_kill')).toBe(200);
+    const pids = CHILDREN.map((name) => service.pidOf(name));
+    service.child.kill('SIGKILL');
+    await service.exited;
+    await eventually(() => pids.every((pid) => startOf(pid) === null), { withinMs: 10_000, what: 'the end of every child' });
+
+    const again = await startService({ dataDir: service.dataDir });
+    await eventually(async () => (await traceIds(again)).includes('trc_before_kill'));
+    // A start that follows at once stops what still runs.
+    again.child.kill('SIGKILL');
+    await again.exited;
+    const third = await startService({ dataDir: service.dataDir });
+    expect(await traceIds(third)).toContain('trc_before_kill');
+    expect(await third.stop()).toEqual({ code: 0, signal: null });
+  });
+});
+
+describe('started through ops/bootstrap.mjs', () => {
+  it('gets each signal once, drains, and keeps the exit code', async () => {
+    const service = await startService({ command: ['ops/bootstrap.mjs', 'ops/start.ts'] });
+    // The terminal and npm both send Ctrl-C.
+    service.child.kill('SIGINT');
+    service.child.kill('SIGINT');
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+    expect(service.stdout()).toContain('Stopped.');
+  });
+});

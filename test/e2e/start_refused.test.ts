@@ -1,0 +1,52 @@
+// What `npm start` cannot start with: each is one clear line that names the setting, and exit code 1, within 5 s.
+import { createServer } from 'node:net';
+import { expect, it } from 'vitest';
+import { runStart } from '../support/service.ts';
+
+async function refused(env: Record<string, string>): Promise<string> {
+  const began = performance.now();
+  const run = runStart({ env });
+  expect(await run.exited).toEqual({ code: 1, signal: null });
+  expect(performance.now() - began).toBeLessThan(5000);
+  const lines = run.stderr().trimEnd().split('\n');
+  expect(lines).toHaveLength(1);
+  return lines[0] ?? '';
+}
+
+async function takenPort(): Promise<{ port: number; free(): void }> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return { port: address.port, free: () => server.close() };
+}
+
+it.each(['SERVICE_PORT', 'SERVICE_CLICKHOUSE_PORT'])('a taken %s', async (setting) => {
+  const { port, free } = await takenPort();
+  expect(await refused({ [setting]: String(port) })).toBe(
+    `${setting}: port ${String(port)} on 127.0.0.1 is in use by another program; stop it, or set ${setting} to another port (0 picks a free one)`,
+  );
+  free();
+});
+
+it('a value that a setting does not take', async () => {
+  expect(await refused({ SERVICE_PORT: 'abc' })).toBe('SERVICE_PORT: got "abc"; takes a whole number from 0 to 65535');
+});
+
+it('an external NATS that is not there, without showing its token', async () => {
+  const line = await refused({ SERVICE_NATS_URL: 'nats://very-secret@127.0.0.1:1' });
+  expect(line).toMatch(/^SERVICE_NATS_URL: NATS at 127\.0\.0\.1:1: .*refused/i);
+  expect(line).not.toContain('very-secret');
+});
+
+it('an external ClickHouse that is not there, without showing its password', async () => {
+  const line = await refused({ SERVICE_CLICKHOUSE_URL: 'http://app:very-secret@127.0.0.1:1/millrace' });
+  expect(line).toMatch(/^SERVICE_CLICKHOUSE_URL: ClickHouse at http:\/\/127\.0\.0\.1:1: .*ECONNREFUSED/);
+  expect(line).not.toContain('very-secret');
+});
+
+it('a data folder that cannot be made', async () => {
+  expect(await refused({ SERVICE_DATA_DIR: '/dev/null/data' })).toMatch(/^SERVICE_DATA_DIR: \/dev\/null\/data cannot be made or written: /);
+});

@@ -1,0 +1,99 @@
+// An API of a test: the real one on a free port, with its own connection to the test's nats-server. Several of them on one
+// server are what several API processes are.
+import { createLogger } from '../../../ops/log.ts';
+import { connectNats } from '../../../ops/nats/connect.ts';
+import { type Log, openLog } from '../../../ops/streams.ts';
+import { createClickHouse } from '../../../sql/client.ts';
+import { assembleApi } from '../../../api/assemble.ts';
+import { closeGracefully, httpServer, listen } from '../../../api/http/server.ts';
+
+export const ORG = 'org_test';
+export const KEY = 'sk_svc_testkeytestkeytestkey';
+export const ADMIN_TOKEN = 'admin-token-of-the-tests';
+/** Nobody listens there. */
+const NO_CLICKHOUSE = 'http://app:secret@127.0.0.1:9/millrace';
+
+export interface TestApi {
+  url: string;
+  port: number;
+  log: Log;
+  close(): Promise<void>;
+}
+
+export interface TestApiOptions {
+  natsUrl: string;
+  clickhouseUrl?: string;
+  logBytesMax?: number;
+  bodyBytesMax?: number;
+  now?: () => number;
+}
+
+/** Starts one. The caller must close() it before its nats-server ends. */
+export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
+  const nc = await connectNats({ url: options.natsUrl, name: 'api-test', waitMs: 5000 });
+  const log = await openLog(nc, { replicas: 1, logBytesMax: options.logBytesMax ?? 64 * 1024 * 1024 });
+  const clickhouse = createClickHouse({ url: options.clickhouseUrl ?? NO_CLICKHOUSE });
+  const api = await assembleApi({
+    env: {
+      SERVICE_PARTITIONS: 4,
+      SERVICE_BOOTSTRAP_ORG_ID: ORG,
+      SERVICE_BOOTSTRAP_API_KEY: KEY,
+      SERVICE_ADMIN_TOKEN: ADMIN_TOKEN,
+      SERVICE_CLICKHOUSE_CLUSTER: undefined,
+      SERVICE_MAX_BODY_BYTES: options.bodyBytesMax ?? 5_242_880,
+    },
+    logger: createLogger('api-test', 'silent'),
+    log,
+    clickhouse,
+    now: options.now ?? Date.now,
+    show: () => undefined,
+  });
+  const server = httpServer(api.listener);
+  const port = await listen(server, '127.0.0.1', 0);
+  return {
+    url: `http://127.0.0.1:${String(port)}`,
+    port,
+    log,
+    async close() {
+      await closeGracefully(server);
+      await api.flush();
+      api.close();
+      await nc.close();
+      await clickhouse.close();
+    },
+  };
+}
+
+/** What a test sends as it is. */
+export type RawBody = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  /** The body as JSON; null where it is none. */
+  json: Record<string, unknown> | null;
+}
+
+/** Calls an API with the test org's key, which `headers` may replace. */
+export async function call(api: { url: string }, method: string, path: string, options: { body?: unknown; raw?: RawBody; headers?: Record<string, string> } = {}): Promise<Answer> {
+  const body = options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
+  const response = await fetch(api.url + path, {
+    method,
+    headers: { 'X-Org-Api-Key': KEY, 'X-Org-Id': ORG, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...options.headers },
+    ...(body === undefined ? {} : { body, duplex: 'half' }),
+  } as RequestInit);
+  const text = await response.text();
+  let json: Record<string, unknown> | null = null;
+  try {
+    json = JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    json = null;
+  }
+  return { status: response.status, headers: response.headers, text, json };
+}
+
+/** A valid custom event. */
+export const anEvent = (fields: Record<string, unknown> = {}): Record<string, unknown> => ({ name: 'step', outcome: 'success', duration_ms: 5, ...fields });
+
+export const INGEST = `/orgs/${ORG}/ingest`;

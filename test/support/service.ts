@@ -1,0 +1,123 @@
+// The whole service for end-to-end tests, started as `npm start` starts it: own data folder, free ports.
+// Guarantees: what a test file started is stopped and its folders are gone when the file ends, also when a test failed.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll } from 'vitest';
+import { z } from 'zod';
+import { type Exit, exitOf } from '../../ops/process/child.ts';
+import { type Secrets, loadSecrets, readAddresses } from '../../ops/secrets.ts';
+import { removeDir, tempDir } from './temp.ts';
+import { eventually } from './wait.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const READY_MS_MAX = 60_000;
+
+export type ChildName = 'api' | 'pipeline' | 'nats' | 'clickhouse';
+
+/** A start command: what it printed, and how it ended. */
+export interface Started {
+  child: ChildProcess;
+  exited: Promise<Exit>;
+  stdout(): string;
+  stderr(): string;
+}
+
+/** A service that is ready. */
+export interface TestService extends Started {
+  dataDir: string;
+  baseUrl: string;
+  orgId: string;
+  secrets: Secrets;
+  /** Milliseconds from the start of the process to its being ready. */
+  readyMs: number;
+  /** Process id of a child that runs now. */
+  pidOf(name: ChildName): number;
+  /** SIGTERM; resolves when everything has drained. */
+  stop(): Promise<Exit>;
+}
+
+export interface ServiceOptions {
+  /** Unset: a new folder. */
+  dataDir?: string;
+  /** Settings beyond ports and data folder. */
+  env?: Record<string, string>;
+  /** Command line; unset: ops/start.ts on this Node. */
+  command?: readonly string[];
+}
+
+const started = new Set<Started>();
+const folders = new Set<string>();
+
+afterAll(async () => {
+  for (const { child, exited } of started) {
+    child.kill('SIGTERM');
+    await exited;
+  }
+  for (const folder of folders) removeDir(folder);
+});
+
+/** A data folder that is removed when the test file ends. */
+export function serviceDir(): string {
+  const folder = tempDir('service');
+  folders.add(folder);
+  return path.join(folder, 'data');
+}
+
+/** Runs the start command without waiting for anything. */
+export function runStart({ dataDir = serviceDir(), env = {}, command = ['ops/start.ts'] }: ServiceOptions = {}): Started {
+  // Settings of whoever runs the tests must not reach the service under test.
+  const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(SERVICE_|MILLRACE_|npm_|VITEST|NODE_ENV$)/i.test(name)));
+  const child = spawn(process.execPath, command, {
+    cwd: ROOT,
+    // The channel ends the service should this process be killed.
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: { ...clean, SERVICE_PORT: '0', SERVICE_CLICKHOUSE_PORT: '0', SERVICE_DATA_DIR: dataDir, ...env },
+  });
+  const collect = (name: 'stdout' | 'stderr'): (() => string) => {
+    let text = '';
+    child[name]?.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    return () => text;
+  };
+  const run = { child, exited: exitOf(child), stdout: collect('stdout'), stderr: collect('stderr') };
+  started.add(run);
+  void run.exited.then(() => started.delete(run));
+  return run;
+}
+
+/**
+ * Starts the service and waits until it is ready.
+ * @throws Error with all its output when it ends first
+ */
+export async function startService(options: ServiceOptions = {}): Promise<TestService> {
+  const dataDir = options.dataDir ?? serviceDir();
+  const began = performance.now();
+  const run = runStart({ ...options, dataDir });
+  let exit: Exit | null = null;
+  void run.exited.then((ended) => {
+    exit = ended;
+  });
+  await eventually(() => exit !== null || run.stdout().includes('Millrace is ready'), { withinMs: READY_MS_MAX, what: 'a ready service' });
+  const readyMs = performance.now() - began;
+  if (exit !== null) throw new Error(`the service ended (${JSON.stringify(exit)}):\n${run.stdout()}${run.stderr()}`);
+  const { base_url, org_id } = readAddresses(dataDir);
+  return {
+    ...run,
+    dataDir,
+    baseUrl: base_url,
+    orgId: org_id,
+    secrets: loadSecrets(dataDir),
+    readyMs,
+    pidOf: (name) => pidIn(dataDir, name),
+    async stop() {
+      run.child.kill('SIGTERM');
+      return run.exited;
+    },
+  };
+}
+
+function pidIn(dataDir: string, name: ChildName): number {
+  return z.object({ pid: z.number() }).parse(JSON.parse(readFileSync(path.join(dataDir, 'run', `${name}.pid.json`), 'utf8'))).pid;
+}

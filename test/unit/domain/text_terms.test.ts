@@ -1,0 +1,91 @@
+// The words of texts: the fast scan agrees with the plain definition, for every alphabet.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { documentTerms, queryWords, wordHash, type DocumentTerms } from '../../../pipeline/domain/text_terms.ts';
+import { isStopHash } from '../../../pipeline/domain/stop_words.ts';
+
+/** FNV-1a 32 over UTF-16 code units in exact arithmetic. */
+function plainHash(word: string): number {
+  let hash = 0x811c9dc5n;
+  for (let i = 0; i < word.length; i++) hash = ((hash ^ BigInt(word.charCodeAt(i))) * 0x01000193n) & 0xffff_ffffn;
+  return Number(hash);
+}
+
+const foreign = (char: string | undefined) => char !== undefined && char.charCodeAt(0) > 127;
+
+/** The definition, word by word. */
+function plainTerms(...texts: string[]): DocumentTerms {
+  const seen = new Set<string>();
+  const extra = new Set<string>();
+  const terms: DocumentTerms = { dl: 0, reps: [], stop_reps: [], extra_words: '' };
+  for (const text of texts) {
+    for (const match of text.matchAll(/[\p{L}\p{N}]+/gu)) {
+      const word = match[0].toLowerCase();
+      terms.dl++;
+      if (seen.has(word)) (isStopHash(plainHash(word)) ? terms.stop_reps : terms.reps).push(plainHash(word));
+      seen.add(word);
+      const isExtra = [...match[0]].some(foreign) || foreign(text[match.index - 1]) || foreign(text[match.index + match[0].length]);
+      if (isExtra) extra.add(word);
+    }
+  }
+  terms.reps.sort((a, b) => a - b);
+  terms.stop_reps.sort((a, b) => a - b);
+  terms.extra_words = [...extra].join(' ');
+  return terms;
+}
+
+const word = fc.constantFrom('the', 'The', 'THE', 'and', 'loop', 'Loop', 'x1', '42', 'café', 'Ärger', 'naïve', 'ΣΑΣ', 'данные', '数据', '𝒳', 'İ', '\u212a', 'don', 't');
+const gap = fc.constantFrom(' ', ', ', '\n', '_', '-', '’', '—', '“', '😀', '\u0301', '\ud800', '\u00a0', '', '.', '\u0000');
+const text = fc.array(fc.tuple(word, gap), { maxLength: 60 }).map((pairs) => pairs.flat().join(''));
+
+describe('documentTerms', () => {
+  it('agrees with the definition on words of many alphabets', () => {
+    fc.assert(fc.property(text, text, (prompt, response) => expect(documentTerms(prompt, response)).toEqual(plainTerms(prompt, response))), { numRuns: 500 });
+  });
+
+  it('agrees with the definition on any text', () => {
+    const any = fc.oneof(fc.string({ unit: 'binary', maxLength: 300 }), fc.string({ unit: 'grapheme', maxLength: 300 }), fc.string({ maxLength: 300 }));
+    fc.assert(fc.property(any, any, (prompt, response) => expect(documentTerms(prompt, response)).toEqual(plainTerms(prompt, response))), { numRuns: 500 });
+  });
+
+  it('agrees with the definition on large texts, and on small ones after them', () => {
+    const distinct = Array.from({ length: 50_000 }, (_, i) => `w${String(i % 40_000)}`).join(' ');
+    expect(documentTerms(distinct, distinct)).toEqual(plainTerms(distinct, distinct));
+    const single = 'a'.repeat(300_000);
+    expect(documentTerms(single, single)).toEqual(plainTerms(single, single));
+    expect(documentTerms('a b', 'b')).toEqual(plainTerms('a b', 'b'));
+  });
+
+  it('counts prompt and response as one document without joining their words', () => {
+    expect(documentTerms('alpha be', 'be Alpha')).toEqual({ dl: 4, reps: [wordHash('alpha')], stop_reps: [wordHash('be')], extra_words: '' });
+    expect(documentTerms('al', 'pha')).toMatchObject({ dl: 2, reps: [] });
+  });
+
+  it('lists the words that an index which takes foreign characters for letters would miss', () => {
+    expect(documentTerms('plain café—latte', 'don’t end').extra_words).toBe('café latte don t');
+  });
+
+  it('has nothing to say about nothing', () => {
+    expect(documentTerms('', ' ,.')).toEqual({ dl: 0, reps: [], stop_reps: [], extra_words: '' });
+  });
+});
+
+describe('queryWords', () => {
+  it('gives each distinct word once, lower-cased, with its hash and whether it is a stop word', () => {
+    expect(queryWords('The LOOP, the café!')).toEqual([
+      { word: 'the', hash: plainHash('the'), stop: true },
+      { word: 'loop', hash: plainHash('loop'), stop: false },
+      { word: 'café', hash: plainHash('café'), stop: false },
+    ]);
+    expect(queryWords(' ?! ')).toEqual([]);
+  });
+
+  it('hashes as the texts are hashed', () => {
+    fc.assert(
+      fc.property(text, (query) => {
+        const doubled = documentTerms(query, query);
+        for (const { hash, stop } of queryWords(query)) expect(stop ? doubled.stop_reps : doubled.reps).toContain(hash);
+      }),
+    );
+  });
+});
