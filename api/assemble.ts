@@ -19,13 +19,20 @@ import { Publisher } from './ingest/publisher.ts';
 import { bootstrapOrg } from './orgs/bootstrap.ts';
 import { operatorRoutes, orgRoutes } from './orgs/routes.ts';
 import { KeyStore, OrgStore } from './orgs/store.ts';
+import { spanRoutes } from './spans/routes.ts';
+import { traceRoutes } from './traces/routes.ts';
 import { ReadinessWatch } from './system/readiness.ts';
 
 const MIGRATE_RETRY_MS = 1000;
 
 type ApiSettings = Pick<
   Env,
-  'SERVICE_PARTITIONS' | 'SERVICE_BOOTSTRAP_ORG_ID' | 'SERVICE_BOOTSTRAP_API_KEY' | 'SERVICE_ADMIN_TOKEN' | 'SERVICE_CLICKHOUSE_CLUSTER' | 'SERVICE_MAX_BODY_BYTES'
+  | 'SERVICE_PARTITIONS'
+  | 'SERVICE_BOOTSTRAP_ORG_ID'
+  | 'SERVICE_BOOTSTRAP_API_KEY'
+  | 'SERVICE_ADMIN_TOKEN'
+  | 'SERVICE_CLICKHOUSE_CLUSTER'
+  | 'SERVICE_MAX_BODY_BYTES'
 >;
 
 export interface ApiParts {
@@ -75,12 +82,17 @@ export async function assembleApi({ env, logger, log, clickhouse, now, show }: A
       metrics.httpRequestDurationSeconds.observe({ route, method, status: String(status) }, seconds);
     },
   };
-  const publisher = new Publisher({ port: new AckInbox(log.nc, tracked), partitions, now: () => performance.now(), observe: observePublish });
+  const publisher = new Publisher({
+    port: new AckInbox(log.nc, tracked),
+    partitions,
+    now: () => performance.now(),
+    observe: observePublish,
+  });
   const listener = createApp({
     edge,
     ingest: { admission: new Admission(), publisher, partitions, observeIngest },
     readiness,
-    routes: [...orgRoutes(orgsDeps), ...operatorRoutes(orgsDeps)],
+    routes: [...traceRoutes({ clickhouse, now }), ...spanRoutes({ clickhouse }), ...orgRoutes(orgsDeps), ...operatorRoutes(orgsDeps)],
   });
   const close = () => {
     migration.stop();

@@ -37,7 +37,7 @@ async function main(): Promise<void> {
   logger.info({ host: env.SERVICE_HOST, port }, 'API is up');
 
   let draining = false;
-  const drain = async (): Promise<void> => {
+  stop = async () => {
     if (draining) return;
     draining = true;
     setTimeout(() => {
@@ -52,13 +52,17 @@ async function main(): Promise<void> {
     logger.info('API has drained');
     process.exit(0);
   };
-  process.on('SIGTERM', () => void drain());
-  // Ctrl-C reaches the whole process group; under a supervisor the order of the drain is the supervisor's.
-  process.on('SIGINT', () => {
-    if (process.env['MILLRACE_SUPERVISED'] !== '1') void drain();
-  });
-  process.on('disconnect', () => void drain());
 }
+
+/** Until the API is up there is nothing to drain. */
+let stop: () => Promise<void> = () => process.exit(0);
+
+process.on('SIGTERM', () => void stop());
+// Ctrl-C reaches the whole process group; under a supervisor the order of the drain is the supervisor's.
+process.on('SIGINT', () => {
+  if (process.env['MILLRACE_SUPERVISED'] !== '1') void stop();
+});
+process.on('disconnect', () => void stop());
 
 main().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);

@@ -25,7 +25,15 @@ const SECURITY_SCHEMES: JsonObject = {
 
 /** Codes that any route of an access can answer. */
 const COMMON: Record<'org' | 'operator' | 'public', readonly ErrorCode[]> = {
-  org: ['unauthenticated', 'cross_org_access', 'forbidden', 'invalid_request', 'unsupported_api_version', 'internal_error', 'upstream_unavailable'],
+  org: [
+    'unauthenticated',
+    'cross_org_access',
+    'forbidden',
+    'invalid_request',
+    'unsupported_api_version',
+    'internal_error',
+    'upstream_unavailable',
+  ],
   operator: ['unauthenticated', 'forbidden', 'invalid_request', 'unsupported_api_version', 'internal_error', 'upstream_unavailable'],
   public: ['internal_error'],
 };
@@ -83,8 +91,10 @@ function parametersOf(route: RouteDoc, components: JsonObject): Json[] {
     return { name, in: 'query', required, ...(description === undefined ? {} : { description }), schema: rest };
   });
   const inHeader: Json[] = [];
-  if (route.access !== 'public' && route.access !== 'operator') inHeader.push(header('X-Org-Id', 'The org of the credential; another one is refused', { type: 'string' }));
-  if (route.method === 'post' && route.media === undefined) inHeader.push(header('Idempotency-Key', 'Makes a repeat harmless for 24 hours', { type: 'string', format: 'uuid' }));
+  if (route.access !== 'public' && route.access !== 'operator')
+    inHeader.push(header('X-Org-Id', 'The org of the credential; another one is refused', { type: 'string' }));
+  if (route.method === 'post' && route.media === undefined)
+    inHeader.push(header('Idempotency-Key', 'Makes a repeat harmless for 24 hours', { type: 'string', format: 'uuid' }));
   return [...inPath, ...inQuery, ...inHeader];
 }
 
@@ -153,6 +163,9 @@ function rewriteRefs(value: Json): Json {
   if (Array.isArray(value)) return value.map(rewriteRefs);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key, key === '$ref' && typeof inner === 'string' ? inner.replace('#/$defs/', '#/components/schemas/') : rewriteRefs(inner)]),
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      key === '$ref' && typeof inner === 'string' ? inner.replace('#/$defs/', '#/components/schemas/') : rewriteRefs(inner),
+    ]),
   );
 }

@@ -29,24 +29,67 @@ const FAST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 const SLOW_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 export const httpRequestDurationSeconds = histogram(
-  { name: 'http_request_duration_seconds', help: 'Time from a request to the end of its answer', role: 'api', labels: ['route', 'method', 'status'] },
+  {
+    name: 'http_request_duration_seconds',
+    help: 'Time from a request to the end of its answer',
+    role: 'api',
+    labels: ['route', 'method', 'status'],
+  },
   SLOW_SECONDS,
 );
-export const ingestRequestsTotal = counter({ name: 'millrace_ingest_requests_total', help: 'Ingest requests answered', role: 'api', labels: ['format', 'status'] });
-export const ingestEventsTotal = counter({ name: 'millrace_ingest_events_total', help: 'Events accepted into the log', role: 'api', labels: ['format'] });
-export const ingestBytesTotal = counter({ name: 'millrace_ingest_bytes_total', help: 'Bytes of accepted request bodies after decompression', role: 'api' });
-export const logPublishSeconds = histogram({ name: 'millrace_log_publish_seconds', help: 'Time from the publish of a log message to its confirmation', role: 'api' }, FAST_SECONDS);
+export const ingestRequestsTotal = counter({
+  name: 'millrace_ingest_requests_total',
+  help: 'Ingest requests answered',
+  role: 'api',
+  labels: ['format', 'status'],
+});
+export const ingestEventsTotal = counter({
+  name: 'millrace_ingest_events_total',
+  help: 'Events accepted into the log',
+  role: 'api',
+  labels: ['format'],
+});
+export const ingestBytesTotal = counter({
+  name: 'millrace_ingest_bytes_total',
+  help: 'Bytes of accepted request bodies after decompression',
+  role: 'api',
+});
+export const logPublishSeconds = histogram(
+  { name: 'millrace_log_publish_seconds', help: 'Time from the publish of a log message to its confirmation', role: 'api' },
+  FAST_SECONDS,
+);
 export const logPublishEvents = histogram(
   { name: 'millrace_log_publish_events', help: 'Events that shared one log message', role: 'api' },
   [1, 2, 5, 10, 25, 50, 100, 200, 500, 1000, 2000],
 );
 
-export const clickhouseQuerySeconds = histogram({ name: 'millrace_clickhouse_query_seconds', help: 'Time of a ClickHouse query', role: 'shared', labels: ['query'] }, SLOW_SECONDS);
-export const clickhouseInsertSeconds = histogram({ name: 'millrace_clickhouse_insert_seconds', help: 'Time of a ClickHouse insert', role: 'shared', labels: ['table'] }, SLOW_SECONDS);
-export const clickhouseInsertRowsTotal = counter({ name: 'millrace_clickhouse_insert_rows_total', help: 'Rows inserted into ClickHouse', role: 'shared', labels: ['table'] });
+export const clickhouseQuerySeconds = histogram(
+  { name: 'millrace_clickhouse_query_seconds', help: 'Time of a ClickHouse query', role: 'shared', labels: ['query'] },
+  SLOW_SECONDS,
+);
+export const clickhouseInsertSeconds = histogram(
+  { name: 'millrace_clickhouse_insert_seconds', help: 'Time of a ClickHouse insert', role: 'shared', labels: ['table'] },
+  SLOW_SECONDS,
+);
+export const clickhouseInsertRowsTotal = counter({
+  name: 'millrace_clickhouse_insert_rows_total',
+  help: 'Rows inserted into ClickHouse',
+  role: 'shared',
+  labels: ['table'],
+});
 
-export const pipelineEventsReceivedTotal = counter({ name: 'millrace_pipeline_events_received_total', help: 'Events that a stage took', role: 'pipeline', labels: ['stage'] });
-export const pipelineEventsEmittedTotal = counter({ name: 'millrace_pipeline_events_emitted_total', help: 'Events that a stage passed on', role: 'pipeline', labels: ['stage'] });
+export const pipelineEventsReceivedTotal = counter({
+  name: 'millrace_pipeline_events_received_total',
+  help: 'Events that a stage took',
+  role: 'pipeline',
+  labels: ['stage'],
+});
+export const pipelineEventsEmittedTotal = counter({
+  name: 'millrace_pipeline_events_emitted_total',
+  help: 'Events that a stage passed on',
+  role: 'pipeline',
+  labels: ['stage'],
+});
 export const pipelineEventsDroppedTotal = counter({
   name: 'millrace_pipeline_events_dropped_total',
   help: 'Events that a stage dropped on purpose',
@@ -59,14 +102,48 @@ export const pipelineEventsDeadTotal = counter({
   role: 'pipeline',
   labels: ['stage', 'reason'],
 });
-export const pipelineLagMessages = gauge({ name: 'millrace_pipeline_lag_messages', help: 'Log messages not landed yet', role: 'pipeline', labels: ['partition'] });
-export const pipelineLagSeconds = gauge({ name: 'millrace_pipeline_lag_seconds', help: 'Age of the oldest log message not landed yet', role: 'pipeline', labels: ['partition'] });
-export const pipelineBatchSeconds = histogram({ name: 'millrace_pipeline_batch_seconds', help: 'Time of a stage over one batch', role: 'pipeline', labels: ['stage'] }, SLOW_SECONDS);
-export const pipelineOpenTraces = gauge({ name: 'millrace_pipeline_open_traces', help: 'Traces that are not complete yet', role: 'pipeline' });
-export const pipelinePartitionsOwned = gauge({ name: 'millrace_pipeline_partitions_owned', help: 'Partitions that this worker owns', role: 'pipeline' });
-export const pipelineDedupeIds = gauge({ name: 'millrace_pipeline_dedupe_ids', help: 'Event ids that repeats are recognised by', role: 'pipeline' });
-export const pipelineTextsWaiting = gauge({ name: 'millrace_pipeline_texts_waiting', help: 'Texts landed but not searchable yet', role: 'pipeline' });
-export const serviceEventsPublishedTotal = counter({ name: 'millrace_service_events_published_total', help: 'Platform events published', role: 'pipeline', labels: ['event'] });
+export const pipelineLagMessages = gauge({
+  name: 'millrace_pipeline_lag_messages',
+  help: 'Log messages not landed yet',
+  role: 'pipeline',
+  labels: ['partition'],
+});
+export const pipelineLagSeconds = gauge({
+  name: 'millrace_pipeline_lag_seconds',
+  help: 'Age of the oldest log message not landed yet',
+  role: 'pipeline',
+  labels: ['partition'],
+});
+export const pipelineBatchSeconds = histogram(
+  { name: 'millrace_pipeline_batch_seconds', help: 'Time of a stage over one batch', role: 'pipeline', labels: ['stage'] },
+  SLOW_SECONDS,
+);
+export const pipelineOpenTraces = gauge({
+  name: 'millrace_pipeline_open_traces',
+  help: 'Traces that are not complete yet',
+  role: 'pipeline',
+});
+export const pipelinePartitionsOwned = gauge({
+  name: 'millrace_pipeline_partitions_owned',
+  help: 'Partitions that this worker owns',
+  role: 'pipeline',
+});
+export const pipelineDedupeIds = gauge({
+  name: 'millrace_pipeline_dedupe_ids',
+  help: 'Event ids that repeats are recognised by',
+  role: 'pipeline',
+});
+export const pipelineTextsWaiting = gauge({
+  name: 'millrace_pipeline_texts_waiting',
+  help: 'Texts landed but not searchable yet',
+  role: 'pipeline',
+});
+export const serviceEventsPublishedTotal = counter({
+  name: 'millrace_service_events_published_total',
+  help: 'Platform events published',
+  role: 'pipeline',
+  labels: ['event'],
+});
 
 /**
  * Makes the registry this process's own: starts the process and Node metrics, labels every series with `process`, and

@@ -236,7 +236,8 @@ async function conflictAware<R>(write: Promise<R>): Promise<R> {
   try {
     return await write;
   } catch (cause) {
-    if (cause instanceof JetStreamApiError && cause.code === WRONG_LAST_REVISION) throw new RevisionConflict('another write came first', { cause });
+    if (cause instanceof JetStreamApiError && cause.code === WRONG_LAST_REVISION)
+      throw new RevisionConflict('another write came first', { cause });
     throw cause;
   }
 }

@@ -8,49 +8,93 @@ import type { ClickHouse } from './client.ts';
 export interface MigrateOptions {
   /** Name of a cluster: the DDL is then rewritten for replication. */
   cluster?: string | undefined;
+  /** Scripts to apply instead of the project's own. */
+  scripts?: Scripts;
+}
+
+/** One file of sql/migrations or sql/views. */
+export interface Script {
+  name: string;
+  sql: string;
+}
+
+export interface Scripts {
+  /** In the order of their numbers. */
+  migrations: readonly Script[];
+  /** Replaced whenever they change. */
+  views: readonly Script[];
 }
 
 const STATEMENT_TIMEOUT_MS = 60_000;
-
-interface Script {
-  name: string;
-  sql: string;
-  checksum: string;
-}
+const MIGRATION_NAME = /^\d{4}_[a-z0-9_]+\.sql$/;
 
 /** Applies what is missing. Resolves with the names of the migrations applied now. */
-export async function migrate(client: ClickHouse, { cluster }: MigrateOptions): Promise<string[]> {
+export async function migrate(client: ClickHouse, { cluster, scripts = readScripts() }: MigrateOptions): Promise<string[]> {
+  checkNames(scripts.migrations);
   const run = (name: string, sql: string) => client.execute({ name, sql: cluster === undefined ? sql : rewriteForCluster(sql), timeoutMs: STATEMENT_TIMEOUT_MS });
+  const apply = async ({ name, sql }: Script) => {
+    for (const statement of splitStatements(sql)) await run('migrate', statement);
+    await record(client, name, checksumOf(sql));
+  };
   await client.createDatabase(cluster);
   await run(
     'migrations_table',
     `CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum String, applied_at DateTime64(3, 'UTC') DEFAULT now64(3)) ENGINE = MergeTree ORDER BY name`,
   );
-  const known = new Map((await client.rows<{ name: string; checksum: string }>({ name: 'migrations_known', sql: 'SELECT name, checksum FROM schema_migrations', timeoutMs: STATEMENT_TIMEOUT_MS })).map((row) => [row.name, row.checksum]));
+  const known = await readKnown(client);
   const applied: string[] = [];
-  for (const script of readScripts('migrations')) {
+  for (const script of scripts.migrations) {
     const checksum = known.get(script.name);
-    if (checksum === script.checksum) continue;
+    if (checksum === checksumOf(script.sql)) continue;
     if (checksum !== undefined) throw new Error(`migration ${script.name} was changed after it had been applied; write a new one`);
-    for (const statement of splitStatements(script.sql)) await run(`migrate_${script.name}`, statement);
-    await client.execute({ name: 'migration_done', sql: 'INSERT INTO schema_migrations (name, checksum) SELECT {name:String}, {checksum:String}', params: { name: script.name, checksum: script.checksum }, timeoutMs: STATEMENT_TIMEOUT_MS });
+    await apply(script);
     applied.push(script.name);
   }
-  for (const view of readScripts('views')) {
-    for (const statement of splitStatements(view.sql)) await run(`view_${view.name}`, statement);
+  for (const view of scripts.views) {
+    const name = `views/${view.name}`;
+    if (applied.length > 0 || known.get(name) !== checksumOf(view.sql)) await apply({ name, sql: view.sql });
   }
   return applied;
 }
 
-function readScripts(folder: 'migrations' | 'views'): Script[] {
+/** The newest checksum of everything that was applied. */
+async function readKnown(client: ClickHouse): Promise<Map<string, string>> {
+  const rows = await client.rows<{ name: string; checksum: string }>({
+    name: 'migrations_known',
+    sql: 'SELECT name, argMax(checksum, applied_at) AS checksum FROM schema_migrations GROUP BY name',
+    timeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+  return new Map(rows.map((row) => [row.name, row.checksum]));
+}
+
+async function record(client: ClickHouse, name: string, checksum: string): Promise<void> {
+  await client.execute({
+    name: 'migration_done',
+    sql: 'INSERT INTO schema_migrations (name, checksum) SELECT {name:String}, {checksum:String}',
+    params: { name, checksum },
+    timeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+}
+
+const checksumOf = (sql: string): string => createHash('sha256').update(sql).digest('hex');
+
+function checkNames(migrations: readonly Script[]): void {
+  for (const [index, { name }] of migrations.entries()) {
+    if (!MIGRATION_NAME.test(name) || Number(name.slice(0, 4)) !== index + 1) throw new Error(`migration ${name} is not named NNNN_verb_noun.sql with the next number`);
+  }
+}
+
+/** The project's own migrations and views. */
+export function readScripts(): Scripts {
+  return { migrations: readFolder('migrations'), views: readFolder('views') };
+}
+
+function readFolder(folder: 'migrations' | 'views'): Script[] {
   const base = new URL(`./${folder}/`, import.meta.url);
   return readdirSync(base)
     .filter((name) => name.endsWith('.sql'))
     .sort()
-    .map((name) => {
-      const sql = readFileSync(new URL(name, base), 'utf8');
-      return { name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
-    });
+    .map((name) => ({ name, sql: readFileSync(new URL(name, base), 'utf8') }));
 }
 
 /** HTTP takes one statement a request. Statements end with a semicolon at the end of a line; comment lines are left out. */

@@ -53,41 +53,42 @@ export function parseTemplate(sql: string, include: (path: string) => Template):
 
 /** The statement for these parameters, and the parameters as the server takes them (elements of lists by their number). */
 export function renderTemplate(template: Template, params: TemplateParams): { sql: string; params: Record<string, unknown> } {
+  const lists = new Set<string>();
   const bound: Record<string, unknown> = {};
-  const sql = render(template, params, bound);
+  const sql = render(template, params, bound, lists);
   for (const [name, value] of Object.entries(params)) {
-    if (value !== undefined && !isRecords(value)) bound[name] = value;
+    if (value !== undefined && !lists.has(name)) bound[name] = value;
   }
   return { sql, params: bound };
 }
 
-function isRecords(value: unknown): value is readonly Record<string, unknown>[] {
-  return Array.isArray(value) && typeof value[0] === 'object' && value[0] !== null && !Array.isArray(value[0]);
-}
-
-function render(template: Template, params: TemplateParams, bound: Record<string, unknown>): string {
+function render(template: Template, params: TemplateParams, bound: Record<string, unknown>, lists: Set<string>): string {
   return template
     .map((part) => {
       switch (part.kind) {
         case 'text':
           return part.text;
         case 'if':
-          return params[part.name] === undefined ? '' : render(part.body, params, bound);
+          return params[part.name] === undefined ? '' : render(part.body, params, bound, lists);
         case 'each':
-          return renderEach(part, params, bound);
+          lists.add(part.name);
+          return renderEach(part, records(part.name, params[part.name]), render(part.body, params, bound, lists), bound);
       }
     })
     .join('');
 }
 
-function renderEach(part: Extract<Part, { kind: 'each' }>, params: TemplateParams, bound: Record<string, unknown>): string {
-  const elements = params[part.name];
-  if (!isRecords(elements)) throw new Error(`${part.name} takes a list of at least one record`);
-  const body = render(part.body, params, bound);
+function records(name: string, value: unknown): readonly Record<string, unknown>[] {
+  if (!Array.isArray(value)) throw new Error(`${name} takes a list of records`);
+  return value as readonly Record<string, unknown>[];
+}
+
+function renderEach({ name, separator }: { name: string; separator: string }, elements: readonly Record<string, unknown>[], body: string, bound: Record<string, unknown>): string {
+  const fields = new RegExp(`\\{(${name}_[a-z_]+):`, 'g');
   return elements
     .map((element, index) => {
-      for (const [field, value] of Object.entries(element)) bound[`${part.name}_${field}_${String(index)}`] = value;
-      return body.replaceAll(`{${part.name}_`, `{${part.name}_`).replaceAll(new RegExp(`\\{(${part.name}_[a-z_]+):`, 'g'), (_, name: string) => `{${name}_${String(index)}:`).trim();
+      for (const [field, value] of Object.entries(element)) bound[`${name}_${field}_${String(index)}`] = value;
+      return body.replaceAll(fields, (_, field: string) => `{${field}_${String(index)}:`);
     })
-    .join(` ${part.separator} `);
+    .join(` ${separator} `);
 }

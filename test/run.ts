@@ -1,8 +1,8 @@
-// `npm test [filters]`: runs unit, integration and e2e tests, all or those whose path holds a filter.
+// `npm test [-- filters and options of vitest]`: runs unit, integration and e2e tests, all or those whose path holds a filter.
 // The last line of its output is `N passed, N failed`, with `, N skipped` where there are any. Exit code 0 only when at least
 // one test ran and none failed; a file that cannot be loaded and an error outside of any test count as failed.
 import path from 'node:path';
-import { type Vitest, startVitest } from 'vitest/node';
+import { type Vitest, parseCLI, startVitest } from 'vitest/node';
 
 interface Counts {
   passed: number;
@@ -30,7 +30,8 @@ function count(vitest: Vitest): Counts {
 process.chdir(path.resolve(import.meta.dirname, '..'));
 let counts: Counts = { passed: 0, failed: 1, skipped: 0 };
 try {
-  const vitest = await startVitest('test', process.argv.slice(2), { run: true, watch: false, reporters: ['default'] });
+  const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]);
+  const vitest = await startVitest('test', filter, { ...options, run: true, watch: false });
   await vitest.close();
   counts = count(vitest);
 } catch (error) {

@@ -54,7 +54,8 @@ function authenticateOrg(headers: IncomingHttpHeaders, deps: AuthDeps): OrgCrede
     throw unauthenticated('The API key is not valid.');
   }
   const named = headers['x-org-id'];
-  if (named !== undefined && named !== found.credential.org_id) throw new ApiError('cross_org_access', "X-Org-Id is not the credential's org.");
+  if (named !== undefined && named !== found.credential.org_id)
+    throw new ApiError('cross_org_access', "X-Org-Id is not the credential's org.");
   return found.credential;
 }
 
@@ -66,10 +67,12 @@ function authenticateOperator(headers: IncomingHttpHeaders, deps: AuthDeps): Ope
   const token = bearerOf(headers);
   if (token !== null && token !== '') {
     // Digests have one length, whatever was given.
-    if (timingSafeEqual(Buffer.from(hashKey(token), 'latin1'), Buffer.from(hashKey(deps.adminToken), 'latin1'))) return { kind: 'operator' };
+    if (timingSafeEqual(Buffer.from(hashKey(token), 'latin1'), Buffer.from(hashKey(deps.adminToken), 'latin1')))
+      return { kind: 'operator' };
   }
   const raw = rawCredentialOf(headers);
-  if (raw !== null && deps.keys.byHash(hashKey(raw)) !== null) throw new ApiError('forbidden', 'This endpoint takes the operator token, not an API key.');
+  if (raw !== null && deps.keys.byHash(hashKey(raw)) !== null)
+    throw new ApiError('forbidden', 'This endpoint takes the operator token, not an API key.');
   throw unauthenticated('The operator token is needed: Authorization: Bearer.');
 }
 
@@ -80,7 +83,8 @@ function authenticateOperator(headers: IncomingHttpHeaders, deps: AuthDeps): Ope
  */
 export function authorizeOrg(scope: Scope, headers: IncomingHttpHeaders, pathOrg: string | undefined, deps: AuthDeps): OrgCredential {
   const credential = authenticateOrg(headers, deps);
-  if (pathOrg !== undefined && pathOrg !== credential.org_id) throw new ApiError('cross_org_access', "The path's org is not the credential's.");
+  if (pathOrg !== undefined && pathOrg !== credential.org_id)
+    throw new ApiError('cross_org_access', "The path's org is not the credential's.");
   if (!holds(credential.scopes, scope)) throw new ApiError('forbidden', `The credential lacks the scope ${scope}.`);
   return credential;
 }

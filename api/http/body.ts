@@ -31,8 +31,14 @@ export interface BodyOptions {
 /** Refuses a content type other than JSON; a request that names none is taken at its word. @throws ApiError unsupported_media_type */
 export function checkJsonType(contentType: string | undefined): void {
   if (contentType === undefined || contentType === 'application/json' || contentType === '') return;
-  const [type = '', ...parameters] = contentType.toLowerCase().split(';').map((part) => part.trim());
-  const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length).replaceAll('"', '');
+  const [type = '', ...parameters] = contentType
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim());
+  const charset = parameters
+    .find((parameter) => parameter.startsWith('charset='))
+    ?.slice('charset='.length)
+    .replaceAll('"', '');
   const isJson = type === 'application/json' || /^application\/[a-z0-9.-]+\+json$/.test(type);
   if (isJson && (charset === undefined || charset === 'utf-8' || charset === 'utf8' || charset === 'us-ascii')) return;
   throw new ApiError('unsupported_media_type', 'Content-Type: takes application/json in UTF-8.');

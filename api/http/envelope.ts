@@ -16,7 +16,10 @@ export const baseMeta = z.object({
 
 /** Body of a success. */
 export function envelope(data: unknown, requestId: string, nowMs: number, meta: Record<string, unknown> = {}): string {
-  return JSON.stringify({ data, meta: { api_version: API_VERSION, request_id: requestId, timestamp: new Date(nowMs).toISOString(), ...meta } });
+  return JSON.stringify({
+    data,
+    meta: { api_version: API_VERSION, request_id: requestId, timestamp: new Date(nowMs).toISOString(), ...meta },
+  });
 }
 
 /** Body of an error. */
@@ -27,7 +30,12 @@ export function errorText(error: ApiError, requestId: string): string {
 /** Sends a JSON text. X-Request-Id goes on every answer; a response that has begun is left alone. */
 export function sendJson(res: ServerResponse, status: number, requestId: string, body: string, headers: OutgoingHttpHeaders = {}): void {
   if (res.headersSent || res.destroyed) return;
-  res.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': Buffer.byteLength(body), [REQUEST_ID_HEADER]: requestId, ...headers });
+  res.writeHead(status, {
+    'Content-Type': JSON_TYPE,
+    'Content-Length': Buffer.byteLength(body),
+    [REQUEST_ID_HEADER]: requestId,
+    ...headers,
+  });
   res.end(body);
 }
 

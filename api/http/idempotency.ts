@@ -83,17 +83,28 @@ export class Idempotency {
     if (revision !== null) return { lock: this.#lock(storeKey, mine, revision, request) };
     const found = await this.#read(storeKey);
     // Gone between the two calls: its holder failed and released it just now.
-    if (found === null) throw new ApiError('idempotency_in_progress', 'The first request with this Idempotency-Key has just ended. Send it again.', { headers: { 'Retry-After': '1' } });
-    if (found.record.fingerprint !== fingerprint) throw new ApiError('idempotency_key_reused', 'Idempotency-Key: was already used with another body');
+    if (found === null)
+      throw new ApiError('idempotency_in_progress', 'The first request with this Idempotency-Key has just ended. Send it again.', {
+        headers: { 'Retry-After': '1' },
+      });
+    if (found.record.fingerprint !== fingerprint)
+      throw new ApiError('idempotency_key_reused', 'Idempotency-Key: was already used with another body');
     if (found.record.state === 'done') return { replay: openAnswer(found.record, request) };
     if (found.record.deadline < this.#now()) {
       const taken = await this.#write(storeKey, mine, found.revision);
       if (taken !== null) return { lock: this.#lock(storeKey, mine, taken, request) };
     }
-    throw new ApiError('idempotency_in_progress', 'The first request with this Idempotency-Key is still running.', { headers: { 'Retry-After': '1' } });
+    throw new ApiError('idempotency_in_progress', 'The first request with this Idempotency-Key is still running.', {
+      headers: { 'Retry-After': '1' },
+    });
   }
 
-  #lock(storeKey: string, mine: Extract<IdempotencyRecord, { state: 'running' }>, first: number, request: IdempotentRequest): IdempotencyLock {
+  #lock(
+    storeKey: string,
+    mine: Extract<IdempotencyRecord, { state: 'running' }>,
+    first: number,
+    request: IdempotentRequest,
+  ): IdempotencyLock {
     let revision: number | null = first;
     let last: Promise<void> = Promise.resolve();
     // Writes follow each other, as each needs the revision of the one before. A write that lost means that the lock is another's now.
@@ -176,7 +187,13 @@ function sealAnswer(answer: KeptAnswer, fingerprint: string, request: Idempotent
   const iv = randomBytes(12);
   const cipher = createCipheriv('aes-256-gcm', sealingKey(request), iv);
   const text = Buffer.concat([cipher.update(answer.body, 'utf8'), cipher.final()]);
-  return { state: 'done', fingerprint, sealed, status: answer.status, body: Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64') };
+  return {
+    state: 'done',
+    fingerprint,
+    sealed,
+    status: answer.status,
+    body: Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64'),
+  };
 }
 
 function openAnswer(kept: Extract<IdempotencyRecord, { state: 'done' }>, request: IdempotentRequest): KeptAnswer {

@@ -75,7 +75,8 @@ export function mountRoutes(app: Express, routes: readonly Route[], deps: EdgeDe
 export function answerError(req: IncomingMessage, res: ServerResponse, thrown: unknown, deps: EdgeDeps): void {
   const error = toApiError(thrown, deps.classifyStore);
   const request_id = requestIdOf(res);
-  if (error.status >= 500) deps.log.error({ request_id, route: attendances.get(res)?.route, code: error.code, err: error.cause ?? error }, 'request failed');
+  if (error.status >= 500)
+    deps.log.error({ request_id, route: attendances.get(res)?.route, code: error.code, err: error.cause ?? error }, 'request failed');
   sendError(res, error, request_id);
   drain(req, res);
 }

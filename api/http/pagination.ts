@@ -8,13 +8,23 @@ export const LIMIT_DEFAULT = 50;
 /** Beyond it a client goes on by cursor. */
 const OFFSET_MAX = 2 ** 31;
 
-const digits = (max: number) => z.string().regex(/^\d{1,10}$/, { error: 'takes a whole number' }).transform(Number).pipe(z.int().max(max));
+const digits = (max: number) =>
+  z
+    .string()
+    .regex(/^\d{1,10}$/, { error: 'takes a whole number' })
+    .transform(Number)
+    .pipe(z.int().max(max));
 
 export const limitParam = z
   .string()
   .regex(/^\d{1,10}$/, { error: `takes a whole number from 1 to ${String(LIMIT_MAX)}` })
   .transform(Number)
-  .pipe(z.int().min(1, { error: `takes a whole number from 1 to ${String(LIMIT_MAX)}` }).max(LIMIT_MAX, { error: `takes a whole number from 1 to ${String(LIMIT_MAX)}` }))
+  .pipe(
+    z
+      .int()
+      .min(1, { error: `takes a whole number from 1 to ${String(LIMIT_MAX)}` })
+      .max(LIMIT_MAX, { error: `takes a whole number from 1 to ${String(LIMIT_MAX)}` }),
+  )
   .default(LIMIT_DEFAULT)
   .meta({ type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT, description: 'Items on a page' });
 

@@ -94,23 +94,32 @@ const empty = z.object({});
 type Empty = typeof empty;
 
 /** Declares a route of an org: the credential is the org's and holds `scope`; a path that names another org is refused before the handler runs. */
-export function defineRoute<R extends z.ZodType, P extends z.ZodType = Empty, Q extends z.ZodType = Empty, B extends z.ZodType = z.ZodUndefined>(
-  shapes: Shapes<P, Q, B, R, OrgCredential> & { scope: Exclude<Scope, '*'> },
-): Route {
+export function defineRoute<
+  R extends z.ZodType,
+  P extends z.ZodType = Empty,
+  Q extends z.ZodType = Empty,
+  B extends z.ZodType = z.ZodUndefined,
+>(shapes: Shapes<P, Q, B, R, OrgCredential> & { scope: Exclude<Scope, '*'> }): Route {
   return erase(shapes, shapes.scope);
 }
 
 /** Declares a route of the operator, who shows the admin token. */
-export function defineOperatorRoute<R extends z.ZodType, P extends z.ZodType = Empty, Q extends z.ZodType = Empty, B extends z.ZodType = z.ZodUndefined>(
-  shapes: Shapes<P, Q, B, R, OperatorCredential>,
-): Route {
+export function defineOperatorRoute<
+  R extends z.ZodType,
+  P extends z.ZodType = Empty,
+  Q extends z.ZodType = Empty,
+  B extends z.ZodType = z.ZodUndefined,
+>(shapes: Shapes<P, Q, B, R, OperatorCredential>): Route {
   return erase(shapes, 'operator');
 }
 
 /** Declares a route that anybody may call. */
-export function definePublicRoute<R extends z.ZodType, P extends z.ZodType = Empty, Q extends z.ZodType = Empty, B extends z.ZodType = z.ZodUndefined>(
-  shapes: Shapes<P, Q, B, R, AnonymousCredential>,
-): Route {
+export function definePublicRoute<
+  R extends z.ZodType,
+  P extends z.ZodType = Empty,
+  Q extends z.ZodType = Empty,
+  B extends z.ZodType = z.ZodUndefined,
+>(shapes: Shapes<P, Q, B, R, AnonymousCredential>): Route {
   return erase(shapes, 'public');
 }
 

@@ -11,17 +11,26 @@ const CLOSE_SWEEP_MS = 50;
 
 /** A server whose every answer, even to what is no HTTP, carries a request id. */
 export function httpServer(listener: (req: IncomingMessage, res: ServerResponse) => void): Server {
-  const server = createServer({ headersTimeout: HEADERS_MS_MAX, requestTimeout: REQUEST_MS_MAX, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true }, listener);
+  const server = createServer(
+    { headersTimeout: HEADERS_MS_MAX, requestTimeout: REQUEST_MS_MAX, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true },
+    listener,
+  );
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') {
       socket.destroy();
       return;
     }
     const [status, said] =
-      error.code === 'HPE_HEADER_OVERFLOW' ? ['431 Request Header Fields Too Large', 'The headers are too large.'] : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? ['408 Request Timeout', 'The request took too long to arrive.'] : ['400 Bad Request', 'This is no HTTP request.'];
+      error.code === 'HPE_HEADER_OVERFLOW'
+        ? ['431 Request Header Fields Too Large', 'The headers are too large.']
+        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+          ? ['408 Request Timeout', 'The request took too long to arrive.']
+          : ['400 Bad Request', 'This is no HTTP request.'];
     const request_id = newRequestId();
     const body = JSON.stringify({ detail: said, request_id, code: 'invalid_request' });
-    socket.end(`HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nX-Request-Id: ${request_id}\r\nContent-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\n\r\n${body}`);
+    socket.end(
+      `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nX-Request-Id: ${request_id}\r\nContent-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\n\r\n${body}`,
+    );
   });
   return server;
 }
@@ -33,7 +42,12 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
 export function listen(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'EADDRINUSE' ? 'is in use; set SERVICE_PORT to a free one' : error.code === 'EACCES' ? 'may not be used by this user' : `cannot be listened on: ${error.message}`;
+      const why =
+        error.code === 'EADDRINUSE'
+          ? 'is in use; set SERVICE_PORT to a free one'
+          : error.code === 'EACCES'
+            ? 'may not be used by this user'
+            : `cannot be listened on: ${error.message}`;
       reject(new Error(`Port ${String(port)} on ${host} ${why}`, { cause: error }));
     });
     server.listen(port, host, () => {

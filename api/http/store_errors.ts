@@ -8,8 +8,34 @@ import { StoreUnavailable } from '../../sql/client.ts';
  * yet, 159 too slow, 202 too many queries, 209 and 210 network, 241 memory, 242 read only, 252 too many parts, 279 no
  * connection, 394 cancelled, 425 system error, 439 no thread, 473 deadlock avoided, 516 users not loaded yet, 999 keeper.
  */
-const PASSING_CODES = new Set(['60', '81', '159', '202', '209', '210', '241', '242', '252', '279', '394', '425', '439', '473', '516', '999']);
-const NETWORK_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+const PASSING_CODES = new Set([
+  '60',
+  '81',
+  '159',
+  '202',
+  '209',
+  '210',
+  '241',
+  '242',
+  '252',
+  '279',
+  '394',
+  '425',
+  '439',
+  '473',
+  '516',
+  '999',
+]);
+const NETWORK_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
 const CAUSES_MAX = 5;
 
 /** null when the error is not a store's. */

@@ -14,5 +14,8 @@ export function checkPinnedVersion(pinned: string | string[] | undefined): void 
   if (pinned === undefined) return;
   const match = PIN.exec(String(pinned).trim());
   if (match !== null && Number(match[1]) === MAJOR && Number(match[2]) <= MINOR) return;
-  throw new ApiError('unsupported_api_version', `X-Service-Api-Version: this service speaks ${API_VERSION}; pin ${String(MAJOR)}.${String(MINOR)} or an older minor.`);
+  throw new ApiError(
+    'unsupported_api_version',
+    `X-Service-Api-Version: this service speaks ${API_VERSION}; pin ${String(MAJOR)}.${String(MINOR)} or an older minor.`,
+  );
 }

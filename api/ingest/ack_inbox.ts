@@ -90,7 +90,10 @@ export function readAck(message: Pick<Msg, 'headers' | 'data' | 'string'>): Refu
 }
 
 function readAckError(error: unknown): Refusal {
-  const { err_code: code, description } = (typeof error === 'object' && error !== null ? error : {}) as { err_code?: unknown; description?: unknown };
+  const { err_code: code, description } = (typeof error === 'object' && error !== null ? error : {}) as {
+    err_code?: unknown;
+    description?: unknown;
+  };
   const detail = `${String(code)} ${String(description)}`;
   // The code of a full stream is also that of a store that failed to write; only the text tells them apart.
   const full = (code === STORE_FULL && /maximum/.test(String(description))) || code === TOO_MANY_REQUESTS;

@@ -22,7 +22,13 @@ interface FormatDoc {
 
 const call = { duration_ms: 840, outcome: 'success' };
 const question = [{ role: 'user', content: 'What is the capital of France?' }];
-const agentStep = { name: 'lookup', outcome: 'success', duration_ms: 35, attributes: { span_kind: 'tool', agent_id: 'agent_support' }, tags: ['prod'] };
+const agentStep = {
+  name: 'lookup',
+  outcome: 'success',
+  duration_ms: 35,
+  attributes: { span_kind: 'tool', agent_id: 'agent_support' },
+  tags: ['prod'],
+};
 
 const FORMATS: Record<IngestFormat, FormatDoc> = {
   chatcompletion: {
@@ -46,7 +52,12 @@ const FORMATS: Record<IngestFormat, FormatDoc> = {
     response: one,
     example: {
       request: { model: 'claude-sonnet-4-5', system: 'Answer in one word.', messages: question, max_tokens: 64 },
-      response: { id: 'm1', content: [{ type: 'text', text: 'Paris.' }], stop_reason: 'end_turn', usage: { input_tokens: 20, output_tokens: 4 } },
+      response: {
+        id: 'm1',
+        content: [{ type: 'text', text: 'Paris.' }],
+        stop_reason: 'end_turn',
+        usage: { input_tokens: 20, output_tokens: 4 },
+      },
       ...call,
     },
   },
@@ -56,7 +67,10 @@ const FORMATS: Record<IngestFormat, FormatDoc> = {
     response: one,
     example: {
       request: { model: 'gpt-4o-mini', messages: question },
-      response: { generations: [[{ text: 'Paris.', generation_info: {} }]], llm_output: { token_usage: { prompt_tokens: 30, completion_tokens: 3 } } },
+      response: {
+        generations: [[{ text: 'Paris.', generation_info: {} }]],
+        llm_output: { token_usage: { prompt_tokens: 30, completion_tokens: 3 } },
+      },
       chain_name: 'geography',
       agent_name: 'agent_support',
       intermediate_steps: [['search: capital of France', 'Paris is the capital of France.']],
@@ -73,7 +87,9 @@ const FORMATS: Record<IngestFormat, FormatDoc> = {
     summary: 'A batch of browser or mobile events',
     body: batchOf(EVENT_SCHEMAS.app),
     response: many,
-    example: { events: [{ event_type: 'page_view', user_id: 'u1', session_id: 's1', url: 'https://example.com/', attributes: { duration_ms: 120 } }] },
+    example: {
+      events: [{ event_type: 'page_view', user_id: 'u1', session_id: 's1', url: 'https://example.com/', attributes: { duration_ms: 120 } }],
+    },
   },
 };
 

@@ -90,7 +90,8 @@ async function serve(attempt: Attempt, deps: IngestDeps): Promise<number> {
 async function ingest(attempt: Attempt, deps: IngestDeps): Promise<KeptAnswer & { replayed: boolean }> {
   const { req, path } = attempt;
   const format = isIngestFormat(path.format) ? path.format : null;
-  if (format !== null && req.method !== 'POST') throw new ApiError('method_not_allowed', 'This path takes POST.', { headers: { Allow: 'POST' } });
+  if (format !== null && req.method !== 'POST')
+    throw new ApiError('method_not_allowed', 'This path takes POST.', { headers: { Allow: 'POST' } });
   const credential = authorizeOrg('ingest:write', req.headers, path.org_id, deps.edge.auth);
   checkPinnedVersion(req.headers[VERSION_HEADER]);
   if (format === null) throw new ApiError('decode_failed', `"${path.format.slice(0, 64)}" is no known source_format.`);

@@ -217,7 +217,11 @@ export class Publisher {
     }
     if (!message.resent && now - message.sent_at >= RESEND_MS && this.#deps.port.connected) {
       message.resent = true;
-      this.#send(lane, message, message.parts.reduce((sum, part) => sum + part.events.length, 0));
+      this.#send(
+        lane,
+        message,
+        message.parts.reduce((sum, part) => sum + part.events.length, 0),
+      );
     }
   }
 }
@@ -237,7 +241,9 @@ function takeParts(queue: Part[]): Part[] {
 }
 
 function unavailable(why: string, cause?: unknown): ApiError {
-  return new ApiError('upstream_unavailable', 'The ingest log did not confirm the events. Send them again.', { cause: cause ?? new Error(why) });
+  return new ApiError('upstream_unavailable', 'The ingest log did not confirm the events. Send them again.', {
+    cause: cause ?? new Error(why),
+  });
 }
 
 function refused(refusal: Refusal): ApiError {

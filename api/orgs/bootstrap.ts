@@ -27,7 +27,8 @@ export async function bootstrapOrg(deps: OrgsDeps, org_id: string, rawKey: strin
   if (rawKey === undefined && !madeOrg) return null;
   const raw = rawKey ?? KEY_PREFIX + randomBytes(30).toString('base64url');
   const owner = deps.keys.byHash(hashKey(raw))?.credential.org_id;
-  if (owner !== undefined && owner !== org_id) throw new Error(`SERVICE_BOOTSTRAP_API_KEY: got a key that belongs to the org ${owner}; takes one of ${org_id} or a new one`);
+  if (owner !== undefined && owner !== org_id)
+    throw new Error(`SERVICE_BOOTSTRAP_API_KEY: got a key that belongs to the org ${owner}; takes one of ${org_id} or a new one`);
   await madeHere(deps.keys.create(hashKey(raw), keyRecordOf(raw, { org_id, name: 'bootstrap', scopes: ['*'], now: deps.now() })));
   return rawKey === undefined ? raw : null;
 }

@@ -65,18 +65,25 @@ export async function changeOrg(deps: OrgsDeps, org_id: string, body: PatchOrgBo
 }
 
 function checkPlan(org: OrgRecord): void {
-  if (org.rate_limits !== null && org.plan_name !== 'enterprise') throw new ApiError('invalid_request', 'rate_limits: only an enterprise org has limits of its own');
+  if (org.rate_limits !== null && org.plan_name !== 'enterprise')
+    throw new ApiError('invalid_request', 'rate_limits: only an enterprise org has limits of its own');
 }
 
 /**
  * Makes a key. The answer is the only place where its raw text ever stands.
  * @throws ApiError org_not_found, forbidden when the maker lacks one of the scopes
  */
-export async function createKey(deps: OrgsDeps, org_id: string, body: CreateKeyBody, maker: OrgCredential | OperatorCredential): Promise<CreatedKey> {
+export async function createKey(
+  deps: OrgsDeps,
+  org_id: string,
+  body: CreateKeyBody,
+  maker: OrgCredential | OperatorCredential,
+): Promise<CreatedKey> {
   if (maker.kind === 'operator') getOrg(deps, org_id);
   const scopes = [...new Set(body.scopes)];
   const missing = maker.kind === 'operator' ? [] : beyond(maker.scopes, scopes);
-  if (missing.length > 0) throw new ApiError('forbidden', `A key holds at most what its maker may do; the credential lacks ${missing.join(', ')}.`);
+  if (missing.length > 0)
+    throw new ApiError('forbidden', `A key holds at most what its maker may do; the credential lacks ${missing.join(', ')}.`);
   const raw_key = KEY_PREFIX + randomBytes(RAW_KEY_BYTES).toString('base64url');
   const record = keyRecordOf(raw_key, { org_id, name: body.name, scopes, now: deps.now() });
   try {

@@ -3,7 +3,18 @@ import { z } from 'zod';
 import { offsetQuery, pageMeta, pageMetaOf } from '../http/pagination.ts';
 import { defineOperatorRoute, defineRoute, type Route } from '../http/route.ts';
 import { changeOrg, createKey, createOrg, getOrg, listKeys, type OrgsDeps, revokeKey } from './orgs.ts';
-import { createdKey, createKeyBody, createOrgBody, deletedKey, keyItem, keyParams, orgAnswer, orgParams, orgRecord, patchOrgBody } from './schema.ts';
+import {
+  createdKey,
+  createKeyBody,
+  createOrgBody,
+  deletedKey,
+  keyItem,
+  keyParams,
+  orgAnswer,
+  orgParams,
+  orgRecord,
+  patchOrgBody,
+} from './schema.ts';
 
 const page = z.object(offsetQuery);
 const KEY_EXAMPLE = { name: 'ci', scopes: ['ingest:write', 'traces:read'] };

@@ -9,9 +9,15 @@ const perMinute = z.int().min(1).max(100_000_000);
 
 export const planName = z.enum(['free', 'starter', 'pro', 'enterprise']);
 
-const rateLimits = z.object({ ingest_per_minute: perMinute, api_per_minute: perMinute, burst: perMinute }).describe('Limits of an enterprise org; null: unlimited');
+const rateLimits = z
+  .object({ ingest_per_minute: perMinute, api_per_minute: perMinute, burst: perMinute })
+  .describe('Limits of an enterprise org; null: unlimited');
 const owner = z.object({ user_id: z.string().min(1).max(128), email: z.email() });
-const overageBudget = z.number().min(0).max(1_000_000_000).describe('What use past a hard limit may cost before ingest answers 402; null: it answers 429 at once');
+const overageBudget = z
+  .number()
+  .min(0)
+  .max(1_000_000_000)
+  .describe('What use past a hard limit may cost before ingest answers 402; null: it answers 429 at once');
 
 /** An org, as stored and as answered. */
 export const orgRecord = z
@@ -47,7 +53,10 @@ export const orgAnswer = orgRecord.extend({ org: orgRecord }).meta({ id: 'OrgAns
 export const orgParams = z.object({ org_id: z.string() });
 export const keyParams = z.object({ org_id: z.string(), key_id: z.string() });
 
-const scopes = z.array(z.enum(SCOPES, { error: `takes scopes of this list: ${SCOPES.join(', ')}` })).min(1).max(SCOPES.length);
+const scopes = z
+  .array(z.enum(SCOPES, { error: `takes scopes of this list: ${SCOPES.join(', ')}` }))
+  .min(1)
+  .max(SCOPES.length);
 
 export const createKeyBody = z.object({ name, scopes });
 export type CreateKeyBody = z.infer<typeof createKeyBody>;

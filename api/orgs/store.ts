@@ -20,7 +20,9 @@ export class OrgStore {
 
   static async open(log: Log, onProblem: OnProblem): Promise<OrgStore> {
     const kv = await log.bucket('orgs');
-    return new OrgStore(await WatchedBucket.open(log.nc, kv, { name: 'orgs', parse: (text) => orgRecord.parse(JSON.parse(text)), onProblem }));
+    return new OrgStore(
+      await WatchedBucket.open(log.nc, kv, { name: 'orgs', parse: (text) => orgRecord.parse(JSON.parse(text)), onProblem }),
+    );
   }
 
   get(org_id: string): OrgRecord | null {
@@ -82,7 +84,9 @@ export class KeyStore implements KeyLookup {
 
   static async open(log: Log, onProblem: OnProblem): Promise<KeyStore> {
     const kv = await log.bucket('api_keys');
-    return new KeyStore(await WatchedBucket.open(log.nc, kv, { name: 'api_keys', parse: (text) => keyRecord.parse(JSON.parse(text)), onProblem }));
+    return new KeyStore(
+      await WatchedBucket.open(log.nc, kv, { name: 'api_keys', parse: (text) => keyRecord.parse(JSON.parse(text)), onProblem }),
+    );
   }
 
   byHash(hash: string): { hash: string; credential: OrgCredential } | null {
@@ -98,7 +102,9 @@ export class KeyStore implements KeyLookup {
 
   /** Keys of an org, newest first. */
   list(org_id: string): KeyRecord[] {
-    return [...this.#bucket.values()].filter((key) => key.org_id === org_id).sort((a, b) => (a.created_at > b.created_at ? -1 : a.created_at < b.created_at ? 1 : a.id < b.id ? -1 : 1));
+    return [...this.#bucket.values()]
+      .filter((key) => key.org_id === org_id)
+      .sort((a, b) => (a.created_at > b.created_at ? -1 : a.created_at < b.created_at ? 1 : a.id < b.id ? -1 : 1));
   }
 
   /** @throws RevisionConflict when this very key exists */

@@ -11,10 +11,16 @@ export function docsPage(document: JsonObject): string {
   const tags = list(document['tags']).map((tag) => text(object(tag)['name']));
   const groups = tags.map((tag) => ({ tag, operations: operations.filter((operation) => operation.tag === tag) }));
   const nav = groups
-    .map(({ tag, operations: of }) => `<h2>${escape(tag)}</h2>${of.map((operation) => `<a href="#${operation.id}">${method(operation.method)}<span>${escape(operation.path)}</span></a>`).join('')}`)
+    .map(
+      ({ tag, operations: of }) =>
+        `<h2>${escape(tag)}</h2>${of.map((operation) => `<a href="#${operation.id}">${method(operation.method)}<span>${escape(operation.path)}</span></a>`).join('')}`,
+    )
     .join('');
   const main = groups
-    .map(({ tag, operations: of }) => `<section><h2 class="tag">${escape(tag)}</h2>${of.map((operation) => article(operation, document)).join('')}</section>`)
+    .map(
+      ({ tag, operations: of }) =>
+        `<section><h2 class="tag">${escape(tag)}</h2>${of.map((operation) => article(operation, document)).join('')}</section>`,
+    )
     .join('');
   const title = escape(text(info['title']));
   return `<!doctype html>
@@ -123,16 +129,25 @@ function typeOf(schema: JsonObject): string {
 
 function constraintsOf(schema: JsonObject): string {
   const shown: string[] = [];
-  for (const [key, word] of [['minimum', 'from'], ['maximum', 'to'], ['minLength', 'at least'], ['maxLength', 'at most'], ['default', 'default']] as const) {
+  for (const [key, word] of [
+    ['minimum', 'from'],
+    ['maximum', 'to'],
+    ['minLength', 'at least'],
+    ['maxLength', 'at most'],
+    ['default', 'default'],
+  ] as const) {
     const value = schema[key];
-    if (value !== undefined && Math.abs(Number(value)) !== Number.MAX_SAFE_INTEGER) shown.push(`${word} ${typeof value === 'string' ? value : JSON.stringify(value)}`);
+    if (value !== undefined && Math.abs(Number(value)) !== Number.MAX_SAFE_INTEGER)
+      shown.push(`${word} ${typeof value === 'string' ? value : JSON.stringify(value)}`);
   }
   return shown.join(', ');
 }
 
 function curl(operation: Operation, example: Json | undefined): string {
   const security = JSON.stringify(operation.of['security'] ?? []);
-  const lines = [`curl${operation.method === 'get' ? '' : ` -X ${operation.method.toUpperCase()}`} "$BASE_URL${operation.path.replace('{org_id}', '$ORG_ID')}"`];
+  const lines = [
+    `curl${operation.method === 'get' ? '' : ` -X ${operation.method.toUpperCase()}`} "$BASE_URL${operation.path.replace('{org_id}', '$ORG_ID')}"`,
+  ];
   if (security.includes('orgApiKey')) lines.push(`-H "Authorization: Bearer $API_KEY"`, `-H "X-Org-Id: $ORG_ID"`);
   if (security.includes('operator')) lines.push(`-H "Authorization: Bearer $ADMIN_TOKEN"`);
   if (example !== undefined) lines.push(`-H "Content-Type: application/json"`, `-d '${JSON.stringify(example)}'`);
@@ -161,7 +176,12 @@ function method(name: string): string {
 function prose(markdown: string): string {
   return markdown
     .split('\n\n')
-    .map((paragraph) => `<p>${escape(paragraph).replace(/\*\*(.+?)\*\*/g, '<b>$1</b>').replace(/`(.+?)`/g, '<code>$1</code>')}</p>`)
+    .map(
+      (paragraph) =>
+        `<p>${escape(paragraph)
+          .replace(/\*\*(.+?)\*\*/g, '<b>$1</b>')
+          .replace(/`(.+?)`/g, '<code>$1</code>')}</p>`,
+    )
     .join('');
 }
 

@@ -39,7 +39,11 @@ export class ReadinessWatch {
 
   static async open(log: Log, deps: ReadinessDeps, onProblem: (problem: string, cause: unknown) => void): Promise<ReadinessWatch> {
     const kv = await log.bucket('partitions');
-    const bucket = await WatchedBucket.open(log.nc, kv, { name: 'partitions', parse: (text) => anyRecord.parse(JSON.parse(text)), onProblem });
+    const bucket = await WatchedBucket.open(log.nc, kv, {
+      name: 'partitions',
+      parse: (text) => anyRecord.parse(JSON.parse(text)),
+      onProblem,
+    });
     return new ReadinessWatch(bucket, deps);
   }
 

@@ -9,7 +9,7 @@ import { mapTexts } from './attributes.ts';
 import { locateTrace, traceNotFound } from './locate.ts';
 import type { ExportBody, SpanItem } from './schema.ts';
 import { readChildren, type SpanRow, streamSpans, type TraceRange } from './store.ts';
-import { placeKey, spanItem, textsOf } from './tree.ts';
+import { placeKey, spanItem, type SpanTexts, textsOf } from './tree.ts';
 
 /** A chunk ends at this many spans, or at this much of what their events weighed. */
 const CHUNK_SPANS_MAX = 500;
@@ -48,7 +48,7 @@ async function* itemChunks(clickhouse: ClickHouse, range: TraceRange, options: E
     const children = new Map(families.map((family) => [family.parent_span_id, family.children]));
     yield rows.map((row) => {
       const own = (children.get(row.span_id) ?? []).filter((id) => id !== row.span_id);
-      return shaped(spanItem(row, texts?.get(placeKey(row)), own), options);
+      return shaped(spanItem(row, asked(texts?.get(placeKey(row)), options), own), options);
     });
   }
 }
@@ -68,6 +68,12 @@ export async function* rowChunks(blocks: AsyncIterable<readonly SpanRow[]>): Asy
     }
   }
   if (chunk.length > 0) yield chunk;
+}
+
+/** Texts that were not asked for must not come back by way of the attributes that refer to them. */
+function asked(texts: SpanTexts | undefined, options: ExportBody): SpanTexts | undefined {
+  if (texts === undefined) return undefined;
+  return { ...texts, prompt: options.include_prompts ? texts.prompt : '', response: options.include_responses ? texts.response : '' };
 }
 
 function shaped(item: SpanItem, options: ExportBody): SpanItem {

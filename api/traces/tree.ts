@@ -1,6 +1,7 @@
 // One trace as an answer: its tree of spans, and its timeline. In: rows. Out: items in order.
 // What is odd in a trace (no root, a parent that never came, two spans of one id) shows as it is and breaks nothing.
 import { type ClickHouse, isTooLarge } from '../../sql/client.ts';
+import { unfoldTexts } from '../../pipeline/domain/text_refs.ts';
 import { readAttributes } from './attributes.ts';
 import { locateTrace, traceNotFound } from './locate.ts';
 import type { SpanItem, Timeline } from './schema.ts';
@@ -103,7 +104,7 @@ export function spanItem(row: SpanRow, texts: SpanTexts | undefined, children: s
     ...(llm || response !== '' ? { response } : {}),
     started_at: row.started_at,
     ended_at: row.ended_at,
-    attributes: readAttributes(row.attributes, row.kind),
+    attributes: unfoldTexts(readAttributes(row.attributes, row.kind), texts?.prompt, texts?.response),
     tags: row.tags,
     sampled: row.sampled,
     children,

@@ -17,7 +17,15 @@ const traceItem = z.object({
 export type TraceItem = z.infer<typeof traceItem>;
 
 const tree = z.object({
-  spans: z.array(z.object({ parent_span_id: z.string().nullable(), input_tokens: z.number(), output_tokens: z.number(), cost_usd: z.number(), attributes: z.record(z.string(), z.unknown()) })),
+  spans: z.array(
+    z.object({
+      parent_span_id: z.string().nullable(),
+      input_tokens: z.number(),
+      output_tokens: z.number(),
+      cost_usd: z.number(),
+      attributes: z.record(z.string(), z.unknown()),
+    }),
+  ),
 });
 
 const PAGE = 200;
@@ -77,7 +85,9 @@ export async function listTagged(client: ServiceClient, tag: string): Promise<Tr
   const items: TraceItem[] = [];
   let cursor: string | null = null;
   do {
-    const { data, meta } = await client.get(`/v1/traces?limit=${String(PAGE)}&tags=${encodeURIComponent(tag)}${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`);
+    const { data, meta } = await client.get(
+      `/v1/traces?limit=${String(PAGE)}&tags=${encodeURIComponent(tag)}${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+    );
     items.push(...z.array(traceItem).parse(data));
     cursor = z.string().nullish().parse(meta['next_cursor']) ?? null;
   } while (cursor !== null);
@@ -85,8 +95,20 @@ export async function listTagged(client: ServiceClient, tag: string): Promise<Tr
 }
 
 /** The totals of traces by their list items and by every one of their trees. */
-export async function readTotals(client: ServiceClient, items: readonly TraceItem[], progress: Progress): Promise<{ totals: Totals; cost_usd: number; differences: string[] }> {
-  const totals: Totals = { traces: items.length, failed: items.filter((item) => item.outcome !== 'success').length, spans: 0, llm_spans: 0, tool_spans: 0, input_tokens: 0, output_tokens: 0 };
+export async function readTotals(
+  client: ServiceClient,
+  items: readonly TraceItem[],
+  progress: Progress,
+): Promise<{ totals: Totals; cost_usd: number; differences: string[] }> {
+  const totals: Totals = {
+    traces: items.length,
+    failed: items.filter((item) => item.outcome !== 'success').length,
+    spans: 0,
+    llm_spans: 0,
+    tool_spans: 0,
+    input_tokens: 0,
+    output_tokens: 0,
+  };
   const differences: string[] = [];
   let cost = 0;
   const left = [...items];
@@ -100,11 +122,13 @@ export async function readTotals(client: ServiceClient, items: readonly TraceIte
       for (const field of ['input_tokens', 'output_tokens'] as const) {
         const sum = spans.reduce((total, span) => total + span[field], 0);
         totals[field] += sum;
-        if (sum !== item[field]) differences.push(`${item.trace_id}: the list has ${String(item[field])} ${field}, its spans ${String(sum)}`);
+        if (sum !== item[field])
+          differences.push(`${item.trace_id}: the list has ${String(item[field])} ${field}, its spans ${String(sum)}`);
       }
       const spanCost = spans.reduce((total, span) => total + span.cost_usd, 0);
       cost += item.cost_usd;
-      if (Math.abs(spanCost - item.cost_usd) > COST_TOLERANCE) differences.push(`${item.trace_id}: the list has cost_usd ${String(item.cost_usd)}, its spans ${String(spanCost)}`);
+      if (Math.abs(spanCost - item.cost_usd) > COST_TOLERANCE)
+        differences.push(`${item.trace_id}: the list has cost_usd ${String(item.cost_usd)}, its spans ${String(spanCost)}`);
       const roots = spans.filter((span) => span.parent_span_id === null).length;
       if (roots !== 1) differences.push(`${item.trace_id}: ${String(roots)} roots`);
       progress.set(items.length - left.length);
@@ -116,5 +140,7 @@ export async function readTotals(client: ServiceClient, items: readonly TraceIte
 
 /** One line for each number that is not what was sent. */
 export function compareTotals(sent: Totals, seen: Totals): string[] {
-  return (Object.keys(sent) as (keyof Totals)[]).filter((name) => sent[name] !== seen[name]).map((name) => `${name}: sent ${String(sent[name])}, seen ${String(seen[name])}`);
+  return (Object.keys(sent) as (keyof Totals)[])
+    .filter((name) => sent[name] !== seen[name])
+    .map((name) => `${name}: sent ${String(sent[name])}, seen ${String(seen[name])}`);
 }

@@ -37,7 +37,15 @@ interface Options {
 function readOptions(args: string[]): Options | null {
   const { values } = parseArgs({
     args,
-    options: { file: { type: 'string' }, url: { type: 'string' }, org: { type: 'string' }, key: { type: 'string' }, limit: { type: 'string' }, at: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+    options: {
+      file: { type: 'string' },
+      url: { type: 'string' },
+      org: { type: 'string' },
+      key: { type: 'string' },
+      limit: { type: 'string' },
+      at: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
   });
   if (values.help === true) return null;
   const env = parseEnv(process.env);
@@ -47,8 +55,16 @@ function readOptions(args: string[]): Options | null {
   const at = values.at === undefined ? now - (now % HOUR_MS) : Date.parse(values.at);
   if (Number.isNaN(at)) throw new SettingsError(`--at takes an ISO 8601 time; got ${values.at ?? ''}`);
   const key = values.key ?? env.SERVICE_BOOTSTRAP_API_KEY ?? localKey(env.SERVICE_DATA_DIR);
-  const url = (values.url ?? localUrl(env.SERVICE_DATA_DIR) ?? `http://${env.SERVICE_HOST}:${String(env.SERVICE_PORT)}`).replace(/\/+$/, '');
-  return { address: { url, org: values.org ?? env.SERVICE_BOOTSTRAP_ORG_ID, key }, file: values.file ?? new URL('sample_runs.json', import.meta.url), limit, at };
+  const url = (values.url ?? localUrl(env.SERVICE_DATA_DIR) ?? `http://${env.SERVICE_HOST}:${String(env.SERVICE_PORT)}`).replace(
+    /\/+$/,
+    '',
+  );
+  return {
+    address: { url, org: values.org ?? env.SERVICE_BOOTSTRAP_ORG_ID, key },
+    file: values.file ?? new URL('sample_runs.json', import.meta.url),
+    limit,
+    at,
+  };
 }
 
 /**
@@ -99,9 +115,11 @@ function interesting(runs: readonly RunEvents[]): RunEvents | undefined {
 
 /** Words to search for: the longest of what the user of a run asked for. */
 function searchWords(run: RunEvents): string {
-  const input = run.events.at(-1)?.body['attributes'] as { input?: unknown } | undefined;
-  const words = new Set(String(input?.input ?? '').toLowerCase().match(/[a-z]{5,}/g) ?? ['agent']);
-  return [...words].sort((a, b) => b.length - a.length).slice(0, 3).join(' ');
+  const words = new Set(run.asked.toLowerCase().match(/[a-z]{5,}/g) ?? ['agent']);
+  return [...words]
+    .sort((a, b) => b.length - a.length)
+    .slice(0, 3)
+    .join(' ');
 }
 
 function whatToLookAt({ url, org, key }: ServiceAddress, runs: readonly RunEvents[], loadTag: string): string {
@@ -123,7 +141,12 @@ function whatToLookAt({ url, org, key }: ServiceAddress, runs: readonly RunEvent
 const thousands = (value: number): string => value.toLocaleString('en-US');
 
 /** Reads all of it back. A trace may be listed some milliseconds before its last spans are, so a difference is looked at again. */
-async function readBack(client: ServiceClient, runs: readonly RunEvents[], sent: Totals, loadTag: string): Promise<{ totals: Totals; cost_usd: number; problems: string[] }> {
+async function readBack(
+  client: ServiceClient,
+  runs: readonly RunEvents[],
+  sent: Totals,
+  loadTag: string,
+): Promise<{ totals: Totals; cost_usd: number; problems: string[] }> {
   const wanted = new Set(runs.map((run) => run.trace_id));
   for (let look = 1; ; look += 1) {
     const items = (await listTagged(client, loadTag)).filter((item) => wanted.has(item.trace_id));
@@ -147,7 +170,13 @@ async function verify(client: ServiceClient, runs: readonly RunEvents[], loadTag
       `${thousands(totals.traces)} roots.\n${thousands(totals.input_tokens)} input and ${thousands(totals.output_tokens)} output tokens, $${cost_usd.toFixed(6)}.`,
   );
   if (problems.length === 0) console.log('All of it is there, and its sums are those of what was sent.\n');
-  else console.error(`\n${String(problems.length)} differences between what was sent and what is there:\n${problems.slice(0, 20).map((line) => `  ${line}`).join('\n')}\n`);
+  else
+    console.error(
+      `\n${String(problems.length)} differences between what was sent and what is there:\n${problems
+        .slice(0, 20)
+        .map((line) => `  ${line}`)
+        .join('\n')}\n`,
+    );
   return problems.length === 0;
 }
 
@@ -164,13 +193,16 @@ async function main(): Promise<number> {
   const loadTag = `demo-${createHash('sha256').update(text).update(String(options.at)).digest('hex').slice(0, 8)}`;
   const before = await countTagged(client, loadTag);
   const laid = layOut(runs, options.at, loadTag);
-  console.log(`${thousands(laid.length)} agent runs that ended at ${new Date(options.at).toISOString()} to ${options.address.url}, org ${options.address.org}.`);
+  console.log(
+    `${thousands(laid.length)} agent runs that ended at ${new Date(options.at).toISOString()} to ${options.address.url}, org ${options.address.org}.`,
+  );
   const began = performance.now();
   await send(client, laid);
   const seconds = (performance.now() - began) / 1000;
   console.log(`${thousands(laid.reduce((sum, run) => sum + run.events.length, 0))} events sent in ${seconds.toFixed(1)} s.`);
   const good = await verify(client, laid, loadTag);
-  if (before > 0) console.log(`${thousands(before)} of these traces were here before: the same events add nothing. --at gives the runs another time.\n`);
+  if (before > 0)
+    console.log(`${thousands(before)} of these traces were here before: the same events add nothing. --at gives the runs another time.\n`);
   console.log(whatToLookAt(options.address, laid, loadTag));
   return good ? 0 : 1;
 }
@@ -179,7 +211,8 @@ function explain(error: unknown): string {
   if (error instanceof RunsFileError) return `The file of runs ${error.message}`;
   if (error instanceof ServiceError && error.status === 0) return `${error.message}\nIs it running? npm start`;
   if (error instanceof ServiceError || error instanceof SettingsError || error instanceof EnvError) return error.message;
-  if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || String(error.code).startsWith('ERR_PARSE_ARGS'))) return `${error.message}\n${USAGE}`;
+  if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || String(error.code).startsWith('ERR_PARSE_ARGS')))
+    return `${error.message}\n${USAGE}`;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 

@@ -17,6 +17,8 @@ export interface RunEvents {
   trace_id: string;
   name: string;
   outcome: Outcome;
+  /** What the run was asked to do. */
+  asked: string;
   events: DemoEvent[];
   llm_spans: number;
   tool_spans: number;
@@ -86,6 +88,7 @@ export function runEvents(run: Run, plan: RunPlan, startedAt: number, loadTag: s
     trace_id: frame.trace_id,
     name,
     outcome: frame.outcome,
+    asked: askedOf(run),
     // The root comes last, as an instrumented agent sends a span when it ends.
     events: [...steps, rootEvent(frame, plan, name, loadTag)],
     llm_spans: turns.length,
@@ -116,7 +119,11 @@ function turnEvent(frame: Frame, turn: Turn, number: number): DemoEvent {
         id: `chatcmpl-${span.slice(4)}`,
         model,
         choices: [{ index: 0, message: answer, finish_reason: (answer?.tool_calls ?? []).length > 0 ? 'tool_calls' : 'stop' }],
-        usage: { prompt_tokens: turn.prompt_tokens, completion_tokens: turn.completion_tokens, total_tokens: turn.prompt_tokens + turn.completion_tokens },
+        usage: {
+          prompt_tokens: turn.prompt_tokens,
+          completion_tokens: turn.completion_tokens,
+          total_tokens: turn.prompt_tokens + turn.completion_tokens,
+        },
       },
       outcome: 'success',
       ...times(frame, turn),
@@ -141,7 +148,14 @@ function toolEvent(frame: Frame, tool: ToolUse): DemoEvent {
       outcome: failure !== null && frame.outcome !== 'success' ? failure : 'success',
       ...times(frame, tool),
       tags: frame.tags,
-      attributes: { ...frame.shared, span_kind: 'tool', tool_name: tool.name, input: parsedOr(tool.input), output: parsedOr(output), ...(failure === null ? {} : { tool_failure: failure }) },
+      attributes: {
+        ...frame.shared,
+        span_kind: 'tool',
+        tool_name: tool.name,
+        input: parsedOr(tool.input),
+        output: parsedOr(output),
+        ...(failure === null ? {} : { tool_failure: failure }),
+      },
     },
   };
 }
@@ -163,7 +177,7 @@ function rootEvent(frame: Frame, plan: RunPlan, name: string, loadTag: string): 
         task_id: run.task_id,
         trial: run.trial,
         reward: run.reward,
-        input: run.info.task?.instruction ?? firstOf(run.traj, 'user'),
+        input: askedOf(run),
         output: lastAnswer(run.traj),
       },
     },
@@ -180,5 +194,6 @@ function parsedOr(text: string): unknown {
   }
 }
 
-const firstOf = (traj: readonly Message[], role: Message['role']): string => traj.find((message) => message.role === role)?.content ?? '';
-const lastAnswer = (traj: readonly Message[]): string => traj.findLast((message) => message.role === 'assistant' && (message.content ?? '') !== '')?.content ?? '';
+const askedOf = ({ info, traj }: Run): string => info.task?.instruction ?? traj.find((message) => message.role === 'user')?.content ?? '';
+const lastAnswer = (traj: readonly Message[]): string =>
+  traj.findLast((message) => message.role === 'assistant' && (message.content ?? '') !== '')?.content ?? '';

@@ -52,7 +52,10 @@ const personMs = (text: string): number => Math.round(900 + Math.min(12_000, tex
 
 function completionTokens(message: Message, count: CountTokens): number {
   const calls = message.tool_calls ?? [];
-  return count(message.content ?? '') + calls.reduce((sum, call) => sum + TOKENS_PER_CALL + count(call.function.name) + count(call.function.arguments), 0);
+  return (
+    count(message.content ?? '') +
+    calls.reduce((sum, call) => sum + TOKENS_PER_CALL + count(call.function.name) + count(call.function.arguments), 0)
+  );
 }
 
 /** Lays out a run in time: one thing after the other, calls of the same turn beside each other. */

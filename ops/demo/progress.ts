@@ -14,7 +14,10 @@ export function startProgress(title: string, total: number, stream: NodeJS.Write
 }
 
 function bar(title: string, total: number, stream: NodeJS.WriteStream): Progress {
-  const single = new SingleBar({ format: `${title} {bar} {percentage}% | {value}/{total} {note}`, stream, hideCursor: true, gracefulExit: true }, Presets.shades_classic);
+  const single = new SingleBar(
+    { format: `${title} {bar} {percentage}% | {value}/{total} {note}`, stream, hideCursor: true, gracefulExit: true },
+    Presets.shades_classic,
+  );
   single.start(total, 0, { note: '' });
   return {
     set: (value, note = '') => {

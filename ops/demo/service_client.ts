@@ -79,7 +79,11 @@ export class ServiceClient {
       return new RefusedError(0, `${url} does not answer: ${reasonOf(error)}`, null, { cause: error });
     }
     if (response.ok) return { answer: JSON.parse(text) as Answer };
-    return new RefusedError(response.status, `${method} ${path.split('?')[0] ?? path}: ${String(response.status)} ${detailOf(text)}`, response.headers.get('retry-after'));
+    return new RefusedError(
+      response.status,
+      `${method} ${path.split('?')[0] ?? path}: ${String(response.status)} ${detailOf(text)}`,
+      response.headers.get('retry-after'),
+    );
   }
 }
 
@@ -94,7 +98,7 @@ class RefusedError extends ServiceError {
 
 /** How long to wait before the next attempt; null to give up. */
 function retryWaitMs({ status, retryAfter }: RefusedError, attempt: number): number | null {
-  if (attempt >= ATTEMPTS_MAX || (status !== 0 && status !== 429 && status < 500)) return null;
+  if (attempt >= ATTEMPTS_MAX || (status !== 0 && status !== 429 && status < 502)) return null;
   const asked = Number(retryAfter ?? '') * 1000;
   if (asked > RETRY_AFTER_MAX_MS) return null;
   const backoff = Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (attempt - 1));

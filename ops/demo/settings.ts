@@ -15,7 +15,10 @@ export function localKey(dataDir: string): string {
   try {
     return z.looseObject({ api_key: z.string() }).parse(JSON.parse(readFileSync(file, 'utf8'))).api_key;
   } catch (error) {
-    throw new SettingsError(`No API key: ${file} holds none. Start the service here first (npm start), or name one by --key or SERVICE_BOOTSTRAP_API_KEY.`, { cause: error });
+    throw new SettingsError(
+      `No API key: ${file} holds none. Start the service here first (npm start), or name one by --key or SERVICE_BOOTSTRAP_API_KEY.`,
+      { cause: error },
+    );
   }
 }
 

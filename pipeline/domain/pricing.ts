@@ -32,7 +32,7 @@ export interface PricedUsage {
   output_audio_tokens: number;
 }
 
-export interface PricedCall {
+interface PricedCall {
   org_id: string;
   /** Names to look for, best first: as requested, then as answered. */
   models: readonly string[];

@@ -21,13 +21,20 @@ export function foldTexts(attributes: Fields, prompt: string, response: string):
   for (const [key, column] of PLACES) {
     const value = attributes[key];
     const text = column === 'prompt' ? prompt : response;
-    if (value === undefined || value === null || text.length < LENGTH_MIN) continue;
-    const same = typeof value === 'string' ? value === text : typeof value === 'object' && JSON.stringify(value) === text;
-    if (!same) continue;
+    const stored = fold(value, text, column);
+    if (stored === value) continue;
     if (folded === attributes) folded = { ...attributes };
-    folded[key] = typeof value === 'string' ? { $ref: column } : { $ref: column, $json: true };
+    folded[key] = stored;
   }
   return folded;
+}
+
+function fold(value: unknown, text: string, column: string): unknown {
+  if (typeof value === 'string') return text.length >= LENGTH_MIN && value === text ? { $ref: column } : value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (text.length >= LENGTH_MIN && JSON.stringify(value) === text) return { $ref: column, $json: true };
+  // What looks like a reference of ours but was sent by the user.
+  return '$ref' in value ? { $ref: 'value', $value: value } : value;
 }
 
 /** Puts the texts back in place of their references; a text that is no longer there, or not asked for, leaves its key out. */
@@ -35,10 +42,11 @@ export function unfoldTexts(attributes: Fields, prompt: string | undefined, resp
   let unfolded = attributes;
   for (const [key, column] of PLACES) {
     const value = attributes[key];
-    if (typeof value !== 'object' || value === null || !('$ref' in value) || value.$ref !== column) continue;
+    if (typeof value !== 'object' || value === null || !('$ref' in value)) continue;
     if (unfolded === attributes) unfolded = { ...attributes };
     const text = column === 'prompt' ? prompt : response;
-    if (text === undefined || text === '') delete unfolded[key];
+    if ('$value' in value) unfolded[key] = value.$value;
+    else if (text === undefined || text === '') delete unfolded[key];
     else unfolded[key] = '$json' in value ? (JSON.parse(text) as unknown) : text;
   }
   return unfolded;

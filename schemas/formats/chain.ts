@@ -15,7 +15,9 @@ export const chainEvent = z
     request: z.looseObject({ model: name, messages: z.array(message) }),
     response: z
       .looseObject({
-        generations: z.array(z.array(z.looseObject({ text: z.string().nullish(), generation_info: z.looseObject({}).nullish() }))).nullish(),
+        generations: z
+          .array(z.array(z.looseObject({ text: z.string().nullish(), generation_info: z.looseObject({}).nullish() })))
+          .nullish(),
         llm_output: z
           .looseObject({
             token_usage: z.looseObject({ prompt_tokens: tokenCount, completion_tokens: tokenCount, total_tokens: tokenCount }).nullish(),
@@ -23,7 +25,10 @@ export const chainEvent = z
           .nullish(),
       })
       .nullish(),
-    intermediate_steps: z.array(z.tuple([z.string(), z.string()], { error: 'takes a pair of strings: [action, observation]' })).max(1000).nullish(),
+    intermediate_steps: z
+      .array(z.tuple([z.string(), z.string()], { error: 'takes a pair of strings: [action, observation]' }))
+      .max(1000)
+      .nullish(),
     ...modelCallFields,
   })
   .check(checkModelCall);

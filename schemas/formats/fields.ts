@@ -6,33 +6,44 @@ import { DURATION_MAX_MS, isoMillis } from './times.ts';
 /** Any number of tokens that an event names: four of them added up still fit UInt32. */
 export const TOKENS_MAX = 1_000_000_000;
 /** attributes.cost_usd of one span: Decimal(18, 12) holds six digits before the point. */
-export const COST_MAX_USD = 999_999;
+const COST_MAX_USD = 999_999;
 /** attributes.sandbox_seconds of one event. */
-export const SANDBOX_MAX_SECONDS = 1_000_000_000;
+const SANDBOX_MAX_SECONDS = 1_000_000_000;
 export const NAME_LENGTH_MAX = 1024;
-export const TAG_LENGTH_MAX = 256;
-export const TAGS_MAX = 256;
-export const ID_PATTERN = /^[A-Za-z0-9_.:-]{1,128}$/;
+const TAG_LENGTH_MAX = 256;
+const TAGS_MAX = 256;
+const ID_PATTERN = /^[A-Za-z0-9_.:-]{1,128}$/;
 /** A non-negative decimal number as text, for money that must not pass through floating point. */
-export const DECIMAL_PATTERN = /^\d{1,12}(\.\d{1,30})?$/;
+const DECIMAL_PATTERN = /^\d{1,12}(\.\d{1,30})?$/;
 
 const optionalId = z.string().regex(ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . : -' }).nullish();
-const time = z.string().refine((text) => !Number.isNaN(isoMillis(text)), { error: 'takes an ISO 8601 date and time, such as 2026-01-31T12:00:00.000Z' });
+const time = z
+  .string()
+  .refine((text) => !Number.isNaN(isoMillis(text)), { error: 'takes an ISO 8601 date and time, such as 2026-01-31T12:00:00.000Z' });
 
 /** A name: of a model, an event, a chain. */
 export const name = z.string().min(1).max(NAME_LENGTH_MAX);
 export const outcome = z.enum(['success', 'error', 'timeout']);
 export const tokenCount = z.int().min(0).max(TOKENS_MAX).nullish();
 export const optionalTime = time.nullish();
-export const optionalDuration = z.int().min(0).max(DURATION_MAX_MS).nullish();
+const optionalDuration = z.int().min(0).max(DURATION_MAX_MS).nullish();
 
 const amount = (max: number) =>
-  z.union([z.number().min(0).max(max), z.string().regex(DECIMAL_PATTERN).refine((text) => Number(text) <= max)], {
-    error: `takes a number from 0 to ${String(max)}`,
-  });
+  z.union(
+    [
+      z.number().min(0).max(max),
+      z
+        .string()
+        .regex(DECIMAL_PATTERN)
+        .refine((text) => Number(text) <= max),
+    ],
+    {
+      error: `takes a number from 0 to ${String(max)}`,
+    },
+  );
 
 /** Free-form; only what money and budgets are computed from is checked. */
-export const attributes = z
+const attributes = z
   .looseObject({ cost_usd: amount(COST_MAX_USD).nullish(), sandbox_seconds: amount(SANDBOX_MAX_SECONDS).nullish() })
   .nullish();
 

@@ -7,6 +7,7 @@ import { chainEvent } from './chain.ts';
 import { chatcompletionEvent } from './chatcompletion.ts';
 import { customEvent } from './custom.ts';
 import { messagesEvent } from './messages.ts';
+import type { Refusal } from './refusal.ts';
 
 export type IngestFormat = 'chatcompletion' | 'messages' | 'chain' | 'custom' | 'app';
 
@@ -21,13 +22,6 @@ export const EVENT_SCHEMAS = {
 
 /** Most events one request may carry (backfill). */
 export const BATCH_EVENTS_MAX = 1000;
-
-/** What is wrong, and where: path like `response.usage.prompt_tokens`, empty for the whole value. */
-export interface Refusal {
-  ok: false;
-  path: string;
-  message: string;
-}
 
 /** An event that has the shape of its format. */
 export type EventOf<F extends IngestFormat> = z.infer<(typeof EVENT_SCHEMAS)[F]>;

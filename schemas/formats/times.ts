@@ -1,6 +1,6 @@
 // ISO 8601 times of ingest events, and the rules that tie an event's times together.
 // In: texts and milliseconds. Out: milliseconds since the epoch, or the refusal to show. Pure; the clock is an argument.
-import type { Refusal } from './formats.ts';
+import type { Refusal } from './refusal.ts';
 
 /** How far an event's times may lie ahead of our clock: room for a sender whose clock runs fast. */
 const AHEAD_MAX_MS = 5 * 60 * 1000;

@@ -53,7 +53,12 @@ function idsOf(index: number): Ids {
 
 function common(random: Random): Record<string, unknown> {
   const agent = random() % AGENTS;
-  return { agent_id: `agent_${String(agent)}`, session_id: `session_${String(random() % 5000)}`, user_id: `user_${String(random() % 3000)}`, department: `department_${String(agent % 6)}` };
+  return {
+    agent_id: `agent_${String(agent)}`,
+    session_id: `session_${String(random() % 5000)}`,
+    user_id: `user_${String(random() % 3000)}`,
+    department: `department_${String(agent % 6)}`,
+  };
 }
 
 function customEvent(index: number, shape: Shape, vocabulary: Vocabulary, random: Random): Record<string, unknown> {
@@ -86,7 +91,15 @@ export function singleBody(vocabulary: Vocabulary, random: Random): Body {
   const usage = { prompt_tokens: 90 + (random() % 40), completion_tokens: 130 + (random() % 60) };
   return new Body(
     JSON.stringify({
-      request: { model, messages: [{ role: 'system', content: 'You are a helpful agent.' }, { role: 'user', content: vocabulary.text(PROMPT_WORDS, random) }], temperature: 0.2, max_tokens: 1024 },
+      request: {
+        model,
+        messages: [
+          { role: 'system', content: 'You are a helpful agent.' },
+          { role: 'user', content: vocabulary.text(PROMPT_WORDS, random) },
+        ],
+        temperature: 0.2,
+        max_tokens: 1024,
+      },
       response: {
         id: 'chatcmpl-bench',
         model,

@@ -15,7 +15,13 @@ const SETTLE_MS_MAX = 300_000;
 const SETTLE_POLL_MS = 1000;
 
 /** Blocks of texts are sorted and indexed in memory: this size keeps the engine within what it may use. */
-const TEXT_SETTINGS = { max_insert_threads: '2', max_threads: '2', min_insert_block_size_rows: '65536', min_insert_block_size_bytes: '134217728', max_block_size: '16384' };
+const TEXT_SETTINGS = {
+  max_insert_threads: '2',
+  max_threads: '2',
+  min_insert_block_size_rows: '65536',
+  min_insert_block_size_bytes: '134217728',
+  max_block_size: '16384',
+};
 const SPAN_SETTINGS = { max_insert_threads: '1', max_threads: '1', min_insert_block_size_rows: '262144' };
 
 export interface Filled {
@@ -44,7 +50,7 @@ function makeTexts(clickhouseUrl: string, count: number): Promise<unknown> {
 /** Waits until the engine has no merge to do, or long enough. */
 async function settle(runSql: RunSql): Promise<void> {
   const deadline = performance.now() + SETTLE_MS_MAX;
-  for (let quiet = 0; quiet < 5 && performance.now() < deadline; ) {
+  for (let quiet = 0; quiet < 5 && performance.now() < deadline;) {
     quiet = (await runSql('SELECT count() FROM system.merges')) === '0' ? quiet + 1 : 0;
     await new Promise((resolve) => setTimeout(resolve, SETTLE_POLL_MS));
   }
@@ -64,7 +70,10 @@ export async function fillStore(clickhouseUrl: string, org: string, wanted: numb
   await makeTexts(clickhouseUrl, Math.max(chunk, LARGE_TRACES * 1000));
   progress(`  ${thousands(chunk)} texts made in ${seconds()} s`);
   for (let from = 0; from < spans; from += chunk) {
-    await Promise.all([runSql(textsSql(plan, from, chunk), TEXT_SETTINGS), runSql(spansSql(plan, from, chunk), SPAN_SETTINGS).then(() => runSql(tracesSql(from, chunk), SPAN_SETTINGS))]);
+    await Promise.all([
+      runSql(textsSql(plan, from, chunk), TEXT_SETTINGS),
+      runSql(spansSql(plan, from, chunk), SPAN_SETTINGS).then(() => runSql(tracesSql(from, chunk), SPAN_SETTINGS)),
+    ]);
     progress(`  ${thousands(from + chunk)} of ${thousands(spans)} spans after ${seconds()} s`);
   }
   for (const statement of largeSql(plan, LARGE_TRACES)) await runSql(statement, TEXT_SETTINGS);
@@ -72,6 +81,17 @@ export async function fillStore(clickhouseUrl: string, org: string, wanted: numb
   await runSql('DROP TABLE bench_texts');
   const filledS = (performance.now() - began) / 1000;
   await settle(runSql);
-  const parts = (await runSql("SELECT table, count() FROM system.parts WHERE active AND database = currentDatabase() AND table IN ('spans', 'span_texts', 'traces', 'trace_lookup') GROUP BY table FORMAT TSV")).split('\n').map((line) => line.split('\t'));
-  return { spans: spans + LARGE_TRACES * 1000, seconds: filledS, settle_s: (performance.now() - began) / 1000 - filledS, parts: Object.fromEntries(parts.map(([table = '', count]) => [table, Number(count)])) };
+  const parts = (
+    await runSql(
+      "SELECT table, count() FROM system.parts WHERE active AND database = currentDatabase() AND table IN ('spans', 'span_texts', 'traces', 'trace_lookup') GROUP BY table FORMAT TSV",
+    )
+  )
+    .split('\n')
+    .map((line) => line.split('\t'));
+  return {
+    spans: spans + LARGE_TRACES * 1000,
+    seconds: filledS,
+    settle_s: (performance.now() - began) / 1000 - filledS,
+    parts: Object.fromEntries(parts.map(([table = '', count]) => [table, Number(count)])),
+  };
 }

@@ -68,7 +68,10 @@ const SPAN_COLUMNS = [
   ['parent_span_id', "if(pos = 0, '', concat('spn_', lower(hex(sipHash64(toUInt64(n - if(pos > 6 AND pos % 3 = 2, 1, pos)), 'event')))))"],
   ['event_key', 'event_hash'],
   ['kind', "if(is_tool, 'tool', 'llm')"],
-  ['name', "if(is_tool, concat('tool_', toString(event_hash % 25)), if(pos = 0, concat('agent run ', toString(trace_hash % 50)), model_name))"],
+  [
+    'name',
+    "if(is_tool, concat('tool_', toString(event_hash % 25)), if(pos = 0, concat('agent run ', toString(trace_hash % 50)), model_name))",
+  ],
   ['model', 'model_name'],
   ['source_format', "if(is_tool, 'custom', 'chatcompletion')"],
   ['outcome', 'outcome_name'],
@@ -83,7 +86,10 @@ const SPAN_COLUMNS = [
   ['cost_usd', 'cost'],
   ['price_source', "if(is_tool, '', 'bench')"],
   ['storage_bytes', '1500'],
-  ['attributes', `concat('{"agent_id":"agent_', toString(sipHash64(t, 'agent') % ${String(AGENTS)}), '","temperature":0.2,"step":', toString(pos), ',"request_id":"', lower(hex(event_hash)), '"}')`],
+  [
+    'attributes',
+    `concat('{"agent_id":"agent_', toString(sipHash64(t, 'agent') % ${String(AGENTS)}), '","temperature":0.2,"step":', toString(pos), ',"request_id":"', lower(hex(event_hash)), '"}')`,
+  ],
   ['sampled', 'true'],
   ['partition', String(PARTITION)],
   ['log_seq', 'intDiv(n, 100)'],
@@ -94,10 +100,25 @@ const insert = (table: string, columns: readonly (readonly [string, string])[], 
   `INSERT INTO ${table} (${columns.map(([name]) => name).join(', ')}) SELECT ${columns.map(([, expression]) => expression).join(', ')} FROM (${source})`;
 
 /** Spans n = from to from + count of the plan. */
-export const spansSql = (plan: FillPlan, from: number, count: number): string => insert('spans', SPAN_COLUMNS, placed(plan, numbers(from, count), false));
+export const spansSql = (plan: FillPlan, from: number, count: number): string =>
+  insert('spans', SPAN_COLUMNS, placed(plan, numbers(from, count), false));
 
 const TEXT_COLUMNS = [
-  ...SPAN_COLUMNS.filter(([name]) => ['org_id', 'started_at', 'trace_id', 'span_id', 'event_key', 'model', 'outcome', 'cost_usd', 'partition', 'log_seq', 'log_index'].includes(name)),
+  ...SPAN_COLUMNS.filter(([name]) =>
+    [
+      'org_id',
+      'started_at',
+      'trace_id',
+      'span_id',
+      'event_key',
+      'model',
+      'outcome',
+      'cost_usd',
+      'partition',
+      'log_seq',
+      'log_index',
+    ].includes(name),
+  ),
   ['prompt', 'prompt'],
   ['response', "if(n % 4 = 0, concat(response, ' x', lower(hex(toUInt32(n))), 'q'), response)"],
   ['extra_words', 'extra_words'],
@@ -110,12 +131,16 @@ const TEXT_COLUMNS = [
 const textsFrom = (from: number, count: number): string =>
   `SELECT toUInt64(${String(from)} + i) AS n, prompt, response, extra_words, dl, reps, stop_reps FROM bench_texts WHERE i < ${String(count)}`;
 
-export const textsSql = (plan: FillPlan, from: number, count: number): string => insert('span_texts', TEXT_COLUMNS, placed(plan, textsFrom(from, count), false));
+export const textsSql = (plan: FillPlan, from: number, count: number): string =>
+  insert('span_texts', TEXT_COLUMNS, placed(plan, textsFrom(from, count), false));
 
 /** The large traces: so many of 1,000 spans each, in the largest org. */
 export function largeSql(plan: FillPlan, traces: number): string[] {
   const count = traces * LARGE_TRACE_SPANS;
-  return [insert('spans', SPAN_COLUMNS, placed(plan, numbers(LARGE_FROM, count), true)), insert('span_texts', TEXT_COLUMNS, placed(plan, textsFrom(LARGE_FROM, count), true))];
+  return [
+    insert('spans', SPAN_COLUMNS, placed(plan, numbers(LARGE_FROM, count), true)),
+    insert('span_texts', TEXT_COLUMNS, placed(plan, textsFrom(LARGE_FROM, count), true)),
+  ];
 }
 
 /** The trace rows of the spans n = from to from + count. */
@@ -130,6 +155,7 @@ export function tracesSql(from: number, count: number): string {
 
 export const largeTracesSql = (traces: number): string => tracesSql(LARGE_FROM, traces * LARGE_TRACE_SPANS);
 /** A large trace, by its number from 0. */
-export const largeTraceIdSql = (count: number): string => `SELECT concat('trc_', lower(hex(sipHash64(toUInt64(${String(LARGE_FROM)} + number), 'trace')))) FROM numbers(${String(count)}) FORMAT TSV`;
+export const largeTraceIdSql = (count: number): string =>
+  `SELECT concat('trc_', lower(hex(sipHash64(toUInt64(${String(LARGE_FROM)} + number), 'trace')))) FROM numbers(${String(count)}) FORMAT TSV`;
 
 export const BENCH_TEXTS_DDL = `CREATE TABLE bench_texts (i UInt32, prompt String CODEC(LZ4), response String CODEC(LZ4), extra_words String, dl UInt32, reps Array(UInt32), stop_reps Array(UInt32)) ENGINE = MergeTree ORDER BY i`;

@@ -29,7 +29,17 @@ const pause = (ms: number): Promise<void> =>
   });
 
 /** Watches an idle service. Takes one that this process started. */
-export async function benchFootprint({ target, seconds, progress, title }: { target: Target; seconds: number; progress(line: string): void; title: string }): Promise<Section> {
+export async function benchFootprint({
+  target,
+  seconds,
+  progress,
+  title,
+}: {
+  target: Target;
+  seconds: number;
+  progress: (line: string) => void;
+  title: string;
+}): Promise<Section> {
   const { pid, dataDir } = target;
   if (pid === null || dataDir === null) throw new Error('footprint takes a service of its own: leave --url out');
   progress(`footprint: ${title}, ${String(seconds)} s without any request`);
@@ -44,9 +54,21 @@ export async function benchFootprint({ target, seconds, progress, title }: { tar
     title,
     rows: [
       { what: 'memory of all processes (RSS)', value: mebibytes(rssOf(after)), bar: '≤ 1 GiB', note: describeRss(after) },
-      { what: 'disk growth, extrapolated', value: `${mebibytes(grownPerDay)}/day`, bar: '< 10 MB/day', note: `${mebibytes(diskAfter)} now, ${String(diskAfter - diskBefore)} B in ${String(seconds)} s` },
+      {
+        what: 'disk growth, extrapolated',
+        value: `${mebibytes(grownPerDay)}/day`,
+        bar: '< 10 MB/day',
+        note: `${mebibytes(diskAfter)} now, ${String(diskAfter - diskBefore)} B in ${String(seconds)} s`,
+      },
       { what: 'CPU', value: `${((cpu / seconds) * 100).toFixed(1)} % of a core`, note: describeCpu(used) },
     ],
-    data: { rss_bytes: rssOf(after), disk_bytes: diskAfter, disk_growth_bytes: diskAfter - diskBefore, disk_growth_bytes_per_day: grownPerDay, cpu_s: Object.fromEntries(used), seconds },
+    data: {
+      rss_bytes: rssOf(after),
+      disk_bytes: diskAfter,
+      disk_growth_bytes: diskAfter - diskBefore,
+      disk_growth_bytes_per_day: grownPerDay,
+      cpu_s: Object.fromEntries(used),
+      seconds,
+    },
   };
 }

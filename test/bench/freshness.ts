@@ -20,7 +20,7 @@ export interface FreshnessOptions {
   seconds: number;
   /** Events a second beside the probes. */
   rate: number;
-  progress(line: string): void;
+  progress: (line: string) => void;
 }
 
 const pause = (ms: number): Promise<void> =>
@@ -37,7 +37,11 @@ async function probe({ url, org, key }: Target): Promise<Probe | null> {
   const headers = { 'X-Org-Api-Key': key, 'X-Org-Id': org, 'Content-Type': 'application/json' };
   const trace = `trc_${randomBytes(8).toString('hex')}`;
   const began = performance.now();
-  const sent = await fetch(`${url}/orgs/${org}/ingest/custom`, { method: 'POST', headers, body: JSON.stringify({ name: 'freshness', event_type: 'freshness', outcome: 'success', duration_ms: 1, trace_id: trace }) });
+  const sent = await fetch(`${url}/orgs/${org}/ingest/custom`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ name: 'freshness', event_type: 'freshness', outcome: 'success', duration_ms: 1, trace_id: trace }),
+  });
   await sent.arrayBuffer();
   if (sent.status !== 200) return null;
   const acknowledged = performance.now() - began;
@@ -54,7 +58,14 @@ export async function benchFreshness({ target, vocabulary, seconds, rate, progre
   progress(`freshness: a probe every ${String(PROBE_MS)} ms beside ${thousands(rate)} events/s, ${String(seconds)} s`);
   const random = seededRandom(13);
   const bodies = Array.from({ length: BODIES }, () => batchBody('texts', vocabulary, random));
-  const load = new Load({ target: laneTarget(target), path: `/orgs/${target.org}/ingest/custom`, bodies, bodyEvents: BATCH_EVENTS, lanes: LANES, rate });
+  const load = new Load({
+    target: laneTarget(target),
+    path: `/orgs/${target.org}/ingest/custom`,
+    bodies,
+    bodyEvents: BATCH_EVENTS,
+    lanes: LANES,
+    rate,
+  });
   load.start();
   await pause(WARM_MS);
   const began = performance.now();
@@ -72,9 +83,23 @@ export async function benchFreshness({ target, vocabulary, seconds, rate, progre
   return {
     title: `Freshness beside ${thousands(achieved)} events/s`,
     rows: [
-      { what: 'sent to visible in the tree', value: quantiles(visible), bar: 'p50 ≤ 250 ms, p99 ≤ 1 s', note: `most ${thousands(Math.max(...visible))} ms; ${String(results.length - seen.length)} not seen within 30 s` },
+      {
+        what: 'sent to visible in the tree',
+        value: quantiles(visible),
+        bar: 'p50 ≤ 250 ms, p99 ≤ 1 s',
+        note: `most ${thousands(Math.max(...visible))} ms; ${String(results.length - seen.length)} not seen within 30 s`,
+      },
       { what: 'sent to acknowledged', value: quantiles(acknowledged) },
     ],
-    data: { rate: achieved, visible_p50_ms: percentile(visible, 0.5), visible_p99_ms: percentile(visible, 0.99), visible_max_ms: Math.max(...visible), acknowledged_p50_ms: percentile(acknowledged, 0.5), acknowledged_p99_ms: percentile(acknowledged, 0.99), probes: results.length, lost: results.length - seen.length },
+    data: {
+      rate: achieved,
+      visible_p50_ms: percentile(visible, 0.5),
+      visible_p99_ms: percentile(visible, 0.99),
+      visible_max_ms: Math.max(...visible),
+      acknowledged_p50_ms: percentile(acknowledged, 0.5),
+      acknowledged_p99_ms: percentile(acknowledged, 0.99),
+      probes: results.length,
+      lost: results.length - seen.length,
+    },
   };
 }

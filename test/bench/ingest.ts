@@ -66,7 +66,7 @@ export interface RunOptions {
   lanes: number;
   rate: number;
   seconds: number;
-  progress(line: string): void;
+  progress: (line: string) => void;
 }
 
 const until = async (deadline: number, done: () => Promise<boolean>): Promise<boolean> => {
@@ -80,7 +80,14 @@ const until = async (deadline: number, done: () => Promise<boolean>): Promise<bo
 /** Runs a load for so many seconds, then waits until all of it has landed. */
 export async function runLoad(options: RunOptions): Promise<RunResult> {
   const { target, runSql, seconds, progress } = options;
-  const load = new Load({ target: laneTarget(target), path: `/orgs/${target.org}/ingest/${options.format}`, bodies: options.bodies, bodyEvents: options.bodyEvents, lanes: options.lanes, rate: options.rate });
+  const load = new Load({
+    target: laneTarget(target),
+    path: `/orgs/${target.org}/ingest/${options.format}`,
+    bodies: options.bodies,
+    bodyEvents: options.bodyEvents,
+    lanes: options.lanes,
+    rate: options.rate,
+  });
   const tree = () => (target.pid === null ? [] : processTree(target.pid));
   const before = await landedRows(runSql);
   const [cpuBefore, ownBefore, began] = [tree(), process.cpuUsage(), performance.now()];
@@ -93,10 +100,20 @@ export async function runLoad(options: RunOptions): Promise<RunResult> {
     const now = await landedRows(runSql);
     const use = tree();
     const landed = now.spans - before.spans;
-    const sample = { at_s: (performance.now() - began) / 1000, acknowledged, landed, lag: acknowledged - landed, waiting: now.waiting, rss_bytes: rssOf(use) };
+    const sample = {
+      at_s: (performance.now() - began) / 1000,
+      acknowledged,
+      landed,
+      lag: acknowledged - landed,
+      waiting: now.waiting,
+      rss_bytes: rssOf(use),
+    };
     if (sample.rss_bytes >= Math.max(0, ...samples.map(({ rss_bytes }) => rss_bytes))) rssText = describeRss(use);
     samples.push(sample);
-    if (tick % PRINT_EVERY === 0) progress(`  ${String(tick).padStart(4)} s  sent ${thousands(acknowledged)}  lag ${thousands(sample.lag)} events  texts waiting ${thousands(sample.waiting)}  memory ${mebibytes(sample.rss_bytes)}`);
+    if (tick % PRINT_EVERY === 0)
+      progress(
+        `  ${String(tick).padStart(4)} s  sent ${thousands(acknowledged)}  lag ${thousands(sample.lag)} events  texts waiting ${thousands(sample.waiting)}  memory ${mebibytes(sample.rss_bytes)}`,
+      );
   }
   await load.stop();
   const loadS = (performance.now() - began) / 1000;
@@ -135,19 +152,47 @@ export async function runLoad(options: RunOptions): Promise<RunResult> {
 
 function rowsOf(result: RunResult, bar: string, unit: string): Section['rows'] {
   const growing = result.lag_growth_per_s > GROWTH_MAX * result.sent_per_s;
-  const quarter = (part: number): string => thousands(result.samples[Math.min(result.samples.length - 1, Math.floor(result.samples.length * part))]?.lag ?? NaN);
+  const quarter = (part: number): string =>
+    thousands(result.samples[Math.min(result.samples.length - 1, Math.floor(result.samples.length * part))]?.lag ?? NaN);
   return [
-    { what: `${unit} acknowledged`, value: `${thousands(result.sent_per_s)}/s`, bar, note: `${thousands(result.acknowledged)} in ${result.seconds.toFixed(0)} s; ${String(result.refused)} refused, ${String(result.errors)} errors` },
-    { what: 'landed, until the last is queryable', value: `${thousands(result.to_queryable_per_s)}/s`, bar, note: `drained ${result.drain_s.toFixed(1)} s after the end` },
-    { what: 'lag', value: growing ? `grows by ${thousands(result.lag_growth_per_s)}/s` : 'does not grow', bar: 'does not grow', note: `events at 25, 50, 75, 100 %: ${[0.25, 0.5, 0.75, 1].map(quarter).join(', ')}; most ${thousands(result.lag_max)}` },
-    { what: 'texts waiting to be searchable', value: thousands(result.texts_waiting_at_end), bar: '≤ 10 s', note: `all searchable ${result.texts_drain_s.toFixed(1)} s after the end` },
+    {
+      what: `${unit} acknowledged`,
+      value: `${thousands(result.sent_per_s)}/s`,
+      bar,
+      note: `${thousands(result.acknowledged)} in ${result.seconds.toFixed(0)} s; ${String(result.refused)} refused, ${String(result.errors)} errors`,
+    },
+    {
+      what: 'landed, until the last is queryable',
+      value: `${thousands(result.to_queryable_per_s)}/s`,
+      bar,
+      note: `drained ${result.drain_s.toFixed(1)} s after the end`,
+    },
+    {
+      what: 'lag',
+      value: growing ? `grows by ${thousands(result.lag_growth_per_s)}/s` : 'does not grow',
+      bar: 'does not grow',
+      note: `events at 25, 50, 75, 100 %: ${[0.25, 0.5, 0.75, 1].map(quarter).join(', ')}; most ${thousands(result.lag_max)}`,
+    },
+    {
+      what: 'texts waiting to be searchable',
+      value: thousands(result.texts_waiting_at_end),
+      bar: '≤ 10 s',
+      note: `all searchable ${result.texts_drain_s.toFixed(1)} s after the end`,
+    },
     { what: 'time to the acknowledgement', value: quantiles(result.latencies) },
-    { what: 'CPU seconds', value: Object.values(result.cpu_s).reduce((sum, used) => sum + used, result.generator_cpu_s).toFixed(0), note: `${describeCpu(new Map(Object.entries(result.cpu_s)))}, load generator ${result.generator_cpu_s.toFixed(1)}` },
+    {
+      what: 'CPU seconds',
+      value: Object.values(result.cpu_s)
+        .reduce((sum, used) => sum + used, result.generator_cpu_s)
+        .toFixed(0),
+      note: `${describeCpu(new Map(Object.entries(result.cpu_s)))}, load generator ${result.generator_cpu_s.toFixed(1)}`,
+    },
     { what: 'memory, most', value: mebibytes(result.rss_max_bytes), bar: '≤ 2 GiB', note: result.rss },
   ];
 }
 
-const withoutRaw = ({ latencies: _, ...rest }: RunResult): Omit<RunResult, 'latencies'> => rest;
+/** For --json: not every single time. */
+const withoutRaw = (result: RunResult) => ({ ...result, latencies: result.latencies.length });
 
 export interface IngestOptions {
   target: Target;
@@ -156,7 +201,7 @@ export interface IngestOptions {
   seconds: number;
   rate: number;
   shape: Shape;
-  progress(line: string): void;
+  progress: (line: string) => void;
 }
 
 /** Batches of 200 events on the custom endpoint. */
@@ -165,9 +210,15 @@ export async function benchIngest({ vocabulary, shape, rate, ...rest }: IngestOp
   const bodies = Array.from({ length: BATCH_BODIES }, () => batchBody(shape, vocabulary, random));
   const bytes = bodies.reduce((sum, body) => sum + body.bytes.length, 0) / bodies.length / BATCH_EVENTS;
   const pace = rate === Infinity ? 'as fast as acknowledged' : `paced at ${thousands(rate)}/s`;
-  rest.progress(`ingest: batches of ${String(BATCH_EVENTS)} events of ${thousands(bytes)} B (${shape}), ${pace}, ${String(rest.seconds)} s`);
+  rest.progress(
+    `ingest: batches of ${String(BATCH_EVENTS)} events of ${thousands(bytes)} B (${shape}), ${pace}, ${String(rest.seconds)} s`,
+  );
   const result = await runLoad({ ...rest, format: 'custom', bodies, bodyEvents: BATCH_EVENTS, lanes: BATCH_LANES, rate });
-  return { title: `Ingest in batches of 200 (${shape === 'texts' ? 'model calls with searchable text' : 'plain events'}, ${thousands(bytes)} B each, ${pace})`, rows: rowsOf(result, '≥ 10,000/s', 'events'), data: withoutRaw(result) };
+  return {
+    title: `Ingest in batches of 200 (${shape === 'texts' ? 'model calls with searchable text' : 'plain events'}, ${thousands(bytes)} B each, ${pace})`,
+    rows: rowsOf(result, '≥ 10,000/s', 'events'),
+    data: withoutRaw(result),
+  };
 }
 
 /** One event a request on 64 connections. */
@@ -177,5 +228,9 @@ export async function benchSingle({ vocabulary, rate, ...rest }: Omit<IngestOpti
   rest.progress(`single: one chatcompletion event a request, ${String(SINGLE_LANES)} connections, ${String(rest.seconds)} s`);
   const result = await runLoad({ ...rest, format: 'chatcompletion', bodies, bodyEvents: 1, lanes: SINGLE_LANES, rate });
   const pace = rate === Infinity ? 'as fast as acknowledged' : `paced at ${thousands(rate)}/s`;
-  return { title: `One-event requests (chatcompletion, ${String(SINGLE_LANES)} connections, ${pace})`, rows: rowsOf(result, '≥ 5,000/s', 'requests'), data: withoutRaw(result) };
+  return {
+    title: `One-event requests (chatcompletion, ${String(SINGLE_LANES)} connections, ${pace})`,
+    rows: rowsOf(result, '≥ 5,000/s', 'requests'),
+    data: withoutRaw(result),
+  };
 }

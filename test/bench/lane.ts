@@ -19,7 +19,9 @@ const LENGTH = /\r\ncontent-length: *(\d+)/i;
 
 /** A request head for a path; the body's length is the same for all bodies of a template. */
 export function requestHead(target: LaneTarget, method: string, path: string, length: number): Buffer {
-  return Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: ${target.host}:${String(target.port)}\r\n${target.headers}Content-Length: ${String(length)}\r\n\r\n`);
+  return Buffer.from(
+    `${method} ${path} HTTP/1.1\r\nHost: ${target.host}:${String(target.port)}\r\n${target.headers}Content-Length: ${String(length)}\r\n\r\n`,
+  );
 }
 
 export class Lane {

@@ -70,7 +70,7 @@ export class Load {
     const { target, path } = this.#options;
     const heads = bodies.map((body) => requestHead(target, 'POST', path, body.bytes.length));
     let lane = new Lane(target);
-    for (let turn = 0; !this.#stopped; ) {
+    for (let turn = 0; !this.#stopped;) {
       const wait = this.#due();
       if (wait > 0) {
         await pause(Math.min(wait, 50));

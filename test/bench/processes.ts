@@ -25,10 +25,19 @@ function fromProc(pid: number): Seen | null {
   try {
     const stat = readFileSync(`/proc/${String(pid)}/stat`, 'utf8');
     // The command stands in parentheses and may hold spaces: fields count from after it.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ').map(Number);
+    const fields = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number);
     const rss = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1] ?? '0';
     const command = readFileSync(`/proc/${String(pid)}/cmdline`, 'utf8').replaceAll('\0', ' ');
-    return { pid, parent: fields[1] ?? 0, cpu_s: ((fields[11] ?? 0) + (fields[12] ?? 0)) / TICKS_PER_SECOND, rss_bytes: Number(rss) * 1024, command };
+    return {
+      pid,
+      parent: fields[1] ?? 0,
+      cpu_s: ((fields[11] ?? 0) + (fields[12] ?? 0)) / TICKS_PER_SECOND,
+      rss_bytes: Number(rss) * 1024,
+      command,
+    };
   } catch {
     // It ended between the listing and the look.
     return null;
@@ -41,12 +50,21 @@ function fromPs(): Seen[] {
     .split('\n')
     .map((line) => /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(\d+)\s+(.*)$/.exec(line))
     .filter((match) => match !== null)
-    .map(([, pid, parent, time, rss, command]) => ({ pid: Number(pid), parent: Number(parent), cpu_s: seconds(time ?? '0'), rss_bytes: Number(rss) * 1024, command: command ?? '' }));
+    .map(([, pid, parent, time, rss, command]) => ({
+      pid: Number(pid),
+      parent: Number(parent),
+      cpu_s: seconds(time ?? '0'),
+      rss_bytes: Number(rss) * 1024,
+      command: command ?? '',
+    }));
 }
 
 function all(): Seen[] {
   if (process.platform !== 'linux') return fromPs();
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map((name) => fromProc(Number(name))).filter((seen) => seen !== null);
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => fromProc(Number(name)))
+    .filter((seen) => seen !== null);
 }
 
 const PARTS: readonly [RegExp, string][] = [
@@ -61,13 +79,18 @@ const PARTS: readonly [RegExp, string][] = [
 export function processTree(root: number): ProcessUse[] {
   const seen = all();
   const wanted = new Set([root]);
-  for (let size = 0; size !== wanted.size; ) {
+  for (let size = 0; size !== wanted.size;) {
     size = wanted.size;
     for (const { pid, parent } of seen) if (wanted.has(parent)) wanted.add(pid);
   }
   return seen
     .filter(({ pid }) => wanted.has(pid))
-    .map(({ pid, cpu_s, rss_bytes, command }) => ({ pid, cpu_s, rss_bytes, part: PARTS.find(([pattern]) => pattern.test(command))?.[1] ?? 'other' }));
+    .map(({ pid, cpu_s, rss_bytes, command }) => ({
+      pid,
+      cpu_s,
+      rss_bytes,
+      part: PARTS.find(([pattern]) => pattern.test(command))?.[1] ?? 'other',
+    }));
 }
 
 export const rssOf = (tree: readonly ProcessUse[]): number => tree.reduce((sum, { rss_bytes }) => sum + rss_bytes, 0);
@@ -80,10 +103,18 @@ export function cpuBetween(before: readonly ProcessUse[], after: readonly Proces
   return used;
 }
 
-export const describeCpu = (used: ReadonlyMap<string, number>): string => [...used].filter(([, seconds]) => seconds >= 0.1).sort((a, b) => b[1] - a[1]).map(([part, seconds]) => `${part} ${seconds.toFixed(1)}`).join(', ');
+export const describeCpu = (used: ReadonlyMap<string, number>): string =>
+  [...used]
+    .filter(([, seconds]) => seconds >= 0.1)
+    .sort((a, b) => b[1] - a[1])
+    .map(([part, seconds]) => `${part} ${seconds.toFixed(1)}`)
+    .join(', ');
 
 export function describeRss(tree: readonly ProcessUse[]): string {
   const parts = new Map<string, number>();
   for (const { part, rss_bytes } of tree) parts.set(part, (parts.get(part) ?? 0) + rss_bytes);
-  return [...parts].sort((a, b) => b[1] - a[1]).map(([part, bytes]) => `${part} ${String(Math.round(bytes / 1024 ** 2))}`).join(', ');
+  return [...parts]
+    .sort((a, b) => b[1] - a[1])
+    .map(([part, bytes]) => `${part} ${String(Math.round(bytes / 1024 ** 2))}`)
+    .join(', ');
 }

@@ -96,7 +96,9 @@ async function timed(reader: Reader, what: string, runs: number, path: () => str
   const facts = [
     shown.some((count) => count > 0) ? `${thousands(percentile(shown, 0.5))} rows` : '',
     typeof meta['total'] === 'number' ? `total ${thousands(meta['total'])}` : '',
-    meta['truncated'] === true ? `truncated${typeof meta['candidates'] === 'number' ? `, ${thousands(meta['candidates'])} candidates` : ''}` : '',
+    meta['truncated'] === true
+      ? `truncated${typeof meta['candidates'] === 'number' ? `, ${thousands(meta['candidates'])} candidates` : ''}`
+      : '',
   ];
   return { what, times, note: facts.filter((fact) => fact !== '').join(', '), ...(bar === undefined ? {} : { bar }) };
 }
@@ -106,7 +108,9 @@ async function deepPages(reader: Reader): Promise<Measured[]> {
   const [first, deep]: [number[], number[]] = [[], []];
   let cursor = '';
   for (let page = 1; page < DEEP_PAGE + PAGES_TIMED; page += 1) {
-    const { ms, answer } = await reader.answer(`/v1/traces?limit=${String(PAGE)}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`);
+    const { ms, answer } = await reader.answer(
+      `/v1/traces?limit=${String(PAGE)}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+    );
     if (page > WARM_RUNS && page <= WARM_RUNS + PAGES_TIMED) first.push(ms);
     if (page >= DEEP_PAGE) deep.push(ms);
     const next = answer.meta['next_cursor'];
@@ -127,7 +131,13 @@ async function listReads(reader: Reader, random: Random): Promise<Measured[]> {
     await timed(reader, 'list, by agent', RUNS, () => `${list}&agent_id=agent_${String(random() % AGENTS)}`, bar),
     await timed(reader, 'list, outcome=error', RUNS, () => `${list}&outcome=error`, bar),
     await timed(reader, 'list, error and agent', RUNS, () => `${list}&outcome=error&agent_id=agent_${String(random() % AGENTS)}`, bar),
-    await timed(reader, 'list, any of two tags', RUNS, () => `${list}&tags=tag_${String(random() % TAGS)},tag_${String(random() % TAGS)}`, bar),
+    await timed(
+      reader,
+      'list, any of two tags',
+      RUNS,
+      () => `${list}&tags=tag_${String(random() % TAGS)},tag_${String(random() % TAGS)}`,
+      bar,
+    ),
     await timed(reader, 'list, slower than 6 s', RUNS, () => `${list}&min_duration_ms=${String(6000 + (random() % 2000))}`, bar),
     await timed(reader, 'list, last 7 days', RUNS, () => `${list}&${since(7)}`, bar),
     ...(await deepPages(reader)),
@@ -136,7 +146,10 @@ async function listReads(reader: Reader, random: Random): Promise<Measured[]> {
 
 async function treeReads(reader: Reader, target: Target, random: Random): Promise<Measured[]> {
   const { answer } = await reader.answer('/v1/traces?limit=200&offset=1000');
-  const small = z.array(z.looseObject({ trace_id: z.string() })).parse(answer.data).map(({ trace_id }) => trace_id);
+  const small = z
+    .array(z.looseObject({ trace_id: z.string() }))
+    .parse(answer.data)
+    .map(({ trace_id }) => trace_id);
   const large = target.clickhouseUrl === null ? [] : (await sqlRunner(target.clickhouseUrl)(largeTraceIdSql(LARGE_TRACES))).split('\n');
   const any = (ids: readonly string[]): string => ids[random() % ids.length] ?? '';
   return [
@@ -149,21 +162,47 @@ async function treeReads(reader: Reader, target: Target, random: Random): Promis
 async function searchReads(reader: Reader, random: Random): Promise<Measured[]> {
   const measured: Measured[] = [];
   const queries: [string, () => string][] = [
-    ...(Object.keys(WORDS) as WordClass[]).map((kind): [string, () => string] => [`two ${kind} words`, () => `${pick(random, WORDS[kind])} ${pick(random, WORDS[kind])}`]),
+    ...(Object.keys(WORDS) as WordClass[]).map((kind): [string, () => string] => [
+      `two ${kind} words`,
+      () => `${pick(random, WORDS[kind])} ${pick(random, WORDS[kind])}`,
+    ]),
     ['a rare, a medium and a common word', () => [WORDS.rare, WORDS.medium, WORDS.common].map((ranks) => pick(random, ranks)).join(' ')],
   ];
-  for (const [days, bar] of [[7, 'p50 ≤ 60 ms'], [90, 'p50 ≤ 250 ms']] as const) {
+  for (const [days, bar] of [
+    [7, 'p50 ≤ 60 ms'],
+    [90, 'p50 ≤ 250 ms'],
+  ] as const) {
     for (const [what, words] of queries) {
-      measured.push(await timed(reader, `BM25 search, ${String(days)} days, ${what}`, SEARCH_RUNS, () => `/v1/spans/search?limit=50&${since(days)}&q=${encodeURIComponent(words())}`, bar));
+      measured.push(
+        await timed(
+          reader,
+          `BM25 search, ${String(days)} days, ${what}`,
+          SEARCH_RUNS,
+          () => `/v1/spans/search?limit=50&${since(days)}&q=${encodeURIComponent(words())}`,
+          bar,
+        ),
+      );
     }
   }
   for (const [what, words] of queries.slice(1, 4)) {
-    measured.push(await timed(reader, `trace list with search, ${what}`, SEARCH_RUNS, () => `/v1/traces?limit=50&search=${encodeURIComponent(words())}`));
+    measured.push(
+      await timed(
+        reader,
+        `trace list with search, ${what}`,
+        SEARCH_RUNS,
+        () => `/v1/traces?limit=50&search=${encodeURIComponent(words())}`,
+      ),
+    );
   }
   return measured;
 }
 
-const rowOf = ({ what, bar, times, note }: Measured): ReportRow => ({ what, value: quantiles(times), note, ...(bar === undefined ? {} : { bar }) });
+const rowOf = ({ what, bar, times, note }: Measured): ReportRow => ({
+  what,
+  value: quantiles(times),
+  note,
+  ...(bar === undefined ? {} : { bar }),
+});
 
 /** Every read of the table, in the largest org of a filled store. */
 export async function benchReads(target: Target, filledNote: string, progress: (line: string) => void): Promise<Section> {
@@ -176,7 +215,12 @@ export async function benchReads(target: Target, filledNote: string, progress: (
     return {
       title: `Reads (${filledNote}; ${thousands(Number(answer.meta['total']))} traces in the org that reads)`,
       rows: groups.map(rowOf),
-      data: groups.map(({ what, times }) => ({ what, p50_ms: percentile(times, 0.5), p99_ms: percentile(times, 0.99), runs: times.length })),
+      data: groups.map(({ what, times }) => ({
+        what,
+        p50_ms: percentile(times, 0.5),
+        p99_ms: percentile(times, 0.99),
+        runs: times.length,
+      })),
     };
   } finally {
     reader.close();

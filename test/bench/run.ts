@@ -47,7 +47,18 @@ function readOptions(args: string[]): Options | null {
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
-    options: { seconds: text('60'), rate: text('10000'), shape: text('texts'), spans: text('10000000'), json: { type: 'string' }, url: { type: 'string' }, key: text(''), org: text('org_local'), 'clickhouse-url': { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+    options: {
+      seconds: text('60'),
+      rate: text('10000'),
+      shape: text('texts'),
+      spans: text('10000000'),
+      json: { type: 'string' },
+      url: { type: 'string' },
+      key: text(''),
+      org: text('org_local'),
+      'clickhouse-url': { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
   });
   if (values.help === true) return null;
   const names = positionals.length === 0 ? ['all'] : positionals;
@@ -81,7 +92,10 @@ async function measure(part: Part, target: Target, options: Options, vocabulary:
     case 'ingest': {
       const runs = rate === Infinity ? [rate] : [rate, Infinity];
       const sections: Section[] = [];
-      for (const pace of runs) sections.push(await benchIngest({ target, runSql: sqlRunner(stored()), vocabulary: vocabulary(), seconds, rate: pace, shape, progress }));
+      for (const pace of runs)
+        sections.push(
+          await benchIngest({ target, runSql: sqlRunner(stored()), vocabulary: vocabulary(), seconds, rate: pace, shape, progress }),
+        );
       return sections;
     }
     case 'single':
@@ -92,7 +106,9 @@ async function measure(part: Part, target: Target, options: Options, vocabulary:
       progress(`reads: filling ${thousands(spans)} spans`);
       const filled = await fillStore(stored(), target.org, spans, progress);
       const note = `${thousands(filled.spans)} spans of 90 days, ${String(LARGE_TRACES)} traces of 1,000`;
-      progress(`  filled in ${thousands(filled.seconds)} s, merges done ${thousands(filled.settle_s)} s later; parts: ${JSON.stringify(filled.parts)}`);
+      progress(
+        `  filled in ${thousands(filled.seconds)} s, merges done ${thousands(filled.settle_s)} s later; parts: ${JSON.stringify(filled.parts)}`,
+      );
       return [await benchReads(target, note, progress)];
     }
   }
@@ -136,13 +152,15 @@ async function main(): Promise<void> {
   const machine = `${cpus()[0]?.model.trim() ?? 'unknown CPU'}, ${String(cpus().length)} cores, ${thousands(totalmem() / 1024 ** 3)} GiB, ${process.platform}, Node ${process.versions.node}`;
   console.log(`${machine}; service and load generator share it. ${new Date().toISOString().slice(0, 10)}`);
   const sections = await measureAll(options, stop.signal);
-  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify({ machine, at: new Date().toISOString(), sections }, null, 2)}\n`);
+  if (options.json !== undefined)
+    writeFileSync(options.json, `${JSON.stringify({ machine, at: new Date().toISOString(), sections }, null, 2)}\n`);
 }
 
 try {
   await main();
 } catch (error) {
-  const usage = error instanceof UsageError || (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
+  const usage =
+    error instanceof UsageError || (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
   console.error(usage ? `${error.message}\n${USAGE}` : error);
   process.exitCode = 1;
 }

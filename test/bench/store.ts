@@ -18,6 +18,8 @@ export function sqlRunner(clickhouseUrl: string): RunSql {
 
 /** Rows that can be queried, and texts that cannot be searched yet. Counts of whole tables: no data is read. */
 export async function landedRows(runSql: RunSql): Promise<{ spans: number; waiting: number }> {
-  const [spans = '0', waiting = '0'] = (await runSql('SELECT (SELECT count() FROM spans), (SELECT count() FROM span_texts_recent) FORMAT TSV')).split('\t');
+  const [spans = '0', waiting = '0'] = (
+    await runSql('SELECT (SELECT count() FROM spans), (SELECT count() FROM span_texts_recent) FORMAT TSV')
+  ).split('\t');
   return { spans: Number(spans), waiting: Number(waiting) };
 }

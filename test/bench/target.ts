@@ -30,7 +30,11 @@ export interface Target {
 /** What a connection needs to speak to the service. */
 export function laneTarget({ url, org, key }: Target): LaneTarget {
   const { hostname, port } = new URL(url);
-  return { host: hostname, port: Number(port === '' ? 80 : port), headers: `X-Org-Api-Key: ${key}\r\nX-Org-Id: ${org}\r\nContent-Type: application/json\r\n` };
+  return {
+    host: hostname,
+    port: Number(port === '' ? 80 : port),
+    headers: `X-Org-Api-Key: ${key}\r\nX-Org-Id: ${org}\r\nContent-Type: application/json\r\n`,
+  };
 }
 
 /** Starts a service of its own and waits until it is ready. @throws Error with its last words when it does not come up */
@@ -42,7 +46,15 @@ export async function startTarget(env: Record<string, string> = {}): Promise<Tar
   const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SERVICE_')));
   const child = spawn(process.execPath, [ENTRY], {
     stdio: ['ignore', log, log, 'ipc'],
-    env: { ...own, SERVICE_DATA_DIR: dataDir, SERVICE_PORT: String(port), SERVICE_CLICKHOUSE_PORT: String(clickhousePort), SERVICE_LOG_LEVEL: 'warn', MILLRACE_SUPERVISED: '1', ...env },
+    env: {
+      ...own,
+      SERVICE_DATA_DIR: dataDir,
+      SERVICE_PORT: String(port),
+      SERVICE_CLICKHOUSE_PORT: String(clickhousePort),
+      SERVICE_LOG_LEVEL: 'warn',
+      MILLRACE_SUPERVISED: '1',
+      ...env,
+    },
   });
   closeSync(log);
   const exited = exitOf(child);

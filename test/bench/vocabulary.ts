@@ -10,9 +10,9 @@ const SENTENCE_WORDS = 13;
 const FUNCTION_WORDS =
   'the of and a to in is you that it he was for on are as with his they i at be this have from or had by not but what all were we when your can said there an which she do how their if will up other about out';
 const ONSETS = ['b', 'd', 'f', 'g', 'h', 'k', 'l', 'm', 'n', 'p', 'r', 's', 't', 'v', 'z', 'ch'];
-const VOWELS = 'aeiou';
+const VOWELS = ['a', 'e', 'i', 'o', 'u'];
 const CODAS = 'nrst';
-const SYLLABLES = ONSETS.flatMap((onset) => [...VOWELS].map((vowel) => onset + vowel));
+const SYLLABLES = ONSETS.flatMap((onset) => VOWELS.map((vowel) => onset + vowel));
 
 /** Random numbers in [0, 2^32). */
 export type Random = () => number;

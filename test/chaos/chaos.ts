@@ -15,7 +15,7 @@ export interface ChaosOptions {
   rate: number;
   /** How long a worker is paused. */
   pauseMs: number;
-  progress(line: string): void;
+  progress: (line: string) => void;
 }
 
 export interface Kill {
@@ -52,7 +52,12 @@ const between = (low: number, high: number): number => low + Math.random() * (hi
 async function until(holds: () => Promise<boolean> | boolean, msMax: number): Promise<number> {
   const began = performance.now();
   while (performance.now() - began < msMax) {
-    if (await Promise.resolve().then(holds).catch(() => false)) return performance.now() - began;
+    if (
+      await Promise.resolve()
+        .then(holds)
+        .catch(() => false)
+    )
+      return performance.now() - began;
     await pause(LOOK_MS);
   }
   return msMax;
@@ -82,8 +87,11 @@ class Chaos {
       await until(async () => new Set((await this.#owners(log)).values()).size === 2, TAKEOVER_MS_MAX);
       sender.start();
       for (let round = 1; round <= rounds; round += 1) {
-        for (const kind of this.#options.processes) await this.#killOnce(kind === 'worker' ? (round % 2 === 1 ? 'worker-1' : 'worker-2') : kind, sender, runSql);
-        progress(`  round ${String(round)} of ${String(rounds)}: ${String(sender.acknowledged)} events acknowledged, ${String(sender.retries)} attempts sent again`);
+        for (const kind of this.#options.processes)
+          await this.#killOnce(kind === 'worker' ? (round % 2 === 1 ? 'worker-1' : 'worker-2') : kind, sender, runSql);
+        progress(
+          `  round ${String(round)} of ${String(rounds)}: ${String(sender.acknowledged)} events acknowledged, ${String(sender.retries)} attempts sent again`,
+        );
       }
       if (this.#options.processes.includes('worker')) {
         await this.#takeover(log, sender, runSql, 'killed');
@@ -150,7 +158,13 @@ class Chaos {
       return owners.size === 1 && !owners.has('');
     }, TAKEOVER_MS_MAX);
     const traces = await probes;
-    await until(async () => Number(await runSql(`SELECT uniqExact(trace_id) FROM spans WHERE trace_id IN (${traces.map((trace) => `'${trace}'`).join(',')})`)) === traces.length, TAKEOVER_MS_MAX);
+    await until(
+      async () =>
+        Number(
+          await runSql(`SELECT uniqExact(trace_id) FROM spans WHERE trace_id IN (${traces.map((trace) => `'${trace}'`).join(',')})`),
+        ) === traces.length,
+      TAKEOVER_MS_MAX,
+    );
     this.#takeovers.push({ why, owned_ms: owned, probes_landed_ms: performance.now() - began });
     if (why === 'killed') {
       await this.#stack.boot('worker-1');
@@ -166,17 +180,33 @@ class Chaos {
     const { url } = this.#stack.address;
     await this.#mend();
     const wanted = [...sender.expected.spans.values()].reduce((sum, count) => sum + count, 0);
-    const settled = await until(async () => Number(await runSql('SELECT count() FROM spans')) >= wanted && (await runSql('SELECT count() FROM span_texts_recent')) === '0' && (await lagMessages(url)) === 0, SETTLE_MS_MAX);
+    const settled = await until(
+      async () =>
+        Number(await runSql('SELECT count() FROM spans')) >= wanted &&
+        (await runSql('SELECT count() FROM span_texts_recent')) === '0' &&
+        (await lagMessages(url)) === 0,
+      SETTLE_MS_MAX,
+    );
     await until(() => allCompleted(log, sender.expected), SETTLE_MS_MAX);
     const checks = await runChecks(runSql, log, url, sender.expected);
     const slow = this.#takeovers.filter(({ owned_ms }) => owned_ms > TAKEOVER_BAR_MS).length;
-    const bare = (what: string, found: readonly string[]): Check => ({ what, expected: '0', found: found.length === 0 ? '0' : `${String(found.length)}: ${[...new Set(found)].slice(0, 3).join('; ')}`, breach: found.length > 0 });
+    const bare = (what: string, found: readonly string[]): Check => ({
+      what,
+      expected: '0',
+      found: found.length === 0 ? '0' : `${String(found.length)}: ${[...new Set(found)].slice(0, 3).join('; ')}`,
+      breach: found.length > 0,
+    });
     return [
       ...checks,
       bare('faults of answers', sender.faults),
       bare('processes that ended by themselves', this.#stack.unexpected),
       { what: 'takeovers slower than 3 s', expected: '0', found: String(slow), breach: slow > 0 },
-      { what: 'everything landed and searchable, seconds after the load', expected: `< ${String(SETTLE_MS_MAX / 1000)}`, found: (settled / 1000).toFixed(1), breach: settled >= SETTLE_MS_MAX },
+      {
+        what: 'everything landed and searchable, seconds after the load',
+        expected: `< ${String(SETTLE_MS_MAX / 1000)}`,
+        found: (settled / 1000).toFixed(1),
+        breach: settled >= SETTLE_MS_MAX,
+      },
     ];
   }
 }

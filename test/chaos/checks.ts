@@ -17,7 +17,12 @@ export interface Check {
 const POSITION = 'partition, log_seq, log_index, log_sub';
 const TEXTS = `(SELECT ${POSITION}, event_key, span_id FROM span_texts UNION ALL SELECT ${POSITION}, event_key, span_id FROM span_texts_recent)`;
 
-const equal = (what: string, expected: number | bigint | string, found: number | bigint | string): Check => ({ what, expected: String(expected), found: String(found), breach: String(expected) !== String(found) });
+const equal = (what: string, expected: number | bigint | string, found: number | bigint | string): Check => ({
+  what,
+  expected: String(expected),
+  found: String(found),
+  breach: String(expected) !== String(found),
+});
 const none = (what: string, found: number | string): Check => equal(what, 0, found);
 
 /** A decimal text without zeros at its end. */
@@ -25,7 +30,9 @@ const plain = (decimal: string): string => decimal.replace(/\.?0+$/, '');
 
 /** Every acknowledged event is there, with as many rows as it has spans, and nothing else is. */
 async function spanChecks(runSql: RunSql, { spans }: Expected): Promise<Check[]> {
-  const rows = (await runSql('SELECT lower(hex(event_key)), count(), uniqExact(span_id) FROM spans GROUP BY event_key FORMAT TSV')).split('\n').filter((line) => line !== '');
+  const rows = (await runSql('SELECT lower(hex(event_key)), count(), uniqExact(span_id) FROM spans GROUP BY event_key FORMAT TSV'))
+    .split('\n')
+    .filter((line) => line !== '');
   let [doubled, foreign, partial] = [0, 0, 0];
   const seen = new Set<string>();
   for (const row of rows) {
@@ -38,37 +45,68 @@ async function spanChecks(runSql: RunSql, { spans }: Expected): Promise<Check[]>
     if (Number(count) > Number(distinct) || Number(count) > (wanted ?? Infinity)) doubled += 1;
   }
   const lost = [...spans.keys()].filter((hex) => !seen.has(hex)).length;
-  return [none('acknowledged events lost', lost), none('events doubled', doubled), none('events with a part of their spans', partial), none('rows of no acknowledged event', foreign), equal('rows in spans', [...spans.values()].reduce((sum, count) => sum + count, 0), await runSql('SELECT count() FROM spans'))];
+  return [
+    none('acknowledged events lost', lost),
+    none('events doubled', doubled),
+    none('events with a part of their spans', partial),
+    none('rows of no acknowledged event', foreign),
+    equal(
+      'rows in spans',
+      [...spans.values()].reduce((sum, count) => sum + count, 0),
+      await runSql('SELECT count() FROM spans'),
+    ),
+  ];
 }
 
-async function textChecks(runSql: RunSql): Promise<Check[]> {
-  const missing = await runSql(`SELECT count() FROM spans AS s WHERE s.kind = 'llm' AND (${POSITION}) NOT IN (SELECT ${POSITION} FROM ${TEXTS})`);
-  const doubled = await runSql(`SELECT count() - uniqExact(${POSITION}) FROM ${TEXTS}`);
+async function textChecks(runSql: RunSql, { texts }: Expected): Promise<Check[]> {
+  const [distinct = '', doubled = ''] = (
+    await runSql(`SELECT uniqExact(${POSITION}), count() - uniqExact(${POSITION}) FROM ${TEXTS} FORMAT TSV`)
+  ).split('\t');
   const orphans = await runSql(`SELECT count() FROM ${TEXTS} WHERE (${POSITION}) NOT IN (SELECT ${POSITION} FROM spans)`);
-  return [none('model calls without their text', missing), none('texts doubled', doubled), none('texts of no span', orphans), none('texts not searchable', await runSql('SELECT count() FROM span_texts_recent'))];
+  return [
+    equal('texts', texts, distinct),
+    none('texts doubled', doubled),
+    none('texts of no span', orphans),
+    none('texts not searchable', await runSql('SELECT count() FROM span_texts_recent')),
+  ];
 }
 
 async function traceChecks(runSql: RunSql, { traces }: Expected): Promise<Check[]> {
-  const live = await runSql('SELECT count(), countIf(rows != 1) FROM (SELECT trace_id, sum(sign) AS rows FROM traces GROUP BY org_id, trace_id) FORMAT TSV');
+  const live = await runSql(
+    'SELECT count(), countIf(rows != 1) FROM (SELECT trace_id, sum(sign) AS rows FROM traces GROUP BY org_id, trace_id) FORMAT TSV',
+  );
   const [count = '', notOne = ''] = live.split('\t');
   const fields = 'input_tokens, output_tokens, cost_usd';
   const differing = await runSql(`SELECT count() FROM
     (SELECT trace_id, sum(sign * toInt64(spans)) AS n, sum(sign * toInt64(input_tokens)) AS i, sum(sign * toInt64(output_tokens)) AS o, sum(sign * cost_usd) AS c, sumIf(sign, outcome = 'error') AS bad FROM traces GROUP BY trace_id) AS t
     FULL OUTER JOIN (SELECT trace_id, count() AS n, sum(input_tokens) AS i, sum(output_tokens) AS o, sum(cost_usd) AS c, max(outcome = 'error') AS bad FROM (SELECT trace_id, outcome, ${fields} FROM spans) GROUP BY trace_id) AS s USING (trace_id)
     WHERE t.n != s.n OR t.i != s.i OR t.o != s.o OR t.c != s.c OR t.bad != s.bad`);
-  return [equal('traces', traces.size, count), none('traces without exactly one live row', notOne), none('traces that are not the sum of their spans', differing)];
+  return [
+    equal('traces', traces.size, count),
+    none('traces without exactly one live row', notOne),
+    none('traces that are not the sum of their spans', differing),
+  ];
 }
 
 async function sumChecks(runSql: RunSql, expected: Expected): Promise<Check[]> {
-  const wanted = [expected.spans.size, expected.input_tokens, expected.output_tokens, expected.storage_bytes, plain(picoToDecimal(expected.cost_pico_usd))];
+  const wanted = [
+    expected.spans.size,
+    expected.input_tokens,
+    expected.output_tokens,
+    expected.storage_bytes,
+    plain(picoToDecimal(expected.cost_pico_usd)),
+  ];
   const tables = {
     spans: 'SELECT uniqExact(event_key), sum(input_tokens), sum(output_tokens), sum(storage_bytes), sum(cost_usd) FROM spans FORMAT TSV',
-    usage_events: 'SELECT sum(events), sum(input_tokens), sum(output_tokens), sum(storage_bytes), sum(cost_usd) FROM usage_events FORMAT TSV',
+    usage_events:
+      'SELECT sum(events), sum(input_tokens), sum(output_tokens), sum(storage_bytes), sum(cost_usd) FROM usage_events FORMAT TSV',
   };
   const checks: Check[] = [];
   for (const [table, sql] of Object.entries(tables)) {
     const [events = '', input = '', output = '', storage = '', cost = ''] = (await runSql(sql)).split('\t');
-    checks.push(equal(`${table}: events, tokens in and out, bytes, cost`, wanted.join(' '), [events, input, output, storage, plain(cost)].join(' ')));
+    checks.push(
+      equal(`${table}: events, tokens in and out, bytes, cost`, wanted.join(' '), [events, input, output, storage, plain(cost)].join(' ')),
+    );
   }
   return checks;
 }
@@ -140,6 +178,13 @@ export async function lagMessages(url: string): Promise<number> {
 
 /** Every check. Call when nothing moves any more. */
 export async function runChecks(runSql: RunSql, log: Log, url: string, expected: Expected): Promise<Check[]> {
-  const groups = [await spanChecks(runSql, expected), await textChecks(runSql), await traceChecks(runSql, expected), await sumChecks(runSql, expected), await eventChecks(log, expected), [none('lag of the log, messages', await lagMessages(url))]];
+  const groups = [
+    await spanChecks(runSql, expected),
+    await textChecks(runSql, expected),
+    await traceChecks(runSql, expected),
+    await sumChecks(runSql, expected),
+    await eventChecks(log, expected),
+    [none('lag of the log, messages', await lagMessages(url))],
+  ];
   return groups.flat();
 }

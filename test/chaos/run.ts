@@ -15,7 +15,10 @@ class UsageError extends Error {}
 
 function readOptions(args: string[]): ChaosOptions | null {
   const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
-  const { values } = parseArgs({ args, options: { rounds: text('20'), process: text('all'), rate: text('1000'), pause: text('8'), help: { type: 'boolean', short: 'h' } } });
+  const { values } = parseArgs({
+    args,
+    options: { rounds: text('20'), process: text('all'), rate: text('1000'), pause: text('8'), help: { type: 'boolean', short: 'h' } },
+  });
   if (values.help === true) return null;
   const processes = KINDS.filter((kind) => values.process === 'all' || values.process.split(',').includes(kind));
   const [rounds, rate, pauseS] = [Number(values.rounds), Number(values.rate), Number(values.pause)];
@@ -30,14 +33,21 @@ function report({ kills, takeovers, acknowledged, retries, checks }: ChaosResult
   const times = (values: number[]): string => `p50 ${ms(percentile(values, 0.5))} ms, most ${ms(Math.max(...values))} ms`;
   const killRows = names.map((name) => {
     const mine = kills.filter((kill) => kill.process === name);
-    return [name, String(mine.length), times(mine.map((kill) => kill.acknowledged_after_ms)), times(mine.map((kill) => kill.landed_after_ms))];
+    return [
+      name,
+      String(mine.length),
+      times(mine.map((kill) => kill.acknowledged_after_ms)),
+      times(mine.map((kill) => kill.landed_after_ms)),
+    ];
   });
   const takeoverRows = takeovers.map(({ why, owned_ms, probes_landed_ms }) => [why, `${ms(owned_ms)} ms`, `${ms(probes_landed_ms)} ms`]);
   const checkRows = checks.map(({ what, expected, found, breach }) => [breach ? 'BREACH' : 'ok', what, expected, found]);
   return [
     `${acknowledged.toLocaleString('en-US')} events acknowledged, ${retries.toLocaleString('en-US')} attempts sent again.\n`,
     markdownTable(['kill -9', 'times', 'next acknowledgement after', 'next rows landed after'], killRows),
-    ...(takeoverRows.length === 0 ? [] : ['', markdownTable(['one of two workers', 'the other owns all after', 'and lands all partitions after'], takeoverRows)]),
+    ...(takeoverRows.length === 0
+      ? []
+      : ['', markdownTable(['one of two workers', 'the other owns all after', 'and lands all partitions after'], takeoverRows)]),
     '',
     markdownTable(['', 'check', 'expected', 'found'], checkRows),
   ].join('\n');
@@ -52,7 +62,8 @@ try {
     process.exitCode = result.checks.some(({ breach }) => breach) ? 1 : 0;
   }
 } catch (error) {
-  const usage = error instanceof UsageError || (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
+  const usage =
+    error instanceof UsageError || (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
   console.error(usage ? `${error.message}\n${USAGE}` : error);
   process.exitCode = 1;
 }

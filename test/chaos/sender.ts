@@ -12,6 +12,8 @@ export interface Expected {
   /** Rows by event hex. */
   spans: Map<string, number>;
   traces: Set<string>;
+  /** Spans that have a prompt or a response. */
+  texts: number;
   input_tokens: number;
   output_tokens: number;
   cost_pico_usd: bigint;
@@ -32,12 +34,21 @@ const pause = (ms: number): Promise<void> =>
 interface Made {
   event: Json;
   spans: number;
+  texts: number;
   input_tokens: number;
   output_tokens: number;
 }
 
 export class Sender {
-  readonly expected: Expected = { spans: new Map(), traces: new Set(), input_tokens: 0, output_tokens: 0, cost_pico_usd: 0n, storage_bytes: 0 };
+  readonly expected: Expected = {
+    spans: new Map(),
+    traces: new Set(),
+    texts: 0,
+    input_tokens: 0,
+    output_tokens: 0,
+    cost_pico_usd: 0n,
+    storage_bytes: 0,
+  };
   /** Attempts that were sent again. */
   retries = 0;
   /** Answers that no retry can mend, and ids that differ from what the content says. */
@@ -118,26 +129,58 @@ export class Sender {
 
   #common(trace: string, parent: string | null): Json {
     const cost = ((this.#random() % 100_000) / 1e8).toFixed(12);
-    return { trace_id: trace, ...(parent === null ? {} : { parent_span_id: parent }), duration_ms: this.#random() % 2000, outcome: this.#random() % 40 === 0 ? 'error' : 'success', tags: ['chaos'], attributes: { agent_id: `agent_${String(this.#random() % 5)}`, cost_usd: cost, nonce: this.#random() } };
+    return {
+      trace_id: trace,
+      ...(parent === null ? {} : { parent_span_id: parent }),
+      duration_ms: this.#random() % 2000,
+      outcome: this.#random() % 40 === 0 ? 'error' : 'success',
+      tags: ['chaos'],
+      attributes: { agent_id: `agent_${String(this.#random() % 5)}`, cost_usd: cost, nonce: this.#random() },
+    };
   }
 
   #custom(trace: string, span: string, parent: string | null): Made {
-    return { event: { name: 'step', span_id: span, ...this.#common(trace, parent) }, spans: 1, input_tokens: 0, output_tokens: 0 };
+    return {
+      event: { name: 'step', span_id: span, ...this.#common(trace, parent) },
+      spans: 1,
+      texts: 0,
+      input_tokens: 0,
+      output_tokens: 0,
+    };
   }
 
   #call(trace: string, parent: string): Made {
     const [input, output] = [this.#random() % 5000, this.#random() % 900];
     const request = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: this.#text() }] };
-    const response = { choices: [{ index: 0, message: { role: 'assistant', content: this.#text() } }], usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output } };
-    return { event: { request, response, ...this.#common(trace, parent) }, spans: 1, input_tokens: input, output_tokens: output };
+    const response = {
+      choices: [{ index: 0, message: { role: 'assistant', content: this.#text() } }],
+      usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+    };
+    return { event: { request, response, ...this.#common(trace, parent) }, spans: 1, texts: 1, input_tokens: input, output_tokens: output };
   }
 
   #chain(trace: string, parent: string): Made {
     const [input, output] = [this.#random() % 3000, this.#random() % 400];
     const steps = Array.from({ length: this.#random() % 4 }, () => [`look up ${this.#text()}`, this.#text()]);
     const request = { model: 'gpt-4o', messages: [{ role: 'user', content: this.#text() }] };
-    const response = { generations: [[{ text: this.#text() }]], llm_output: { token_usage: { prompt_tokens: input, completion_tokens: output } } };
-    return { event: { request, response, chain_name: 'chaos-chain', agent_name: 'chaos', intermediate_steps: steps, ...this.#common(trace, parent) }, spans: 1 + steps.length, input_tokens: input, output_tokens: output };
+    const response = {
+      generations: [[{ text: this.#text() }]],
+      llm_output: { token_usage: { prompt_tokens: input, completion_tokens: output } },
+    };
+    return {
+      event: {
+        request,
+        response,
+        chain_name: 'chaos-chain',
+        agent_name: 'chaos',
+        intermediate_steps: steps,
+        ...this.#common(trace, parent),
+      },
+      spans: 1 + steps.length,
+      texts: 1 + steps.length,
+      input_tokens: input,
+      output_tokens: output,
+    };
   }
 
   #text(): string {
@@ -150,7 +193,8 @@ export class Sender {
     for (let attempt = 0; ; attempt += 1) {
       const ids = await this.#attempt(format, body);
       if (ids !== null) {
-        if (ids.join() !== hexes.map((hex) => `evt_${hex}`).join()) this.faults.push(`${format}: the answer's ids are not those of the content`);
+        if (ids.join() !== hexes.map((hex) => `evt_${hex}`).join())
+          this.faults.push(`${format}: the answer's ids are not those of the content`);
         break;
       }
       this.retries += 1;
@@ -159,10 +203,11 @@ export class Sender {
     for (const [index, one] of made.entries()) this.#remember(hexes[index] ?? '', one);
   }
 
-  #remember(hex: string, { event, spans, input_tokens, output_tokens }: Made): void {
+  #remember(hex: string, { event, spans, texts, input_tokens, output_tokens }: Made): void {
     const { expected } = this;
     expected.spans.set(hex, spans);
     expected.traces.add(String(event['trace_id']));
+    expected.texts += texts;
     expected.input_tokens += input_tokens;
     expected.output_tokens += output_tokens;
     expected.cost_pico_usd += usdToPico(String((event['attributes'] as Json)['cost_usd']));

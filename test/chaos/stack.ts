@@ -43,7 +43,13 @@ export class Stack {
   readonly unexpected: string[] = [];
 
   get address(): StackAddress {
-    return { url: `http://127.0.0.1:${String(this.#ports.api)}`, org: 'org_chaos', key: KEY, natsUrl: this.#natsUrl, clickhouseUrl: this.#clickhouseUrl };
+    return {
+      url: `http://127.0.0.1:${String(this.#ports.api)}`,
+      org: 'org_chaos',
+      key: KEY,
+      natsUrl: this.#natsUrl,
+      clickhouseUrl: this.#clickhouseUrl,
+    };
   }
 
   /** Where the logs of the processes are while the stack exists. */
@@ -96,7 +102,8 @@ export class Stack {
   /** Ends everything in order. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    for (const group of [['api'], ['worker-1', 'worker-2'], ['clickhouse', 'nats']] as const) await Promise.all(group.map((name) => this.#running.get(name)?.stop()));
+    for (const group of [['api'], ['worker-1', 'worker-2'], ['clickhouse', 'nats']] as const)
+      await Promise.all(group.map(async (name) => this.#running.get(name)?.stop()));
     removeDir(this.#folder);
   }
 
@@ -108,18 +115,42 @@ export class Stack {
   async #launch(name: ProcessName): Promise<Running> {
     const file = (...parts: string[]): string => path.join(this.#folder, ...parts);
     if (name === 'nats') {
-      const server = await startNats({ binary: this.#binary, dataDir: file('nats'), port: this.#ports.nats, sync: 'always', token: TOKEN, logFile: file('logs', 'nats.log') });
+      const server = await startNats({
+        binary: this.#binary,
+        dataDir: file('nats'),
+        port: this.#ports.nats,
+        sync: 'always',
+        token: TOKEN,
+        logFile: file('logs', 'nats.log'),
+      });
       this.#natsUrl = server.url;
       return { ...server, kill: () => server.child.kill('SIGKILL') };
     }
     if (name === 'clickhouse') {
       const { http, tcp } = this.#ports;
-      const server = await startClickHouse({ dataDir: file('clickhouse'), httpPort: http, tcpPort: tcp, appPassword: TOKEN, analystPassword: TOKEN, database: DATABASE, logFile: file('logs', 'clickhouse.log'), memoryMaxBytes: MEMORY_BYTES });
+      const server = await startClickHouse({
+        dataDir: file('clickhouse'),
+        httpPort: http,
+        tcpPort: tcp,
+        appPassword: TOKEN,
+        analystPassword: TOKEN,
+        database: DATABASE,
+        logFile: file('logs', 'clickhouse.log'),
+        memoryMaxBytes: MEMORY_BYTES,
+      });
       this.#clickhouseUrl = server.url;
       return { ...server, kill: () => server.child.kill('SIGKILL') };
     }
     const entry = path.join(ROOT, name === 'api' ? 'api' : 'pipeline', 'main.ts');
-    return startNodeMain({ name, entry, env: this.#env(), logFile: file('logs', `${name}.log`), signal: this.#stopping.signal, readyMsMax: READY_MS_MAX, stopMsMax: STOP_MS_MAX });
+    return startNodeMain({
+      name,
+      entry,
+      env: this.#env(),
+      logFile: file('logs', `${name}.log`),
+      signal: this.#stopping.signal,
+      readyMsMax: READY_MS_MAX,
+      stopMsMax: STOP_MS_MAX,
+    });
   }
 
   #env(): Record<string, string | undefined> {

@@ -52,7 +52,9 @@ describe('a fresh data folder', () => {
     expect(statSync(path.join(dataDir, 'secrets.json')).mode & 0o777).toBe(0o600);
     const { shown, ...secrets } = first.secrets;
     expect(first.stdout()).toContain(secrets.api_key);
-    const logs = readdirSync(path.join(dataDir, 'logs')).map((name) => readFileSync(path.join(dataDir, 'logs', name), 'utf8')).join('\n');
+    const files = readdirSync(path.join(dataDir, 'logs'), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const logs = files.map((entry) => readFileSync(path.join(entry.parentPath, entry.name), 'utf8')).join('\n');
+    expect(logs).toContain('API is up');
     for (const secret of Object.values(secrets)) expect(logs).not.toContain(secret);
     await eventually(() => z.object({ shown: z.literal(true) }).safeParse(JSON.parse(readFileSync(path.join(dataDir, 'secrets.json'), 'utf8'))).success);
     expect(shown).toBeTypeOf('boolean');

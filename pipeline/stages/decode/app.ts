@@ -20,5 +20,6 @@ export function decodeApp(event: AppEvent): Draft {
     usage: NO_USAGE,
     answered: false,
     attributes,
+    steps: [],
   };
 }

@@ -40,6 +40,7 @@ export function decodeChain(event: ChainEvent): Draft {
     usage: usage == null ? NO_USAGE : openAiUsage(usage),
     answered: response?.generations != null,
     attributes,
+    steps: event.intermediate_steps ?? [],
   };
 }
 
@@ -68,8 +69,7 @@ function readGenerations(response: NonNullable<ChainEvent['response']>, attribut
  * They carry no storage, tokens or cost, so that the event is counted once.
  * @param body compact JSON of the event
  */
-export function chainSteps(event: ChainEvent, chain: Span, body: string): Span[] {
-  const steps = event.intermediate_steps ?? [];
+export function stepSpans(steps: Draft['steps'], chain: Span, body: string): Span[] {
   const share = (chain.ended_at - chain.started_at) / Math.max(1, steps.length);
   return steps.map(([action, observation], index) => ({
     ...chain,

@@ -42,6 +42,7 @@ export function decodeChatcompletion(event: ChatcompletionEvent): Draft {
     usage: response?.usage == null ? NO_USAGE : openAiUsage(response.usage),
     answered: response?.choices != null,
     attributes,
+    steps: [],
   };
 }
 

@@ -6,9 +6,22 @@ import type { CustomEvent } from '../../../schemas/formats/custom.ts';
 import { customKind } from '../../domain/kinds.ts';
 import { anthropicUsage } from './messages.ts';
 import { openAiUsage } from './chatcompletion.ts';
-import { addAttribute, addOthers, EVENT_FIELDS, isFields, NO_USAGE, ownAttributes, tokenNumber, type Draft, type Fields, type ReportedUsage } from './draft.ts';
+import {
+  addAttribute,
+  addOthers,
+  EVENT_FIELDS,
+  isFields,
+  NO_USAGE,
+  ownAttributes,
+  tokenNumber,
+  type Draft,
+  type Fields,
+  type ReportedUsage,
+} from './draft.ts';
 
-const CUSTOM_FIELDS = new Set([...EVENT_FIELDS].filter((field) => field !== 'request' && field !== 'response').concat('name', 'event_type'));
+const CUSTOM_FIELDS = new Set(
+  [...EVENT_FIELDS].filter((field) => field !== 'request' && field !== 'response').concat('name', 'event_type'),
+);
 
 export function decodeCustom(event: CustomEvent): Draft {
   const attributes = ownAttributes(event);
@@ -31,6 +44,7 @@ export function decodeCustom(event: CustomEvent): Draft {
     usage: isCall ? customUsage(attributes) : NO_USAGE,
     answered: response !== '',
     attributes,
+    steps: [],
   };
 }
 

@@ -1,5 +1,6 @@
 // What a format's decoder finds in an event, before it becomes a span: names, texts, usage as the vendor counted it.
 // Decoders fill it and nothing else; ids, times, estimates, price and bounds are the same for all formats (span.ts).
+import { TOKENS_MAX } from '../../../schemas/formats/fields.ts';
 import type { SpanKind } from '../../domain/span.ts';
 
 /**
@@ -33,6 +34,8 @@ export interface Draft {
   /** Whether there is an answer whose tokens can be estimated; a call that failed without one used nothing that is known. */
   answered: boolean;
   attributes: Record<string, unknown>;
+  /** [action, observation] of each intermediate step: a tool child each. */
+  steps: readonly (readonly [string, string])[];
 }
 
 export const NO_USAGE: Readonly<ReportedUsage> = Object.freeze({
@@ -100,5 +103,5 @@ export function contentText(content: unknown): string {
 
 /** A token count wherever a sender may have put one: a number that the store holds, or null. */
 export function tokenNumber(value: unknown): number | null {
-  return typeof value === 'number' && value >= 0 && value <= 1_000_000_000 ? Math.round(value) : null;
+  return typeof value === 'number' && value >= 0 && value <= TOKENS_MAX ? Math.round(value) : null;
 }

@@ -1,7 +1,18 @@
 // messages: an Anthropic-style messages call. The prompt is the messages with the system prompt as their first, the response
 // the text blocks joined; tool_use blocks, request parameters and the rest of the response stay in attributes.
 import type { MessagesEvent } from '../../../schemas/formats/messages.ts';
-import { addAttribute, addOthers, EVENT_FIELDS, isFields, NO_USAGE, ownAttributes, tokenNumber, type Draft, type Fields, type ReportedUsage } from './draft.ts';
+import {
+  addAttribute,
+  addOthers,
+  EVENT_FIELDS,
+  isFields,
+  NO_USAGE,
+  ownAttributes,
+  tokenNumber,
+  type Draft,
+  type Fields,
+  type ReportedUsage,
+} from './draft.ts';
 
 type Response = NonNullable<MessagesEvent['response']>;
 
@@ -28,6 +39,7 @@ export function decodeMessages(event: MessagesEvent): Draft {
     usage: response?.usage == null ? NO_USAGE : anthropicUsage(response.usage),
     answered: response?.content != null,
     attributes,
+    steps: [],
   };
 }
 

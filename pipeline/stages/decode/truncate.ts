@@ -35,7 +35,8 @@ function messagesWithin(messages: readonly unknown[], charsMax: number): unknown
     }
     const content = isFields(message) ? message['content'] : undefined;
     const contentChars = typeof content === 'string' ? left - (length - JSON.stringify(content).length) : 0;
-    if (isFields(message) && typeof content === 'string' && contentChars > 0) kept.push({ ...message, content: content.slice(0, contentChars).toWellFormed() });
+    if (isFields(message) && typeof content === 'string' && contentChars > 0)
+      kept.push({ ...message, content: content.slice(0, contentChars).toWellFormed() });
     break;
   }
   return kept;

@@ -76,13 +76,23 @@ export interface Answer {
 }
 
 /** Calls an API with the test org's key, which `headers` may replace. */
-export async function call(api: { url: string }, method: string, path: string, options: { body?: unknown; raw?: RawBody; headers?: Record<string, string> } = {}): Promise<Answer> {
+export async function call(
+  api: { url: string },
+  method: string,
+  path: string,
+  options: { body?: unknown; raw?: RawBody; headers?: Record<string, string> } = {},
+): Promise<Answer> {
   const body = options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
   const response = await fetch(api.url + path, {
     method,
-    headers: { 'X-Org-Api-Key': KEY, 'X-Org-Id': ORG, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...options.headers },
-    ...(body === undefined ? {} : { body, duplex: 'half' }),
-  } as RequestInit);
+    headers: {
+      'X-Org-Api-Key': KEY,
+      'X-Org-Id': ORG,
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...options.headers,
+    },
+    ...(body === undefined ? {} : { body, duplex: 'half' as const }),
+  });
   const text = await response.text();
   let json: Record<string, unknown> | null = null;
   try {
@@ -94,6 +104,11 @@ export async function call(api: { url: string }, method: string, path: string, o
 }
 
 /** A valid custom event. */
-export const anEvent = (fields: Record<string, unknown> = {}): Record<string, unknown> => ({ name: 'step', outcome: 'success', duration_ms: 5, ...fields });
+export const anEvent = (fields: Record<string, unknown> = {}): Record<string, unknown> => ({
+  name: 'step',
+  outcome: 'success',
+  duration_ms: 5,
+  ...fields,
+});
 
 export const INGEST = `/orgs/${ORG}/ingest`;

@@ -23,7 +23,8 @@ afterAll(async () => {
   await nats.remove();
 });
 
-const post = (api: TestApi, key: string, body: unknown, path = `${INGEST}/custom`) => call(api, 'POST', path, { body, headers: { 'Idempotency-Key': key } });
+const post = (api: TestApi, key: string, body: unknown, path = `${INGEST}/custom`) =>
+  call(api, 'POST', path, { body, headers: { 'Idempotency-Key': key } });
 const stored = async () => (await one.log.jsm.streams.info(INGEST_STREAM)).state.messages;
 
 describe('ingest under an Idempotency-Key', () => {
@@ -52,9 +53,13 @@ describe('ingest under an Idempotency-Key', () => {
   test('of many at once one does the work; the others wait their turn or get its answer', async () => {
     const key = randomUUID();
     const before = await stored();
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => post(index % 2 === 0 ? one : two, key, anEvent({ name: key }))));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => post(index % 2 === 0 ? one : two, key, anEvent({ name: key }))),
+    );
     expect(await stored()).toBe(before + 1);
-    const kinds = answers.map(({ status, json, headers }) => (status === 200 ? (headers.get('idempotency-replayed') ?? 'first') : json?.['code']));
+    const kinds = answers.map(({ status, json, headers }) =>
+      status === 200 ? (headers.get('idempotency-replayed') ?? 'first') : json?.['code'],
+    );
     expect(kinds.filter((kind) => kind === 'first')).toHaveLength(1);
     expect(kinds.filter((kind) => !['first', 'true', 'idempotency_in_progress'].includes(String(kind)))).toEqual([]);
   });
@@ -128,7 +133,14 @@ describe('the lock', () => {
   });
 
   test('without a connection the request is refused at once', async () => {
-    const idempotency = new Idempotency({ kv: await one.log.bucket('idempotency'), now: Date.now, connected: () => false, onProblem: () => undefined });
-    await expect(idempotency.begin({ org_id: ORG, endpoint: 'POST /z', key: randomUUID(), body: '' })).rejects.toMatchObject({ code: 'upstream_unavailable' });
+    const idempotency = new Idempotency({
+      kv: await one.log.bucket('idempotency'),
+      now: Date.now,
+      connected: () => false,
+      onProblem: () => undefined,
+    });
+    await expect(idempotency.begin({ org_id: ORG, endpoint: 'POST /z', key: randomUUID(), body: '' })).rejects.toMatchObject({
+      code: 'upstream_unavailable',
+    });
   });
 });

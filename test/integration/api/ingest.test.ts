@@ -47,7 +47,13 @@ describe('what is answered 200', () => {
     expect(answer.status).toBe(200);
     expect(answer.json?.['data']).toEqual({ event_id: `evt_${hex}`, trace_id: 'trace-of-mine', span_id: `spn_${hex}` });
     const stored = (await logged(api)).find(({ event_hex }) => event_hex === hex);
-    expect(stored).toMatchObject({ org_id: ORG, format: 'custom', trace_id: 'trace-of-mine', body: JSON.stringify(event), subject: `ingest.${String(partitionOf(ORG, 'trace-of-mine', 4))}` });
+    expect(stored).toMatchObject({
+      org_id: ORG,
+      format: 'custom',
+      trace_id: 'trace-of-mine',
+      body: JSON.stringify(event),
+      subject: `ingest.${String(partitionOf(ORG, 'trace-of-mine', 4))}`,
+    });
   });
 
   test('a batch answers with the ids of every event in order', async () => {
@@ -63,10 +69,37 @@ describe('what is answered 200', () => {
     const call1 = { duration_ms: 10, outcome: 'success' };
     const messages = [{ role: 'user', content: 'hi' }];
     const bodies = {
-      chatcompletion: { request: { model: 'm', messages }, response: { id: 'x', model: 'm', choices: [{ index: 0, message: { role: 'assistant', content: 'yo' }, finish_reason: 'stop' }], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }, ...call1 },
-      messages: { request: { model: 'm', messages, max_tokens: 5 }, response: { id: 'x', content: [{ type: 'text', text: 'yo' }], stop_reason: 'end_turn', usage: { input_tokens: 1, output_tokens: 1 } }, ...call1 },
-      chain: { request: { model: 'm', messages }, response: { generations: [[{ text: 'yo' }]], llm_output: { token_usage: { prompt_tokens: 1, completion_tokens: 1 } } }, chain_name: 'c', agent_name: 'a', intermediate_steps: [['do', 'done']], ...call1 },
-      app: { events: [{ event_type: 'view', user_id: 'u', session_id: 's1', url: '/', timestamp: '2026-01-01T00:00:00Z', attributes: {} }] },
+      chatcompletion: {
+        request: { model: 'm', messages },
+        response: {
+          id: 'x',
+          model: 'm',
+          choices: [{ index: 0, message: { role: 'assistant', content: 'yo' }, finish_reason: 'stop' }],
+          usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+        },
+        ...call1,
+      },
+      messages: {
+        request: { model: 'm', messages, max_tokens: 5 },
+        response: {
+          id: 'x',
+          content: [{ type: 'text', text: 'yo' }],
+          stop_reason: 'end_turn',
+          usage: { input_tokens: 1, output_tokens: 1 },
+        },
+        ...call1,
+      },
+      chain: {
+        request: { model: 'm', messages },
+        response: { generations: [[{ text: 'yo' }]], llm_output: { token_usage: { prompt_tokens: 1, completion_tokens: 1 } } },
+        chain_name: 'c',
+        agent_name: 'a',
+        intermediate_steps: [['do', 'done']],
+        ...call1,
+      },
+      app: {
+        events: [{ event_type: 'view', user_id: 'u', session_id: 's1', url: '/', timestamp: '2026-01-01T00:00:00Z', attributes: {} }],
+      },
     };
     for (const [format, body] of Object.entries(bodies)) {
       const answer = await call(api, 'POST', `${INGEST}/${format}`, { body });
@@ -79,7 +112,9 @@ describe('what is answered 200', () => {
   test('concurrent requests share messages, and none is lost', async () => {
     const before = (await api.log.jsm.streams.info(INGEST_STREAM)).state.messages;
     const names = Array.from({ length: 400 }, (_, index) => `shared-${String(index)}`);
-    const answers = await Promise.all(names.map((name) => call(api, 'POST', `${INGEST}/custom`, { body: anEvent({ name, trace_id: 'one' }) })));
+    const answers = await Promise.all(
+      names.map((name) => call(api, 'POST', `${INGEST}/custom`, { body: anEvent({ name, trace_id: 'one' }) })),
+    );
     expect(answers.filter(({ status }) => status !== 200)).toEqual([]);
     const messages = (await api.log.jsm.streams.info(INGEST_STREAM)).state.messages - before;
     expect(messages).toBeLessThan(names.length);
@@ -91,22 +126,33 @@ describe('what is answered 200', () => {
 describe('bodies', () => {
   test('gzip and br are taken, as is a body without a content type', async () => {
     const text = JSON.stringify(anEvent({ name: 'packed' }));
-    expect((await call(api, 'POST', `${INGEST}/custom`, { raw: gzipSync(text), headers: { 'Content-Encoding': 'gzip' } })).status).toBe(200);
-    expect((await call(api, 'POST', `${INGEST}/custom`, { raw: brotliCompressSync(text), headers: { 'Content-Encoding': 'br' } })).status).toBe(200);
+    expect((await call(api, 'POST', `${INGEST}/custom`, { raw: gzipSync(text), headers: { 'Content-Encoding': 'gzip' } })).status).toBe(
+      200,
+    );
+    expect(
+      (await call(api, 'POST', `${INGEST}/custom`, { raw: brotliCompressSync(text), headers: { 'Content-Encoding': 'br' } })).status,
+    ).toBe(200);
     expect((await call(api, 'POST', `${INGEST}/custom`, { raw: Buffer.from(text), headers: { 'Content-Type': '' } })).status).toBe(200);
-    expect((await call(api, 'POST', `${INGEST}/custom`, { raw: text, headers: { 'Content-Type': 'application/json; charset=UTF-8' } })).status).toBe(200);
+    expect(
+      (await call(api, 'POST', `${INGEST}/custom`, { raw: text, headers: { 'Content-Type': 'application/json; charset=UTF-8' } })).status,
+    ).toBe(200);
   });
 
   test('the cap holds exactly, for plain, chunked and decompressed bodies', async () => {
     const cap = 5_242_880;
     const shell = JSON.stringify(anEvent({ attributes: { text: '' } }));
     const ofSize = (bytes: number) => Buffer.from(shell.replace('"text":""', `"text":"${'x'.repeat(bytes - shell.length)}"`));
-    const status = async (raw: RawBody, headers: Record<string, string> = {}) => (await call(api, 'POST', `${INGEST}/custom`, { raw, headers })).status;
+    const status = async (raw: RawBody, headers: Record<string, string> = {}) =>
+      (await call(api, 'POST', `${INGEST}/custom`, { raw, headers })).status;
     expect(await status(ofSize(cap))).toBe(200);
     expect(await status(ofSize(cap + 1))).toBe(413);
     expect(await status(gzipSync(ofSize(cap)), { 'Content-Encoding': 'gzip' })).toBe(200);
     expect(await status(gzipSync(ofSize(cap + 1)), { 'Content-Encoding': 'gzip' })).toBe(413);
-    expect(await status(brotliCompressSync(Buffer.alloc(64 * 1024 * 1024), { params: { [constants.BROTLI_PARAM_QUALITY]: 2 } }), { 'Content-Encoding': 'br' })).toBe(413);
+    expect(
+      await status(brotliCompressSync(Buffer.alloc(64 * 1024 * 1024), { params: { [constants.BROTLI_PARAM_QUALITY]: 2 } }), {
+        'Content-Encoding': 'br',
+      }),
+    ).toBe(413);
     const chunked = new ReadableStream<Uint8Array>({
       start(controller) {
         for (let sent = 0; sent < 8; sent++) controller.enqueue(new Uint8Array(1024 * 1024));
@@ -119,7 +165,12 @@ describe('bodies', () => {
 
   test('a claimed length beyond the cap is refused before a byte of it is sent', async () => {
     const status = await new Promise<number | undefined>((resolve, reject) => {
-      const req = request({ port: api.port, method: 'POST', path: `${INGEST}/custom`, headers: { 'X-Org-Api-Key': 'sk_svc_testkeytestkeytestkey', 'Content-Type': 'application/json', 'Content-Length': 10_000_000_000 } });
+      const req = request({
+        port: api.port,
+        method: 'POST',
+        path: `${INGEST}/custom`,
+        headers: { 'X-Org-Api-Key': 'sk_svc_testkeytestkeytestkey', 'Content-Type': 'application/json', 'Content-Length': 10_000_000_000 },
+      });
       req.on('response', (res) => {
         resolve(res.statusCode);
         req.destroy();
@@ -208,7 +259,9 @@ describe('a log that cannot store', () => {
     const { pid } = ownNats.server.child;
     if (pid === undefined) throw new Error('no nats-server');
     process.kill(pid, 'SIGSTOP');
-    await eventually(() => execFileSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' }).startsWith('T'), { what: 'the stop' });
+    await eventually(() => execFileSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' }).startsWith('T'), {
+      what: 'the stop',
+    });
     const hung = await timed().finally(() => process.kill(pid, 'SIGCONT'));
     expect([hung.status, hung.ms < 1000]).toEqual([502, true]);
     await eventually(async () => (await timed()).status === 200, { what: 'ingest after the hang' });
@@ -218,7 +271,9 @@ describe('a log that cannot store', () => {
     const text = Array.from({ length: 4000 }, () => Math.random().toString(36)).join('');
     let last = await call(ownApi, 'POST', `${INGEST}/custom`, { body: anEvent() });
     for (let sent = 0; sent < 400 && last.status === 200; sent++) {
-      last = await call(ownApi, 'POST', `${INGEST}/custom`, { body: { events: Array.from({ length: 4 }, (_, index) => anEvent({ attributes: { text: text + String(sent * 4 + index) } })) } });
+      last = await call(ownApi, 'POST', `${INGEST}/custom`, {
+        body: { events: Array.from({ length: 4 }, (_, index) => anEvent({ attributes: { text: text + String(sent * 4 + index) } })) },
+      });
     }
     expect([last.status, last.json?.['code']]).toEqual([429, 'rate_limited']);
     expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0);

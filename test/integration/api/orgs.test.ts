@@ -33,7 +33,12 @@ async function makeKey(scopes: string[], by: Record<string, string> = {}): Promi
 
 describe('credentials', () => {
   test('a key works in both header forms, with and without X-Org-Id', async () => {
-    for (const headers of [{ 'X-Org-Api-Key': KEY, 'X-Org-Id': ORG }, { 'X-Org-Api-Key': KEY }, { Authorization: `Bearer ${KEY}`, 'X-Org-Id': ORG }, { Authorization: `bearer ${KEY}` }]) {
+    for (const headers of [
+      { 'X-Org-Api-Key': KEY, 'X-Org-Id': ORG },
+      { 'X-Org-Api-Key': KEY },
+      { Authorization: `Bearer ${KEY}`, 'X-Org-Id': ORG },
+      { Authorization: `bearer ${KEY}` },
+    ]) {
       const response = await fetch(`${one.url}/orgs/${ORG}`, { headers: headers as Record<string, string> });
       expect([JSON.stringify(headers), response.status]).toEqual([JSON.stringify(headers), 200]);
     }
@@ -58,7 +63,10 @@ describe('credentials', () => {
       [`/orgs/${ORG}`, { 'X-Org-Id': 'org_of_others' }],
       ['/orgs/org_of_others/ingest/custom', {}],
     ] as const) {
-      const answer = await call(one, path.endsWith('custom') ? 'POST' : 'GET', path, { headers, ...(path.endsWith('custom') ? { body: anEvent() } : {}) });
+      const answer = await call(one, path.endsWith('custom') ? 'POST' : 'GET', path, {
+        headers,
+        ...(path.endsWith('custom') ? { body: anEvent() } : {}),
+      });
       expect([path, answer.status, answer.json?.['code']]).toEqual([path, 403, 'cross_org_access']);
     }
   });
@@ -82,7 +90,13 @@ describe('API keys', () => {
   test('the raw key is shown once; lists show its prefix', async () => {
     const made = await call(one, 'POST', `/orgs/${ORG}/api-keys`, { body: { name: 'shown', scopes: ['ingest:write', 'traces:read'] } });
     const raw = String(made.json?.['raw_key']);
-    expect(made.json).toEqual({ id: expect.stringMatching(/^ak_/) as string, name: 'shown', key_prefix: raw.slice(0, 12), scopes: ['ingest:write', 'traces:read'], raw_key: raw });
+    expect(made.json).toEqual({
+      id: expect.stringMatching(/^ak_/) as string,
+      name: 'shown',
+      key_prefix: raw.slice(0, 12),
+      scopes: ['ingest:write', 'traces:read'],
+      raw_key: raw,
+    });
     expect(raw).toMatch(/^sk_svc_[A-Za-z0-9_-]{32,}$/);
     const list = await call(one, 'GET', `/orgs/${ORG}/api-keys`);
     expect(list.text).toContain(raw.slice(0, 12));
@@ -95,7 +109,10 @@ describe('API keys', () => {
     const maker = await makeKey(['org:write', 'ingest:write']);
     await makeKey(['ingest:write'], withKey(maker.raw_key, ORG));
     for (const scopes of [['traces:read'], ['*'], ['ingest:write', 'org:read']]) {
-      const answer = await call(one, 'POST', `/orgs/${ORG}/api-keys`, { body: { name: 'more', scopes }, headers: withKey(maker.raw_key, ORG) });
+      const answer = await call(one, 'POST', `/orgs/${ORG}/api-keys`, {
+        body: { name: 'more', scopes },
+        headers: withKey(maker.raw_key, ORG),
+      });
       expect([answer.status, answer.json?.['code']]).toEqual([403, 'forbidden']);
     }
   });
@@ -128,9 +145,13 @@ describe('API keys', () => {
     await eventually(async () => (await status(two, gone.raw_key)) === 200);
     await nats.kill();
     await nats.start();
-    await eventually(async () => (await call(one, 'DELETE', `/orgs/${ORG}/api-keys/${gone.id}`)).status === 200, { what: 'a write after the restart' });
+    await eventually(async () => (await call(one, 'DELETE', `/orgs/${ORG}/api-keys/${gone.id}`)).status === 200, {
+      what: 'a write after the restart',
+    });
     const made = await makeKey(['org:read']);
-    await eventually(async () => (await status(two, gone.raw_key)) === 401 && (await status(two, made.raw_key)) === 200, { what: 'both changes at the other instance' });
+    await eventually(async () => (await status(two, gone.raw_key)) === 401 && (await status(two, made.raw_key)) === 200, {
+      what: 'both changes at the other instance',
+    });
   });
 });
 
@@ -139,12 +160,23 @@ describe('the operator', () => {
 
   test('makes, lists and changes orgs, and gives a new org its first key', async () => {
     const made = await call(one, 'POST', '/admin/orgs', { body: org, headers: operator });
-    expect([made.status, made.json?.['data']]).toEqual([201, expect.objectContaining({ ...org, overage_budget_usd: null, rate_limits: null }) as unknown]);
+    expect([made.status, made.json?.['data']]).toEqual([
+      201,
+      expect.objectContaining({ ...org, overage_budget_usd: null, rate_limits: null }) as unknown,
+    ]);
     expect((await call(one, 'POST', '/admin/orgs', { body: org, headers: operator })).json?.['code']).toBe('conflict');
     const list = await call(one, 'GET', '/admin/orgs?limit=1', { headers: operator });
     expect(list.json).toMatchObject({ data: [{ org_id: 'org.acme-1' }], meta: { total: 2, page: 1, per_page: 1, has_more: true } });
-    const changed = await call(one, 'PATCH', '/admin/orgs/org.acme-1', { body: { plan_name: 'enterprise', rate_limits: { ingest_per_minute: 10, api_per_minute: 10, burst: 5 }, overage_budget_usd: 5 }, headers: operator });
-    expect(changed.json?.['data']).toMatchObject({ plan_name: 'enterprise', rate_limits: { burst: 5 }, overage_budget_usd: 5, name: 'Acme' });
+    const changed = await call(one, 'PATCH', '/admin/orgs/org.acme-1', {
+      body: { plan_name: 'enterprise', rate_limits: { ingest_per_minute: 10, api_per_minute: 10, burst: 5 }, overage_budget_usd: 5 },
+      headers: operator,
+    });
+    expect(changed.json?.['data']).toMatchObject({
+      plan_name: 'enterprise',
+      rate_limits: { burst: 5 },
+      overage_budget_usd: 5,
+      name: 'Acme',
+    });
     const cleared = await call(one, 'PATCH', '/admin/orgs/org.acme-1', { body: { overage_budget_usd: null }, headers: operator });
     expect(cleared.json?.['data']).toMatchObject({ overage_budget_usd: null, plan_name: 'enterprise' });
     const key = await call(one, 'POST', '/admin/orgs/org.acme-1/api-keys', { body: { name: 'first', scopes: ['*'] }, headers: operator });
@@ -154,20 +186,31 @@ describe('the operator', () => {
   });
 
   test('is told of orgs that do not exist, and of limits that a plan does not take', async () => {
-    expect((await call(one, 'PATCH', '/admin/orgs/org_none', { body: { name: 'x' }, headers: operator })).json?.['code']).toBe('org_not_found');
-    expect((await call(one, 'POST', '/admin/orgs/org_none/api-keys', { body: { name: 'x', scopes: ['*'] }, headers: operator })).json?.['code']).toBe('org_not_found');
-    const limits = await call(one, 'POST', '/admin/orgs', { body: { ...org, org_id: 'org_l', rate_limits: { ingest_per_minute: 1, api_per_minute: 1, burst: 1 } }, headers: operator });
+    expect((await call(one, 'PATCH', '/admin/orgs/org_none', { body: { name: 'x' }, headers: operator })).json?.['code']).toBe(
+      'org_not_found',
+    );
+    expect(
+      (await call(one, 'POST', '/admin/orgs/org_none/api-keys', { body: { name: 'x', scopes: ['*'] }, headers: operator })).json?.['code'],
+    ).toBe('org_not_found');
+    const limits = await call(one, 'POST', '/admin/orgs', {
+      body: { ...org, org_id: 'org_l', rate_limits: { ingest_per_minute: 1, api_per_minute: 1, burst: 1 } },
+      headers: operator,
+    });
     expect([limits.status, limits.json?.['detail']]).toEqual([422, expect.stringMatching(/^rate_limits: /) as string]);
   });
 
   test('a concurrent change of two fields loses neither', async () => {
     await call(one, 'POST', '/admin/orgs', { body: { ...org, org_id: 'org_race' }, headers: operator });
     await eventually(async () => (await call(two, 'PATCH', '/admin/orgs/org_race', { body: {}, headers: operator })).status === 200);
-    const patches = [one, two].flatMap((api, index) => [call(api, 'PATCH', '/admin/orgs/org_race', { body: index === 0 ? { name: 'new' } : { overage_budget_usd: 7 }, headers: operator })]);
+    const patches = [one, two].flatMap((api, index) => [
+      call(api, 'PATCH', '/admin/orgs/org_race', { body: index === 0 ? { name: 'new' } : { overage_budget_usd: 7 }, headers: operator }),
+    ]);
     expect((await Promise.all(patches)).map(({ status }) => status)).toEqual([200, 200]);
     await eventually(async () => {
       const list = await call(one, 'GET', '/admin/orgs', { headers: operator });
-      const found = (list.json?.['data'] as { org_id: string; name: string; overage_budget_usd: number }[]).find(({ org_id }) => org_id === 'org_race');
+      const found = (list.json?.['data'] as { org_id: string; name: string; overage_budget_usd: number }[]).find(
+        ({ org_id }) => org_id === 'org_race',
+      );
       return found?.name === 'new' && found.overage_budget_usd === 7;
     });
   });

@@ -73,7 +73,13 @@ describe('report', () => {
   it('takes percentiles and slopes', () => {
     expect(percentile([4, 1, 3, 2], 0.5)).toBe(2.5);
     expect(percentile([], 0.5)).toBeNaN();
-    expect(slope([[0, 10], [1, 12], [2, 14]])).toBeCloseTo(2);
+    expect(
+      slope([
+        [0, 10],
+        [1, 12],
+        [2, 14],
+      ]),
+    ).toBeCloseTo(2);
     expect(slope([[0, 1]])).toBe(0);
   });
 

@@ -60,7 +60,9 @@ describe('events of a run', () => {
 
   it('adds up tokens over the turns', () => {
     const { events, input_tokens, output_tokens } = eventsOf(aRun());
-    const usages = events.filter((event) => event.format === 'chatcompletion').map((event) => (event.body['response'] as { usage: Record<string, number> }).usage);
+    const usages = events
+      .filter((event) => event.format === 'chatcompletion')
+      .map((event) => (event.body['response'] as { usage: Record<string, number> }).usage);
     expect(usages.reduce((sum, usage) => sum + (usage['prompt_tokens'] ?? 0), 0)).toBe(input_tokens);
     expect(usages.reduce((sum, usage) => sum + (usage['completion_tokens'] ?? 0), 0)).toBe(output_tokens);
     for (const usage of usages) expect(usage['total_tokens']).toBe((usage['prompt_tokens'] ?? 0) + (usage['completion_tokens'] ?? 0));
@@ -89,7 +91,9 @@ describe('events of a run', () => {
   });
 
   it('passes the checks of ingest for every event of the sample', () => {
-    for (const run of sample) for (const { format, body } of eventsOf(run).events) expect(checkEvent(format, JSON.parse(JSON.stringify(body)))).toMatchObject({ ok: true });
+    for (const run of sample)
+      for (const { format, body } of eventsOf(run).events)
+        expect(checkEvent(format, JSON.parse(JSON.stringify(body)))).toMatchObject({ ok: true });
   });
 });
 

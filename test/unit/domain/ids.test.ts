@@ -36,9 +36,14 @@ describe('ids', () => {
 
   it('a partition is FNV-1a 32 of org and trace, modulo', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'grapheme' }), fc.string({ unit: 'grapheme' }), fc.integer({ min: 1, max: 256 }), (org, trace, partitions) => {
-        expect(partitionOf(org, trace, partitions)).toBe(fnv1a(org + trace) % partitions);
-      }),
+      fc.property(
+        fc.string({ unit: 'grapheme' }),
+        fc.string({ unit: 'grapheme' }),
+        fc.integer({ min: 1, max: 256 }),
+        (org, trace, partitions) => {
+          expect(partitionOf(org, trace, partitions)).toBe(fnv1a(org + trace) % partitions);
+        },
+      ),
     );
   });
 });

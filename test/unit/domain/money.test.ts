@@ -7,7 +7,11 @@ const pico = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });
 
 describe('money', () => {
   it('comes back from its decimal text', () => {
-    fc.assert(fc.property(pico, (amount) => expect(usdToPico(picoToDecimal(amount))).toBe(amount)));
+    fc.assert(
+      fc.property(pico, (amount) => {
+        expect(usdToPico(picoToDecimal(amount))).toBe(amount);
+      }),
+    );
   });
 
   it.each([
@@ -46,7 +50,11 @@ describe('money', () => {
   });
 
   it('answers with the double nearest to the amount', () => {
-    fc.assert(fc.property(pico, (amount) => expect(picoToUsd(amount)).toBe(Number(picoToDecimal(amount)))));
+    fc.assert(
+      fc.property(pico, (amount) => {
+        expect(picoToUsd(amount)).toBe(Number(picoToDecimal(amount)));
+      }),
+    );
   });
 
   it('scales to the decimals that are asked for', () => {
@@ -55,10 +63,10 @@ describe('money', () => {
     expect(decimalToScaled('0.5', 0)).toBe(1n);
   });
 
-  it('a million odd prices add up to exact arithmetic', () => {
+  it('a hundred thousand odd prices add up to exact arithmetic', () => {
     const price = 0.1 + 0.2; // 0.30000000000000004
     let sum = 0n;
-    for (let i = 0; i < 1_000_000; i++) sum += usdToPico(price);
-    expect(picoToDecimal(sum)).toBe('300000.000000000000');
+    for (let i = 0; i < 100_000; i++) sum += usdToPico(price);
+    expect(picoToDecimal(sum)).toBe('30000.000000000000');
   });
 });

@@ -1,5 +1,5 @@
 // Prices: exact to a pico-USD, dated, tiered, with cached tokens, and the org's own before the table's.
-import { calcPrice, waitForUpdate, type ModelPrice } from '@pydantic/genai-prices';
+import { calcPrice, waitForUpdate } from '@pydantic/genai-prices';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { usdToPico } from '../../../pipeline/domain/money.ts';
@@ -42,7 +42,13 @@ describe('the table', () => {
   });
 
   it('takes cache writes at theirs, by the time they are kept', () => {
-    const parts = { input_tokens: 5050, cached_input_tokens: 3000, cache_write_tokens: 500, cache_write_1h_tokens: 1500, output_tokens: 40 };
+    const parts = {
+      input_tokens: 5050,
+      cached_input_tokens: 3000,
+      cache_write_tokens: 500,
+      cache_write_1h_tokens: 1500,
+      output_tokens: 40,
+    };
     // 50 × 3 + 3000 × 0.3 + 500 × 3.75 + 1500 × 6 + 40 × 15 USD per million
     expect(priceOf('claude-sonnet-4-20250514', parts, 'anthropic').cost_pico_usd).toBe(usdToPico('0.012525'));
   });
@@ -61,8 +67,14 @@ describe('the table', () => {
   });
 
   it('takes the price of the hour where the vendor charges by the hour', () => {
-    const at = (time: string) => priceOf('deepseek-chat', { input_tokens: 1_000_000 }, null, Date.parse(`2025-06-01T${time}Z`)).cost_pico_usd;
-    expect([at('00:29:59'), at('00:30:00'), at('16:29:59'), at('16:30:00')]).toEqual([usdToPico('0.135'), usdToPico('0.27'), usdToPico('0.27'), usdToPico('0.135')]);
+    const at = (time: string) =>
+      priceOf('deepseek-chat', { input_tokens: 1_000_000 }, null, Date.parse(`2025-06-01T${time}Z`)).cost_pico_usd;
+    expect([at('00:29:59'), at('00:30:00'), at('16:29:59'), at('16:30:00')]).toEqual([
+      usdToPico('0.135'),
+      usdToPico('0.27'),
+      usdToPico('0.27'),
+      usdToPico('0.135'),
+    ]);
   });
 
   it.each([
@@ -76,11 +88,20 @@ describe('the table', () => {
   });
 
   it.each(['no-such-model', 'my-private-llm', 'x', '/', ':', 'a/b', 'gpt', '.anthropic.'])('knows no price for %j', (model) => {
-    expect(priceOf(model, { input_tokens: 1000 }, 'openai')).toMatchObject({ cost_pico_usd: 0n, price: { source: 'missing', input_usd_per_mtok: null } });
+    expect(priceOf(model, { input_tokens: 1000 }, 'openai')).toMatchObject({
+      cost_pico_usd: 0n,
+      price: { source: 'missing', input_usd_per_mtok: null },
+    });
   });
 
   it('looks for the answered model where the requested name has no price', () => {
-    const call = { org_id: 'org_a', models: ['my-deployment', 'gpt-4o-2024-08-06'], provider: 'openai', at: AT, usage: usage({ input_tokens: 1000 }) };
+    const call = {
+      org_id: 'org_a',
+      models: ['my-deployment', 'gpt-4o-2024-08-06'],
+      provider: 'openai',
+      at: AT,
+      usage: usage({ input_tokens: 1000 }),
+    };
     expect(table.price(call).cost_pico_usd).toBe(usdToPico('0.0025'));
   });
 });
@@ -92,7 +113,10 @@ describe('exactness', () => {
     let compared = 0;
     for (const provider of providers) {
       for (const { id } of provider.models) {
-        const theirs = calcPrice({ input_tokens: 123_457, cache_read_tokens: 2311, output_tokens: 7919 }, id, { providerId: provider.id, timestamp });
+        const theirs = calcPrice({ input_tokens: 123_457, cache_read_tokens: 2311, output_tokens: 7919 }, id, {
+          providerId: provider.id,
+          timestamp,
+        });
         if (theirs === null) continue;
         const ours = priceOf(id, { input_tokens: 123_457, cached_input_tokens: 2311, output_tokens: 7919 }, provider.id);
         expect(ours.price.source, id).toBe(`${TABLE_NAME}:${theirs.provider.id}/${theirs.model.id}`);
@@ -104,14 +128,16 @@ describe('exactness', () => {
   });
 
   it('equals decimal arithmetic on the published price, for any number of tokens', () => {
-    const flat = (price: ModelPrice | undefined, key: string) => String(price?.[key]);
     const published = calcPrice({}, 'gpt-4o-mini', { providerId: 'openai', timestamp: new Date(AT) })?.model_price;
-    const [input, cached, output] = [flat(published, 'input_mtok'), flat(published, 'cache_read_mtok'), flat(published, 'output_mtok')];
-    expect([input, cached, output]).toEqual(['0.15', '0.075', '0.6']);
+    expect(published).toMatchObject({ input_mtok: 0.15, cache_read_mtok: 0.075, output_mtok: 0.6 });
     const tokens = fc.nat(1_000_000_000);
     fc.assert(
       fc.property(tokens, tokens, tokens, (uncached, cachedTokens, outputTokens) => {
-        const priced = priceOf('gpt-4o-mini', { input_tokens: uncached + cachedTokens, cached_input_tokens: cachedTokens, output_tokens: outputTokens }, 'openai');
+        const priced = priceOf(
+          'gpt-4o-mini',
+          { input_tokens: uncached + cachedTokens, cached_input_tokens: cachedTokens, output_tokens: outputTokens },
+          'openai',
+        );
         // USD per million tokens = pico-USD per token × 1e6
         expect(priced.cost_pico_usd).toBe(BigInt(uncached) * 150_000n + BigInt(cachedTokens) * 75_000n + BigInt(outputTokens) * 600_000n);
       }),
@@ -120,7 +146,13 @@ describe('exactness', () => {
 
   it('never exceeds what the cost column holds', () => {
     const dear: OrgPrice[] = [{ model: 'm', input_usd_per_mtok: 1e9, output_usd_per_mtok: 0 }];
-    const priced = createPriceBook(() => dear).price({ org_id: 'o', models: ['m'], provider: null, at: AT, usage: usage({ input_tokens: 1_000_000_000 }) });
+    const priced = createPriceBook(() => dear).price({
+      org_id: 'o',
+      models: ['m'],
+      provider: null,
+      at: AT,
+      usage: usage({ input_tokens: 1_000_000_000 }),
+    });
     expect(priced.cost_pico_usd).toBe(10n ** 18n - 1n);
   });
 });
@@ -135,7 +167,10 @@ describe("an org's own prices", () => {
     book.price({ org_id, models: ['gpt-4o'], provider: 'openai', at: Date.parse(at), usage: usage(over) });
 
   it('come before the table, from their day on, and only for the org', () => {
-    expect(call('org_a', '2026-06-01T23:59:59Z', { input_tokens: 1000 })).toMatchObject({ cost_pico_usd: usdToPico('0.001'), price: { source: 'org', input_usd_per_mtok: 1 } });
+    expect(call('org_a', '2026-06-01T23:59:59Z', { input_tokens: 1000 })).toMatchObject({
+      cost_pico_usd: usdToPico('0.001'),
+      price: { source: 'org', input_usd_per_mtok: 1 },
+    });
     expect(call('org_a', '2026-06-02T00:00:00Z', { input_tokens: 1000 }).cost_pico_usd).toBe(usdToPico('0.002'));
     expect(call('org_b', '2026-06-02T00:00:00Z', { input_tokens: 1000 }).price.source).toContain('openai/gpt-4o');
   });

@@ -17,11 +17,22 @@ describe('text references', () => {
   });
   it('are exact for whatever is sent', () => {
     fc.assert(
-      fc.property(fc.dictionary(fc.constantFrom('prompt', 'input', 'response', 'output', 'x'), fc.oneof(fc.constant(long), fc.jsonValue())), fc.constantFrom(long, ''), (sent, prompt) => {
-        const attributes = JSON.parse(JSON.stringify(sent)) as Record<string, unknown>;
-        const stored = JSON.parse(JSON.stringify(foldTexts(attributes, prompt, long))) as Record<string, unknown>;
-        expect(unfoldTexts(stored, prompt, long)).toEqual(attributes);
-      }),
+      fc.property(
+        fc.dictionary(
+          fc.constantFrom('prompt', 'input', 'response', 'output', 'x'),
+          fc.oneof(
+            fc.constant(long),
+            fc.constantFrom({ $ref: 'prompt' }, { $ref: 'value', $value: 1 }, { $ref: 'response', $json: true }),
+            fc.jsonValue(),
+          ),
+        ),
+        fc.constantFrom(long, ''),
+        (sent, prompt) => {
+          const attributes = JSON.parse(JSON.stringify(sent)) as Record<string, unknown>;
+          const stored = JSON.parse(JSON.stringify(foldTexts(attributes, prompt, long))) as Record<string, unknown>;
+          expect(unfoldTexts(stored, prompt, long)).toEqual(attributes);
+        },
+      ),
     );
   });
 });

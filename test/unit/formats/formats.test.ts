@@ -1,7 +1,14 @@
 // The shapes of the ingest formats: what real SDKs send is taken as it is, what is malformed is refused by name.
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { BATCH_EVENTS_MAX, checkEvent, EVENT_SCHEMAS, isIngestFormat, splitBody, type IngestFormat } from '../../../schemas/formats/formats.ts';
+import {
+  BATCH_EVENTS_MAX,
+  checkEvent,
+  EVENT_SCHEMAS,
+  isIngestFormat,
+  splitBody,
+  type IngestFormat,
+} from '../../../schemas/formats/formats.ts';
 import { anthropicToolUse, customTool, langChainRun, openAiAnswer, openAiToolCall, pageView, withField } from './payloads.ts';
 
 const REAL: [string, IngestFormat, Record<string, unknown>][] = [
@@ -10,9 +17,21 @@ const REAL: [string, IngestFormat, Record<string, unknown>][] = [
   ['an answer without usage', 'chatcompletion', withField(openAiAnswer(), ['response', 'usage'], null)],
   ['a failed call without a response', 'chatcompletion', openAiAnswer({ outcome: 'error', response: null })],
   ['a timed-out call', 'chatcompletion', withField(openAiAnswer({ outcome: 'timeout' }), ['response'], undefined)],
-  ['a failed call with an error body', 'chatcompletion', openAiAnswer({ outcome: 'error', response: { error: { message: 'overloaded' } } })],
-  ['a backfilled call with times and no duration', 'chatcompletion', withField(openAiAnswer({ started_at: '2026-01-01T00:00:00Z', ended_at: '2026-01-01T00:00:01Z' }), ['duration_ms'], undefined)],
-  ['nulls for what is optional', 'chatcompletion', openAiAnswer({ trace_id: null, parent_span_id: null, span_id: null, tags: null, attributes: null, started_at: null, ended_at: null })],
+  [
+    'a failed call with an error body',
+    'chatcompletion',
+    openAiAnswer({ outcome: 'error', response: { error: { message: 'overloaded' } } }),
+  ],
+  [
+    'a backfilled call with times and no duration',
+    'chatcompletion',
+    withField(openAiAnswer({ started_at: '2026-01-01T00:00:00Z', ended_at: '2026-01-01T00:00:01Z' }), ['duration_ms'], undefined),
+  ],
+  [
+    'nulls for what is optional',
+    'chatcompletion',
+    openAiAnswer({ trace_id: null, parent_span_id: null, span_id: null, tags: null, attributes: null, started_at: null, ended_at: null }),
+  ],
   ['a tool use of the anthropic package', 'messages', anthropicToolUse()],
   ['a system prompt as a string', 'messages', withField(anthropicToolUse(), ['request', 'system'], 'Be brief.')],
   ['no system prompt', 'messages', withField(anthropicToolUse(), ['request', 'system'], undefined)],
@@ -65,7 +84,13 @@ const BAD: [IngestFormat, Record<string, unknown>, (string | number)[], unknown,
   ['chain', langChainRun(), ['chain_name'], undefined, 'chain_name'],
   ['chain', langChainRun(), ['request', 'messages', 1], 5, 'request.messages[1]'],
   ['chain', langChainRun(), ['response', 'generations'], [{ text: 'flat' }], 'response.generations[0]'],
-  ['chain', langChainRun(), ['response', 'llm_output', 'token_usage', 'prompt_tokens'], 'many', 'response.llm_output.token_usage.prompt_tokens'],
+  [
+    'chain',
+    langChainRun(),
+    ['response', 'llm_output', 'token_usage', 'prompt_tokens'],
+    'many',
+    'response.llm_output.token_usage.prompt_tokens',
+  ],
   ['chain', langChainRun(), ['intermediate_steps', 0], ['alone'], 'intermediate_steps[0]'],
   ['custom', customTool(), ['outcome'], undefined, 'outcome'],
   ['custom', { outcome: 'success' }, ['name'], undefined, 'name'],
@@ -87,7 +112,8 @@ describe('checkEvent', () => {
   });
 
   it.each([null, 5, 'text', [], undefined])('refuses %j as an event', (value) => {
-    for (const format of Object.keys(EVENT_SCHEMAS).filter(isIngestFormat)) expect(checkEvent(format, value)).toMatchObject({ ok: false, path: '' });
+    for (const format of Object.keys(EVENT_SCHEMAS).filter(isIngestFormat))
+      expect(checkEvent(format, value)).toMatchObject({ ok: false, path: '' });
   });
 
   it('says what it wants in words', () => {

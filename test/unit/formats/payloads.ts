@@ -9,8 +9,19 @@ export function openAiToolCall(over: Event = {}): Event {
       model: 'gpt-4o',
       messages: [
         { role: 'system', content: 'You are a travel agent.' },
-        { role: 'user', content: [{ type: 'text', text: 'Flights to ' }, { type: 'text', text: 'Lisbon?' }, { type: 'image_url', image_url: { url: 'https://x.test/a.png' } }] },
-        { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'search', arguments: '{"to":"LIS"}' } }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Flights to ' },
+            { type: 'text', text: 'Lisbon?' },
+            { type: 'image_url', image_url: { url: 'https://x.test/a.png' } },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'search', arguments: '{"to":"LIS"}' } }],
+        },
         { role: 'tool', tool_call_id: 'call_1', content: '[]' },
       ],
       tools: [{ type: 'function', function: { name: 'search', parameters: { type: 'object' } } }],
@@ -27,7 +38,12 @@ export function openAiToolCall(over: Event = {}): Event {
       choices: [
         {
           index: 0,
-          message: { role: 'assistant', content: null, refusal: null, tool_calls: [{ id: 'call_2', type: 'function', function: { name: 'book', arguments: '{}' } }] },
+          message: {
+            role: 'assistant',
+            content: null,
+            refusal: null,
+            tool_calls: [{ id: 'call_2', type: 'function', function: { name: 'book', arguments: '{}' } }],
+          },
           logprobs: null,
           finish_reason: 'tool_calls',
         },
@@ -110,7 +126,9 @@ export function langChainRun(over: Event = {}): Event {
   return {
     request: { model: 'gpt-4o-mini', messages: [{ type: 'human', content: 'Who won?' }, ['ai', 'Let me look.'], 'And then?'] },
     response: {
-      generations: [[{ text: 'Portugal won.', generation_info: { finish_reason: 'stop', logprobs: null }, message: { kwargs: { tool_calls: [] } } }]],
+      generations: [
+        [{ text: 'Portugal won.', generation_info: { finish_reason: 'stop', logprobs: null }, message: { kwargs: { tool_calls: [] } } }],
+      ],
       llm_output: { token_usage: { prompt_tokens: 90, completion_tokens: 12, total_tokens: 102 }, model_name: 'gpt-4o-mini-2024-07-18' },
       run: null,
     },

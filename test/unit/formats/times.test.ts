@@ -10,9 +10,12 @@ const iso = (ms: number) => new Date(ms).toISOString();
 describe('isoMillis', () => {
   it('reads every instant that Date writes', () => {
     fc.assert(
-      fc.property(fc.date({ min: new Date('0100-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true }), (date) => {
-        expect(isoMillis(date.toISOString())).toBe(date.getTime());
-      }),
+      fc.property(
+        fc.date({ min: new Date('0100-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59Z'), noInvalidDate: true }),
+        (date) => {
+          expect(isoMillis(date.toISOString())).toBe(date.getTime());
+        },
+      ),
     );
   });
 
@@ -29,12 +32,24 @@ describe('isoMillis', () => {
     expect(iso(isoMillis(text))).toBe(expected);
   });
 
-  it.each(['', '2026', '2026-01-31', '2026-02-30T00:00:00Z', '2025-02-29T00:00:00Z', '2026-13-01T00:00:00Z', '2026-00-10T00:00:00Z', '2026-01-01T24:00:00Z', '2026-01-01T00:60:00Z', '2026-01-01T00:00:61Z', '2026-01-01 00:00:00Z', '1767225600', '2026-01-01T00:00:00+24:00', '2026-01-01T00:00:00Z\n'])(
-    'refuses %j',
-    (text) => {
-      expect(isoMillis(text)).toBeNaN();
-    },
-  );
+  it.each([
+    '',
+    '2026',
+    '2026-01-31',
+    '2026-02-30T00:00:00Z',
+    '2025-02-29T00:00:00Z',
+    '2026-13-01T00:00:00Z',
+    '2026-00-10T00:00:00Z',
+    '2026-01-01T24:00:00Z',
+    '2026-01-01T00:60:00Z',
+    '2026-01-01T00:00:61Z',
+    '2026-01-01 00:00:00Z',
+    '1767225600',
+    '2026-01-01T00:00:00+24:00',
+    '2026-01-01T00:00:00Z\n',
+  ])('refuses %j', (text) => {
+    expect(isoMillis(text)).toBeNaN();
+  });
 });
 
 describe('eventTimes', () => {
@@ -85,6 +100,10 @@ describe('checkTimes', () => {
   });
 
   it('names the field', () => {
-    expect(checkTimes({ started_at: iso(NOW - 10), ended_at: iso(NOW - 11) }, NOW)).toEqual({ ok: false, path: 'ended_at', message: 'lies before started_at' });
+    expect(checkTimes({ started_at: iso(NOW - 10), ended_at: iso(NOW - 11) }, NOW)).toEqual({
+      ok: false,
+      path: 'ended_at',
+      message: 'lies before started_at',
+    });
   });
 });

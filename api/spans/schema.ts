@@ -1,0 +1,54 @@
+// Shapes of the span search: what it takes, and what it answers.
+import { z } from 'zod';
+import { queryWords } from '../../pipeline/domain/text_terms.ts';
+import { isoMillis } from '../../schemas/formats/times.ts';
+import { limitParam } from '../http/pagination.ts';
+
+const QUERY_CHARS_MAX = 1000;
+const QUERY_WORDS_MAX = 32;
+const COST_MAX_USD = 1_000_000;
+const DATE = /^\d{4}-\d\d-\d\d$/;
+
+const costParam = z
+  .string()
+  .regex(/^\d{1,7}(\.\d{1,20})?$/, { error: 'takes a number of USD' })
+  .transform(Number)
+  .pipe(z.number().max(COST_MAX_USD));
+
+export const searchQuery = z.object({
+  q: z
+    .string()
+    .max(QUERY_CHARS_MAX)
+    .transform(queryWords)
+    .refine((words) => words.length > 0, { error: 'holds no word to look for' })
+    .refine((words) => words.length <= QUERY_WORDS_MAX, { error: `takes at most ${String(QUERY_WORDS_MAX)} different words` })
+    .meta({ type: 'string', description: 'Words; any of them may match, and the best match comes first' }),
+  model: z.string().min(1).optional(),
+  outcome: z.enum(['success', 'error', 'timeout']).optional(),
+  min_cost_usd: costParam.optional(),
+  max_cost_usd: costParam.optional(),
+  since: z
+    .string()
+    .transform((text) => isoMillis(DATE.test(text) ? `${text}T00:00:00Z` : text))
+    .refine((ms) => !Number.isNaN(ms), { error: 'takes an ISO 8601 time' })
+    .meta({ type: 'string', format: 'date-time' })
+    .optional()
+    .describe('Spans that started then or later; the counts of the ranking are those of this time too'),
+  limit: limitParam,
+});
+export type SearchQuery = z.output<typeof searchQuery>;
+
+export const searchHit = z.object({
+  span_id: z.string(),
+  trace_id: z.string(),
+  prompt: z.string(),
+  response: z.string(),
+  model: z.string(),
+  score: z.number().describe('BM25 over prompt and response together'),
+});
+export type SearchHit = z.infer<typeof searchHit>;
+
+export const searchMeta = z.object({
+  candidates: z.int().describe('Spans that were scored'),
+  truncated: z.boolean().describe('Whether common words were looked for among the newest spans only'),
+});

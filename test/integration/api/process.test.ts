@@ -1,0 +1,132 @@
+// The API as a process: what it says when it cannot start, and that a stop loses nothing of what it acknowledged.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connectNats } from '../../../ops/nats/connect.ts';
+import { INGEST_STREAM, openLog } from '../../../ops/streams.ts';
+import { FINGERPRINT_HEADER, ingestBatchCodec } from '../../../schemas/codec.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { eventually } from '../../support/wait.ts';
+import { anEvent, call, INGEST, KEY, ORG } from './an_api.ts';
+
+let nats: TestNats;
+const started = new Set<ChildProcess>();
+
+beforeAll(async () => {
+  nats = await startTestNats();
+});
+
+afterAll(async () => {
+  for (const child of started) if (child.exitCode === null) child.kill('SIGKILL');
+  await nats.remove();
+});
+
+interface Run {
+  child: ChildProcess;
+  output: () => string;
+  exit: Promise<number | null>;
+}
+
+function run(env: Record<string, string>): Run {
+  const child = fork(new URL('../../../api/main.ts', import.meta.url), {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    execArgv: [],
+    env: {
+      PATH: process.env['PATH'],
+      SERVICE_NATS_URL: nats.url,
+      SERVICE_CLICKHOUSE_URL: 'http://app:secret@127.0.0.1:9/millrace',
+      SERVICE_PORT: '0',
+      SERVICE_ADMIN_TOKEN: 'admin-token-of-the-tests',
+      SERVICE_BOOTSTRAP_ORG_ID: ORG,
+      SERVICE_BOOTSTRAP_API_KEY: KEY,
+      ...env,
+    },
+  });
+  started.add(child);
+  let text = '';
+  const gather = (chunk: Buffer) => (text += chunk.toString());
+  child.stdout?.on('data', gather);
+  child.stderr?.on('data', gather);
+  return { child, output: () => text, exit: once(child, 'exit').then(([code]) => code as number | null) };
+}
+
+async function ready({ child, exit, output }: Run): Promise<{ url: string }> {
+  const message = await Promise.race([
+    once(child, 'message').then(([said]) => said as { ready: boolean; port: number }),
+    exit.then(() => null),
+  ]);
+  if (message === null) throw new Error(`it ended: ${output()}`);
+  expect(message.ready).toBe(true);
+  return { url: `http://127.0.0.1:${String(message.port)}` };
+}
+
+test('a stop in the middle of traffic ends with 0, and everything that was answered 200 is in the log', async () => {
+  const api = run({});
+  const at = await ready(api);
+  const acknowledged: string[] = [];
+  let stopping = false;
+  const sender = async (lane: number) => {
+    for (let sent = 0; !stopping || sent < 5; sent++) {
+      const name = `n-${String(lane)}-${String(sent)}`;
+      const answer = await call(at, 'POST', `${INGEST}/custom`, { body: anEvent({ name }) }).catch(() => null);
+      if (answer === null) return;
+      if (answer.status === 200) acknowledged.push(name);
+    }
+  };
+  const senders = Array.from({ length: 8 }, (_, lane) => sender(lane));
+  await eventually(() => acknowledged.length > 100, { what: 'traffic' });
+  stopping = true;
+  api.child.kill('SIGTERM');
+  expect(await api.exit).toBe(0);
+  await Promise.all(senders);
+
+  const nc = await connectNats({ url: nats.url, name: 'reader', waitMs: 5000 });
+  const log = await openLog(nc, { replicas: 1, logBytesMax: 16 * 1024 ** 3 });
+  const { state } = await log.jsm.streams.info(INGEST_STREAM);
+  const stored = new Set<string>();
+  for (let seq = 1; seq <= state.last_seq; seq++) {
+    const message = await log.jsm.streams.getMessage(INGEST_STREAM, { seq });
+    if (message === null) continue;
+    for (const { body } of ingestBatchCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events)
+      stored.add((JSON.parse(body) as { name: string }).name);
+  }
+  await nc.close();
+  expect(acknowledged.filter((name) => !stored.has(name))).toEqual([]);
+});
+
+test('it ends by itself when its parent goes away', async () => {
+  const api = run({ MILLRACE_SUPERVISED: '1' });
+  await ready(api);
+  api.child.disconnect();
+  expect(await api.exit).toBe(0);
+});
+
+test('a port in use is one clear line and exit 1', async () => {
+  const other = createServer();
+  other.listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const port = String((other.address() as AddressInfo).port);
+  const api = run({ SERVICE_PORT: port, SERVICE_LOG_LEVEL: 'silent' });
+  expect(await api.exit).toBe(1);
+  expect(api.output().trim()).toBe(`Port ${port} on 127.0.0.1 is in use; set SERVICE_PORT to a free one`);
+  other.close();
+});
+
+test('without its addresses it says what it needs', async () => {
+  const api = run({ SERVICE_NATS_URL: '' });
+  expect(await api.exit).toBe(1);
+  expect(api.output().trim().split('\n')).toEqual([expect.stringContaining('SERVICE_NATS_URL')]);
+});
+
+test("a bootstrap key that is another org's stops the start", async () => {
+  const first = run({});
+  await ready(first);
+  first.child.kill('SIGTERM');
+  await first.exit;
+  const second = run({ SERVICE_BOOTSTRAP_ORG_ID: 'org_second', SERVICE_LOG_LEVEL: 'silent' });
+  expect(await second.exit).toBe(1);
+  expect(second.output()).toContain('SERVICE_BOOTSTRAP_API_KEY');
+  expect(second.output()).not.toContain(KEY);
+});

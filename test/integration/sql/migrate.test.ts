@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createClickHouse, type ClickHouse } from '../../../sql/client.ts';
+import { migrate, readScripts } from '../../../sql/migrate.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+
+let database: TestDatabase;
+let client: ClickHouse;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await database.drop();
+  client = createClickHouse({ url: database.url });
+});
+
+afterAll(async () => {
+  await client.close();
+  await database.drop();
+});
+
+describe('migrations', () => {
+  it('make the database and apply in order, also when two processes start at once; a second run changes nothing', async () => {
+    const names = readScripts().migrations.map(({ name }) => name);
+    const other = createClickHouse({ url: database.url });
+    const [mine, theirs] = await Promise.all([migrate(client, {}), migrate(other, {})]);
+    await other.close();
+    expect([...new Set([...mine, ...theirs])].sort()).toEqual(names);
+    expect(await migrate(client, {})).toEqual([]);
+    const views = await client.rows<{ name: string }>({ name: 'views', sql: "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'View' ORDER BY name", timeoutMs: 5000 });
+    expect(views.map(({ name }) => `${name}.sql`)).toEqual(readScripts().views.map(({ name }) => name));
+  });
+
+  it('refuse a landed migration that was edited', async () => {
+    const { migrations, views } = readScripts();
+    const edited = migrations.map((script, index) => (index === 1 ? { ...script, sql: `${script.sql}\n-- a late idea\n` } : script));
+    await expect(migrate(client, { scripts: { migrations: edited, views } })).rejects.toThrow(`${migrations[1]?.name ?? ''} was changed after it had been applied`);
+  });
+
+  it('refuse a gap in the numbers', async () => {
+    const { migrations, views } = readScripts();
+    await expect(migrate(client, { scripts: { migrations: migrations.toSpliced(1, 1), views } })).rejects.toThrow('next number');
+  });
+
+  it('replace a view that changed', async () => {
+    const scripts = { migrations: readScripts().migrations, views: [{ name: 'analyst_probe.sql', sql: "CREATE OR REPLACE VIEW analyst_probe (a UInt8 COMMENT 'one') AS SELECT 1 AS a;" }] };
+    const read = async () => (await client.rows<Record<string, number>>({ name: 'probe', sql: 'SELECT * FROM analyst_probe', timeoutMs: 5000 }))[0];
+    await migrate(client, { scripts });
+    expect(await read()).toEqual({ a: 1 });
+    await migrate(client, { scripts: { ...scripts, views: [{ name: 'analyst_probe.sql', sql: "CREATE OR REPLACE VIEW analyst_probe (b UInt8 COMMENT 'two') AS SELECT 2 AS b;" }] } });
+    expect(await read()).toEqual({ b: 2 });
+  });
+
+  it('comment every column of every view', async () => {
+    const bare = await client.rows({
+      name: 'bare_columns',
+      sql: "SELECT table, name FROM system.columns WHERE database = currentDatabase() AND startsWith(table, 'analyst_') AND comment = ''",
+      timeoutMs: 5000,
+    });
+    expect(bare).toEqual([]);
+  });
+});

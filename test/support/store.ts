@@ -1,0 +1,86 @@
+// A migrated database with rows in it, landed by the very statements of the pipeline: what reads are tested against.
+import { picoToDecimal } from '../../pipeline/domain/money.ts';
+import type { Span } from '../../pipeline/domain/span.ts';
+import { addSpan, emptyTrace, type TraceState } from '../../pipeline/domain/trace_state.ts';
+import { spanLine, textLine, traceCells, traceLine } from '../../pipeline/stages/land/rows.ts';
+import { landingStatement, SPAN_TEXTS, SPANS, type TableSpec, TRACES } from '../../pipeline/stages/land/tables.ts';
+import { type ClickHouse, createClickHouse } from '../../sql/client.ts';
+import { migrate } from '../../sql/migrate.ts';
+import { createTestDatabase, type TestDatabase } from './clickhouse.ts';
+
+const DAYS = 30;
+const TIMEOUT_MS = 20_000;
+const OWNED = '[(0,1)]';
+
+export interface TestStore {
+  client: ClickHouse;
+  database: TestDatabase;
+  /** Lands spans in log order, one event each; their texts wait in span_texts_recent. Resolves with the place of the first. */
+  landSpans(spans: readonly Span[]): Promise<number>;
+  /** Lands rows of traces as they are given, without their pairs. */
+  landTraces(rows: readonly { state: TraceState; version: number; sign: 1 | -1 }[]): Promise<void>;
+  /** Copies the waiting texts into span_texts; `forget` false leaves them in both, as during a move. */
+  moveTexts(forget?: boolean): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openTestStore(): Promise<TestStore> {
+  const database = await createTestDatabase();
+  const client = createClickHouse({ url: database.url });
+  await migrate(client, {});
+  await database.run('INSERT INTO landing_fences (partition, epoch, worker_id) VALUES (0, 1, \'test\')');
+  let logSeq = 0;
+  const land = async (spec: TableSpec, lines: readonly string[]): Promise<void> => {
+    if (lines.length === 0) return;
+    const { written_rows } = await client.execute({ name: 'land', sql: landingStatement(spec), params: { owned: OWNED }, body: lines.join('\n'), timeoutMs: TIMEOUT_MS });
+    if (written_rows < lines.length) throw new Error(`landed ${String(written_rows)} of ${String(lines.length)} rows of ${spec.table}`);
+  };
+  return {
+    client,
+    database,
+    async landSpans(spans) {
+      const first = logSeq + 1;
+      const placed = spans.map((span) => ({ span, place: { partition: 0, log_seq: ++logSeq, log_index: 0 } }));
+      await land(SPANS, placed.map(({ span, place }) => spanLine(span, place, 0, true)));
+      await land(SPAN_TEXTS, placed.flatMap(({ span, place }) => textLine(span, place, 0, DAYS) ?? []));
+      return first;
+    },
+    async landTraces(rows) {
+      await land(TRACES, rows.map(({ state, version, sign }) => traceLine(traceCells(state, 0, version), sign)));
+    },
+    async moveTexts(forget = true) {
+      const columns = SPAN_TEXTS.columns.join(', ');
+      await database.run(`INSERT INTO span_texts (${columns}) SELECT ${columns} FROM span_texts_recent`);
+      if (forget) await database.run('TRUNCATE TABLE span_texts_recent');
+    },
+    async close() {
+      await client.close();
+      await database.drop();
+    },
+  };
+}
+
+/** The traces that spans add up to. */
+export function tracesOf(spans: readonly Span[]): TraceState[] {
+  return [...Map.groupBy(spans, (span) => `${span.org_id} ${span.trace_id}`).values()].map((own) => {
+    const [first] = own;
+    if (first === undefined) throw new Error('a group holds at least one span');
+    const trace = emptyTrace(first);
+    for (const span of own) addSpan(trace, span, true);
+    return trace;
+  });
+}
+
+/** Money as an answer shows it. */
+export const usd = (pico: bigint): number => Number(picoToDecimal(pico));
+
+/** A generator of the same numbers in [0, 1) for the same seed (mulberry32). */
+export function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

@@ -1,0 +1,189 @@
+// Small pure parts of the edge: scopes, versions, paging, list parameters, content types, ingest paths, bounds in flight.
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { checkJsonType, parseJson } from '../../../api/http/body.ts';
+import { idempotencyKey } from '../../../api/http/idempotency.ts';
+import { decodeCursor, encodeCursor, limitParam, pageMetaOf } from '../../../api/http/pagination.ts';
+import { beyond, holds, SCOPES } from '../../../api/http/permissions.ts';
+import { listParam, templateOf } from '../../../api/http/route.ts';
+import { checkPinnedVersion } from '../../../api/http/version.ts';
+import { Admission, ORG_BYTES_MAX, ORG_EVENTS_MAX, TOTAL_BYTES_MAX } from '../../../api/ingest/admission.ts';
+import { readAck } from '../../../api/ingest/ack_inbox.ts';
+import { ingestPathOf } from '../../../api/ingest/handler.ts';
+import { joinExpositions } from '../../../ops/metrics.ts';
+
+test('a scope is held by itself or by the star alone', () => {
+  for (const scope of SCOPES) {
+    expect(holds(new Set([scope]), scope)).toBe(true);
+    expect(holds(new Set(['*']), scope)).toBe(true);
+    expect(holds(new Set(SCOPES.filter((other) => other !== scope && other !== '*')), scope)).toBe(false);
+  }
+  expect(beyond(new Set(['org:write']), ['org:write', '*', 'jobs:read'])).toEqual(['*', 'jobs:read']);
+});
+
+test.each([['1.7'], ['1.7.0'], ['1.7.x'], ['1.0'], [' 1.7 '], [undefined]])('version %s is taken', (version) => {
+  expect(() => {
+    checkPinnedVersion(version);
+  }).not.toThrow();
+});
+
+test.each([['1.8'], ['2.0'], ['0.7'], ['1'], [''], ['1.7.x.x'], ['1.7, 1.7'], [['1.7', '2.0']]])('version %s is not', (version) => {
+  expect(() => {
+    checkPinnedVersion(version);
+  }).toThrow(expect.objectContaining({ code: 'unsupported_api_version' }) as Error);
+});
+
+describe('paging', () => {
+  test.each([
+    ['1', 1],
+    ['200', 200],
+    [undefined, 50],
+  ])('limit %s is %s', (given, expected) => {
+    expect(limitParam.parse(given)).toBe(expected);
+  });
+
+  test.each([['0'], ['201'], ['-1'], ['1.5'], ['ten'], [''], [['1', '2']]])('limit %s is refused', (given) => {
+    expect(limitParam.safeParse(given).success).toBe(false);
+  });
+
+  test('page numbers follow the offset', () => {
+    expect(pageMetaOf(101, 50, 0)).toEqual({ total: 101, page: 1, per_page: 50, has_more: true });
+    expect(pageMetaOf(150, 50, 99)).toEqual({ total: 150, page: 2, per_page: 50, has_more: true });
+    expect(pageMetaOf(100, 50, 50)).toEqual({ total: 100, page: 2, per_page: 50, has_more: false });
+  });
+
+  test('a cursor comes back as it went, and nothing else is taken for one', () => {
+    const position = z.tuple([z.int(), z.string()]);
+    expect(decodeCursor(encodeCursor([5, 'é']), position)).toEqual([5, 'é']);
+    for (const forged of ['', 'x', '%%%', encodeCursor({ a: 1 }), encodeCursor([5]), 'W10']) {
+      expect(() => decodeCursor(forged, position)).toThrow(expect.objectContaining({ code: 'invalid_request' }) as Error);
+    }
+  });
+});
+
+test('a list parameter may be repeated, comma-separated or both', () => {
+  const query = z.object({ tags: listParam(z.string()).optional() });
+  const tags = (given: unknown) => query.parse({ tags: given }).tags;
+  expect(tags('a')).toEqual(['a']);
+  expect(tags('a,b')).toEqual(['a', 'b']);
+  expect(tags(['a', 'b,c'])).toEqual(['a', 'b', 'c']);
+  expect(tags(',a,')).toEqual(['a']);
+  expect(tags(undefined)).toBeUndefined();
+});
+
+test('paths become templates', () => {
+  expect(templateOf('/v1/traces/:trace_id/tree')).toBe('/v1/traces/{trace_id}/tree');
+});
+
+test.each([
+  ['/orgs/o/ingest/custom', { org_id: 'o', format: 'custom' }],
+  ['/orgs/o%20x/ingest/app?a=/b', { org_id: 'o x', format: 'app' }],
+  ['/orgs/o/ingest/a/b', { org_id: 'o', format: 'a/b' }],
+  ['/orgs/o/ingest/custom/', { org_id: 'o', format: 'custom' }],
+  ['/orgs/o/ingest', null],
+  ['/orgs/o/ingest/', null],
+  ['/orgs/%zz/ingest/custom', null],
+  ['/v1/orgs/o/ingest/custom', null],
+])('%s as an ingest path', (url, expected) => {
+  expect(ingestPathOf(url)).toEqual(expected);
+});
+
+describe('content types', () => {
+  test.each([
+    [undefined],
+    [''],
+    ['application/json'],
+    ['Application/JSON; charset=UTF-8'],
+    ['application/json;charset="utf-8"'],
+    ['application/cloudevents+json'],
+  ])('%s is JSON', (type) => {
+    expect(() => {
+      checkJsonType(type);
+    }).not.toThrow();
+  });
+
+  test.each([
+    ['text/plain'],
+    ['application/json; charset=latin1'],
+    ['application/x-www-form-urlencoded'],
+    ['multipart/form-data'],
+    ['application/jsonx'],
+  ])('%s is not', (type) => {
+    expect(() => {
+      checkJsonType(type);
+    }).toThrow(expect.objectContaining({ code: 'unsupported_media_type' }) as Error);
+  });
+});
+
+test('a byte order mark is skipped', () => {
+  expect(parseJson(Buffer.from('\ufeff{"a":1}', 'utf8'))).toEqual({ a: 1 });
+});
+
+test('an idempotency key is a UUID of any case', () => {
+  expect(idempotencyKey(undefined)).toBeNull();
+  expect(idempotencyKey('6F9619FF-8B86-D011-B42D-00CF4FC964FF')).toBe('6f9619ff-8b86-d011-b42d-00cf4fc964ff');
+  for (const bad of ['', 'x', '6f9619ff8b86d011b42d00cf4fc964ff', '6f9619ff-8b86-d011-b42d-00cf4fc964fg', ['a', 'b']]) {
+    expect(() => idempotencyKey(bad)).toThrow(expect.objectContaining({ code: 'invalid_request' }) as Error);
+  }
+});
+
+describe('bounds in flight', () => {
+  const of = (org_id: string) => ({ kind: 'api_key' as const, org_id, key_id: 'ak_1', scopes: new Set(['*'] as const) });
+
+  test("one org's flood is refused while another still gets in, and room comes back", () => {
+    const admission = new Admission();
+    const flood = admission.open(of('a'));
+    expect(flood.grow(ORG_BYTES_MAX)).toBeNull();
+    expect(admission.open(of('a')).grow(1)).toMatchObject({ code: 'rate_limited', headers: { 'Retry-After': '1' } });
+    expect(admission.open(of('b')).grow(1000)).toBeNull();
+    flood.release();
+    expect(admission.open(of('a')).grow(1)).toBeNull();
+  });
+
+  test('all orgs together have a bound', () => {
+    const admission = new Admission();
+    let held = 0;
+    for (let org = 0; admission.open(of(`o${String(org)}`)).grow(1024 * 1024) === null; org++) held++;
+    expect(held * 1024 * 1024).toBe(TOTAL_BYTES_MAX);
+  });
+
+  test('events are bounded too, and a release gives back once', () => {
+    const admission = new Admission();
+    const hold = admission.open(of('a'));
+    expect(hold.admit(ORG_EVENTS_MAX)).toBeNull();
+    expect(hold.admit(1)).toMatchObject({ code: 'rate_limited' });
+    hold.release();
+    expect(admission.open(of('a')).admit(ORG_EVENTS_MAX)).toBeNull();
+  });
+});
+
+describe('confirmations', () => {
+  const ack = (value: unknown) => {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    return readAck({ data: Buffer.from(text), string: () => text });
+  };
+
+  test('only a sequence of the ingest log is one', () => {
+    expect(ack({ stream: 'INGEST', seq: 5 })).toBeNull();
+    expect(ack({ stream: 'INGEST', seq: 5, duplicate: true })).toBeNull();
+    for (const other of [{ stream: 'EVENTS', seq: 5 }, { stream: 'INGEST' }, {}, null, 'x', '', { stream: 'INGEST', seq: 0 }]) {
+      expect(ack(other)).toMatchObject({ kind: 'failed' });
+    }
+  });
+
+  test('a full log is told from a failing one by the text of the same code', () => {
+    expect(ack({ error: { code: 503, err_code: 10077, description: 'maximum bytes exceeded' } })).toMatchObject({ kind: 'full' });
+    expect(ack({ error: { code: 429, err_code: 10167, description: 'too many requests' } })).toMatchObject({ kind: 'full' });
+    expect(ack({ error: { code: 503, err_code: 10077, description: 'no space left on device' } })).toMatchObject({ kind: 'failed' });
+    expect(ack({ error: { code: 503, err_code: 10023, description: 'insufficient resources' } })).toMatchObject({ kind: 'failed' });
+    expect(ack({ error: 'x' })).toMatchObject({ kind: 'failed' });
+  });
+});
+
+test('expositions of several processes join into one, each family once', () => {
+  const of = (process: string) =>
+    `# HELP a_total A\n# TYPE a_total counter\na_total{process="${process}"} 1\n\n# HELP b B\n# TYPE b gauge\nb{process="${process}"} 2\n`;
+  expect(joinExpositions([of('api'), of('w1'), ''])).toBe(
+    '# HELP a_total A\n# TYPE a_total counter\na_total{process="api"} 1\na_total{process="w1"} 1\n# HELP b B\n# TYPE b gauge\nb{process="api"} 2\nb{process="w1"} 2\n',
+  );
+});

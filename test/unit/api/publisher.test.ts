@@ -1,0 +1,223 @@
+// Group commit: what shares a message, in which order, under which bounds, and what a failure does to whom.
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { LogPort, Refusal, Settle } from '../../../api/ingest/ack_inbox.ts';
+import {
+  COMMIT_MS_MAX,
+  MESSAGE_BYTES_TARGET,
+  MESSAGE_EVENTS_MAX,
+  type OutgoingEvent,
+  Publisher,
+  RESEND_MS,
+} from '../../../api/ingest/publisher.ts';
+import { ingestBatchCodec } from '../../../schemas/codec.ts';
+
+interface Sent {
+  id: string;
+  subject: string;
+  bodies: string[];
+  settle: Settle;
+}
+
+/** A log whose confirmations come when the test says so. */
+class ManualLog implements LogPort {
+  connected = true;
+  broken = false;
+  readonly sent: Sent[] = [];
+  readonly forgotten: string[] = [];
+
+  publish(id: string, subject: string, payload: Uint8Array, settle: Settle): void {
+    if (this.broken) throw new Error('the connection is closed');
+    const { events } = ingestBatchCodec.decode(payload, ingestBatchCodec.fingerprint);
+    this.sent.push({ id, subject, bodies: events.map(({ body }) => body), settle });
+  }
+
+  forget(id: string): void {
+    this.forgotten.push(id);
+  }
+
+  at(index: number): Sent {
+    const sent = this.sent[index];
+    if (sent === undefined) throw new Error(`message ${String(index)} of ${String(this.sent.length)}`);
+    return sent;
+  }
+}
+
+let log: ManualLog;
+let publisher: Publisher;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'setImmediate', 'performance'] });
+  log = new ManualLog();
+  publisher = new Publisher({ port: log, partitions: 2, now: () => performance.now(), observe: () => undefined });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function event(body: string, partition = 0, bytes = body.length): OutgoingEvent {
+  return { event: { org_id: 'o', format: 'custom', event_hex: '0', trace_id: 't', received_at: 1, body }, partition, bytes };
+}
+
+/** The state of a promise as it moves. */
+function watched(promise: Promise<void>): { state: string } {
+  const seen = { state: 'open' };
+  promise.then(
+    () => (seen.state = 'stored'),
+    (error: unknown) => (seen.state = (error as { code: string }).code),
+  );
+  return seen;
+}
+
+const turn = () => vi.advanceTimersByTimeAsync(1);
+
+describe('sharing', () => {
+  test('requests of one turn share a message; those that come while it is under way share the next, in order', async () => {
+    const first = [watched(publisher.publish([event('a')])), watched(publisher.publish([event('b')]))];
+    await turn();
+    const second = [watched(publisher.publish([event('c')])), watched(publisher.publish([event('d')]))];
+    await turn();
+    expect(log.sent.map(({ bodies }) => bodies)).toEqual([['a', 'b']]);
+    log.at(0).settle(null);
+    await turn();
+    expect(first.map(({ state }) => state)).toEqual(['stored', 'stored']);
+    expect(second.map(({ state }) => state)).toEqual(['open', 'open']);
+    expect(log.at(1).bodies).toEqual(['c', 'd']);
+    log.at(1).settle(null);
+    await turn();
+    expect(second.map(({ state }) => state)).toEqual(['stored', 'stored']);
+  });
+
+  test('a request over two partitions is stored when both are', async () => {
+    const seen = watched(publisher.publish([event('a', 0), event('b', 1)]));
+    await turn();
+    expect(log.sent.map(({ subject }) => subject)).toEqual(['ingest.0', 'ingest.1']);
+    log.at(1).settle(null);
+    await turn();
+    expect(seen.state).toBe('open');
+    log.at(0).settle(null);
+    await turn();
+    expect(seen.state).toBe('stored');
+  });
+
+  test('a slow partition does not hold up another', async () => {
+    void publisher.publish([event('slow', 0)]).catch(() => undefined);
+    await turn();
+    const other = watched(publisher.publish([event('fast', 1)]));
+    await turn();
+    log.at(1).settle(null);
+    await turn();
+    expect(other.state).toBe('stored');
+  });
+
+  test('messages stay within their bytes; a bigger event goes alone', async () => {
+    const half = Math.ceil(MESSAGE_BYTES_TARGET / 2);
+    const seen = watched(
+      publisher.publish([
+        event('a', 0, half),
+        event('b', 0, half - 10),
+        event('c', 0, half),
+        event('huge', 0, MESSAGE_BYTES_TARGET * 4),
+        event('d', 0, 1),
+      ]),
+    );
+    for (let index = 0; index < 4; index++) {
+      await turn();
+      log.at(index).settle(null);
+    }
+    await turn();
+    expect(log.sent.map(({ bodies }) => bodies)).toEqual([['a', 'b'], ['c'], ['huge'], ['d']]);
+    expect(seen.state).toBe('stored');
+  });
+
+  test('messages stay within their number of events', async () => {
+    for (let sent = 0; sent < 3; sent++) void publisher.publish(Array.from({ length: MESSAGE_EVENTS_MAX / 2 }, () => event('x', 0, 1)));
+    await turn();
+    log.at(0).settle(null);
+    await turn();
+    expect(log.sent.map(({ bodies }) => bodies.length)).toEqual([MESSAGE_EVENTS_MAX, MESSAGE_EVENTS_MAX / 2]);
+  });
+});
+
+describe('failing', () => {
+  test.each([
+    [{ kind: 'full', detail: '10077 maximum bytes exceeded' } satisfies Refusal, 'rate_limited'],
+    [{ kind: 'failed', detail: 'no stream' } satisfies Refusal, 'upstream_unavailable'],
+  ])('a refused message fails every request in it and none after it', async (refusal, code) => {
+    const inside = [watched(publisher.publish([event('a')])), watched(publisher.publish([event('b')]))];
+    await turn();
+    const after = watched(publisher.publish([event('c')]));
+    log.at(0).settle(refusal);
+    await turn();
+    log.at(1).settle(null);
+    await turn();
+    expect([...inside.map(({ state }) => state), after.state]).toEqual([code, code, 'stored']);
+  });
+
+  test('without a connection a request is refused at once', async () => {
+    log.connected = false;
+    await expect(publisher.publish([event('a')])).rejects.toMatchObject({ code: 'upstream_unavailable' });
+    expect(log.sent).toEqual([]);
+  });
+
+  test('a client that cannot even send fails the requests, not the process', async () => {
+    log.broken = true;
+    const seen = watched(publisher.publish([event('a')]));
+    await turn();
+    expect(seen.state).toBe('upstream_unavailable');
+  });
+
+  test('a late confirmation is asked for once more under the same id, and then given up before a second is over', async () => {
+    const seen = watched(publisher.publish([event('a')]));
+    await vi.advanceTimersByTimeAsync(RESEND_MS + 60);
+    expect(log.sent.map(({ id }) => id)).toEqual([log.at(0).id, log.at(0).id]);
+    expect(seen.state).toBe('open');
+    await vi.advanceTimersByTimeAsync(COMMIT_MS_MAX + 60 - RESEND_MS - 60);
+    expect([seen.state, log.sent.length]).toEqual(['upstream_unavailable', 2]);
+    expect(log.forgotten).toEqual([log.at(0).id]);
+  });
+
+  test('the second send settles it as well as the first', async () => {
+    const seen = watched(publisher.publish([event('a')]));
+    await vi.advanceTimersByTimeAsync(RESEND_MS + 60);
+    log.at(1).settle(null);
+    log.at(0).settle(null);
+    await turn();
+    expect(seen.state).toBe('stored');
+    await publisher.flush();
+  });
+
+  test('what waits behind a message without answer is refused at its own deadline, what it spent before included', async () => {
+    void publisher.publish([event('a')]).catch(() => undefined);
+    await turn();
+    const waiting = watched(publisher.publish([event('b')], 500));
+    await vi.advanceTimersByTimeAsync(COMMIT_MS_MAX - 500 + 60);
+    expect(waiting.state).toBe('upstream_unavailable');
+    log.at(0).settle(null);
+    await turn();
+    expect(log.sent.flatMap(({ bodies }) => bodies)).not.toContain('b');
+  });
+
+  test('a request with one lost part fails once, and its other part is stored all the same', async () => {
+    const seen = watched(publisher.publish([event('a', 0), event('b', 1)]));
+    await turn();
+    log.at(0).settle({ kind: 'failed', detail: 'x' });
+    await turn();
+    expect(seen.state).toBe('upstream_unavailable');
+    log.at(1).settle(null);
+    await publisher.flush();
+  });
+
+  test('flush waits for what is under way', async () => {
+    void publisher.publish([event('a')]);
+    await turn();
+    let flushed = false;
+    const flushing = publisher.flush().then(() => (flushed = true));
+    await vi.advanceTimersByTimeAsync(100);
+    expect(flushed).toBe(false);
+    log.at(0).settle(null);
+    await vi.advanceTimersByTimeAsync(100);
+    await flushing;
+    expect(flushed).toBe(true);
+  });
+});

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { analystStatements } from '../../../sql/analyst.ts';
+import { readScripts, rewriteForCluster, splitStatements } from '../../../sql/migrate.ts';
+
+describe('the rewrite for a cluster', () => {
+  const { migrations, views } = readScripts();
+  const statements = [...migrations, ...views].flatMap(({ sql }) => splitStatements(sql));
+
+  it('gives every table of the project a replicated engine and changes nothing else', () => {
+    const tables = statements.filter((sql) => sql.startsWith('CREATE TABLE'));
+    expect(tables.length).toBeGreaterThan(5);
+    for (const sql of tables) {
+      const rewritten = rewriteForCluster(sql);
+      expect(rewritten).toMatch(/ENGINE = Replicated\w*MergeTree/);
+      expect(rewritten.replace('ENGINE = Replicated', 'ENGINE = ')).toBe(sql);
+    }
+  });
+
+  it('leaves statements without an engine as they are', () => {
+    for (const sql of statements.filter((text) => !text.startsWith('CREATE TABLE'))) expect(rewriteForCluster(sql)).toBe(sql);
+  });
+
+  it('keeps the parameters of an engine', () => {
+    expect(rewriteForCluster('x ENGINE = VersionedCollapsingMergeTree(sign, version) y')).toBe('x ENGINE = ReplicatedVersionedCollapsingMergeTree(sign, version) y');
+    expect(rewriteForCluster('x ENGINE=MergeTree ORDER BY a')).toBe('x ENGINE = ReplicatedMergeTree ORDER BY a');
+  });
+
+  it('rewrites nothing twice', () => {
+    const once = rewriteForCluster('ENGINE = MergeTree');
+    expect(rewriteForCluster(once)).toBe(once);
+  });
+});
+
+describe('statements of a script', () => {
+  it('end with a semicolon at the end of a line and leave comments out', () => {
+    expect(splitStatements("-- why; because\nCREATE TABLE a (x String DEFAULT ';');\n\n  -- more\nALTER TABLE a\n  ADD INDEX y;\n")).toEqual([
+      "CREATE TABLE a (x String DEFAULT ';')",
+      'ALTER TABLE a\n  ADD INDEX y',
+    ]);
+  });
+});
+
+describe('the analyst user', () => {
+  it('gets the hash of the password and grants on the views only', () => {
+    const statements = analystStatements('millrace', 'correct horse');
+    expect(statements.join('\n')).not.toContain('correct horse');
+    const grants = statements.filter((sql) => sql.startsWith('GRANT'));
+    expect(grants).toHaveLength(readScripts().views.length);
+    for (const grant of grants) expect(grant).toMatch(/^GRANT SELECT ON `millrace`\.`analyst_[a-z_]+` TO analyst$/);
+    expect(statements[0]).toContain('readonly = 1');
+  });
+
+  it('is made on every replica of a cluster', () => {
+    for (const sql of analystStatements('millrace', 'p', 'main')) expect(sql).toContain("ON CLUSTER 'main'");
+  });
+});

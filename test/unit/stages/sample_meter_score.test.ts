@@ -1,0 +1,92 @@
+// The stages after dedupe: what is kept in full, what an event used, how it scores.
+import { describe, expect, it } from 'vitest';
+import type { DecodedEvent, MeteredEvent, Outcome, SampledEvent, Stage } from '../../../pipeline/stage.ts';
+import { createMeterStage } from '../../../pipeline/stages/meter/meter.ts';
+import { createSampleStage } from '../../../pipeline/stages/sample/sample.ts';
+import { createScoreStage } from '../../../pipeline/stages/score/score.ts';
+import { anEvent, aSpan } from '../../support/spans.ts';
+
+function emitted<In, Out>(stage: Stage<In, Out>, batch: readonly In[]): Out[] {
+  return stage.run(batch).map((outcome: Outcome<Out>) => {
+    if (outcome.kind !== 'emit') throw new Error(`not emitted: ${outcome.kind}`);
+    return outcome.out;
+  });
+}
+
+function decoded(count: number, span = aSpan()): DecodedEvent[] {
+  return Array.from({ length: count }, (_, i) => anEvent(i + 1, span, { trace_id: `trc_${String(i)}` }));
+}
+
+describe('sample', () => {
+  it.each([
+    ['full', true, 4000],
+    ['balanced', true, 600],
+    ['aggressive', true, 200],
+    ['aggressive', false, 4000],
+  ] as const)('profile %s, enabled %s: about %i of 4000 traces in full', (profile, enabled, expected) => {
+    const sampled = emitted(createSampleStage({ profile, enabled, slowMs: 5000 }), decoded(4000));
+    const full = sampled.filter(({ retain }) => retain === 'full').length;
+    expect(Math.abs(full - expected)).toBeLessThanOrEqual(expected === 4000 ? 0 : 6 * Math.sqrt(expected));
+    expect(new Set(sampled.map(({ sample_reason }) => sample_reason))).toEqual(new Set(['profile']));
+  });
+
+  it('keeps what a rule holds, and says which', () => {
+    const stage = createSampleStage({ profile: 'aggressive', enabled: true, slowMs: 5000 });
+    const sampled = emitted(stage, decoded(200, aSpan({ outcome: 'error' })));
+    expect(sampled.every(({ retain, sample_reason }) => retain === 'full' && sample_reason === 'error')).toBe(true);
+  });
+
+  it('gives all events of a trace one decision, and takes nothing from the event', () => {
+    const stage = createSampleStage({ profile: 'balanced', enabled: true, slowMs: 5000 });
+    const events = [1, 2, 3].flatMap((seq) =>
+      Array.from({ length: 300 }, (_, i) => anEvent(seq, aSpan(), { trace_id: `trc_${String(i)}` })),
+    );
+    const sampled = emitted(stage, events);
+    const byTrace = Map.groupBy(sampled, ({ trace_id }) => trace_id);
+    for (const group of byTrace.values()) expect(new Set(group.map(({ retain }) => retain)).size).toBe(1);
+    expect(sampled.map(({ spans }) => spans)).toEqual(events.map(({ spans }) => spans));
+  });
+});
+
+describe('meter', () => {
+  const meter = createMeterStage();
+
+  it('adds up the spans of an event, in the hour of its receipt', () => {
+    const own = aSpan({
+      agent_id: 'agent_1',
+      received_at: Date.parse('2026-02-01T13:59:59.999Z'),
+      sandbox_seconds: 1.2345675,
+      cost_pico_usd: 7n,
+    });
+    const child = aSpan({ input_tokens: 1, output_tokens: 2, cost_pico_usd: 5n, storage_bytes: 0 });
+    const event: SampledEvent = anEvent(1, own, { spans: [own, child], retain: 'summary' });
+    expect(emitted(meter, [event])[0]?.usage).toEqual({
+      org_id: 'org_a',
+      agent_id: 'agent_1',
+      hour: Date.parse('2026-02-01T13:00:00Z'),
+      events: 1,
+      input_tokens: 11,
+      output_tokens: 7,
+      storage_bytes: 100,
+      // As the store's column rounds it: what is metered equals what is stored.
+      sandbox_micros: BigInt((1.2345675).toFixed(6).replace('.', '')),
+      cost_pico_usd: 12n,
+    });
+  });
+
+  it('meters what sampling thins as it meters what is kept', () => {
+    const [full, summary] = emitted(meter, [anEvent(1, aSpan()), anEvent(1, aSpan(), { retain: 'summary' })]);
+    expect(full?.usage).toEqual(summary?.usage);
+  });
+});
+
+describe('score', () => {
+  it('has the score of each judge in scope, by name', () => {
+    const length = { judge_id: 'judge_1', name: 'length', score: (event: MeteredEvent) => event.spans[0]?.response.length ?? 0 };
+    const silent = { judge_id: 'judge_2', name: 'silent', score: () => null };
+    expect(emitted(createScoreStage({ judges: [length, silent] }), [anEvent(1, aSpan({ response: 'four' }))])[0]?.scores).toEqual({
+      length: 4,
+    });
+    expect(emitted(createScoreStage({ judges: [] }), [anEvent(1)])[0]?.scores).toEqual({});
+  });
+});
