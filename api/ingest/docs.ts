@@ -107,5 +107,5 @@ export const INGEST_DOCS: readonly RouteDoc[] = Object.entries(FORMATS).map(([fo
   body,
   response,
   example,
-  errors: ['decode_failed', 'rate_limited', 'payment_required'],
+  errors: ['decode_failed', 'rate_limited'],
 }));

@@ -145,12 +145,17 @@ function constraintsOf(schema: JsonObject): string {
 
 function curl(operation: Operation, example: Json | undefined): string {
   const security = JSON.stringify(operation.of['security'] ?? []);
-  const lines = [
-    `curl${operation.method === 'get' ? '' : ` -X ${operation.method.toUpperCase()}`} "$BASE_URL${operation.path.replace('{org_id}', '$ORG_ID')}"`,
-  ];
+  const needed = list(operation.of['parameters'])
+    .map(object)
+    .filter((parameter) => parameter['in'] === 'query' && parameter['required'] === true);
+  const query = needed.map((parameter) => `${text(parameter['name'])}=…`).join('&');
+  const path =
+    operation.path.replace(/\{([a-z_]+)\}/g, (_whole, name: string) => `$${name.toUpperCase()}`) + (query === '' ? '' : `?${query}`);
+  const lines = [`curl${operation.method === 'get' ? '' : ` -X ${operation.method.toUpperCase()}`} "$BASE_URL${path}"`];
   if (security.includes('orgApiKey')) lines.push(`-H "Authorization: Bearer $API_KEY"`, `-H "X-Org-Id: $ORG_ID"`);
   if (security.includes('operator')) lines.push(`-H "Authorization: Bearer $ADMIN_TOKEN"`);
-  if (example !== undefined) lines.push(`-H "Content-Type: application/json"`, `-d '${JSON.stringify(example)}'`);
+  if (example !== undefined)
+    lines.push(`-H "Content-Type: application/json"`, `-d '${JSON.stringify(example, null, 2).replaceAll("'", "'\\''")}'`);
   return lines.join(' \\\n  ');
 }
 

@@ -5,9 +5,11 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
+import { z } from 'zod';
 import { EnvError, parseEnv } from '../env.ts';
 import { compareTotals, countTagged, expectedTotals, listTagged, readTotals, waitForTraces, type Totals } from './checks.ts';
 import { runEvents, type RunEvents } from './events.ts';
+import { outline, outlineSpan } from './outline.ts';
 import { planRun } from './plan.ts';
 import { startProgress } from './progress.ts';
 import { parseRuns, RunsFileError, type Run } from './runs.ts';
@@ -24,6 +26,7 @@ const HOUR_MS = 3_600_000;
 const RUNS_AT_ONCE = 8;
 /** A pause between two runs, milliseconds of their own time. */
 const GAP_MS = 20_000;
+const OUTLINE_LINES = 24;
 const LOOKS_MAX = 3;
 const LOOK_AGAIN_MS = 1000;
 
@@ -122,7 +125,7 @@ function searchWords(run: RunEvents): string {
     .join(' ');
 }
 
-function whatToLookAt({ url, org, key }: ServiceAddress, runs: readonly RunEvents[], loadTag: string): string {
+function whatToLookAt({ url, org, key }: ServiceAddress, runs: readonly RunEvents[], loadTag: string, tree: readonly string[]): string {
   const run = interesting(runs);
   if (run === undefined) return '';
   const curl = (path: string): string => `  curl -s -H 'Authorization: Bearer ${key}' -H 'X-Org-Id: ${org}' '${url}${path}'`;
@@ -130,12 +133,22 @@ function whatToLookAt({ url, org, key }: ServiceAddress, runs: readonly RunEvent
     'The runs, and those that failed:',
     curl(`/v1/traces?tags=${loadTag}&limit=20`),
     curl(`/v1/traces?tags=${loadTag}&outcome=error`),
-    `One of them as a tree (${run.name}: ${run.outcome}, ${String(run.llm_spans)} model calls, ${String(run.tool_spans)} tool calls), and as a timeline:`,
+    `One of them, as a tree and as a timeline:`,
     curl(`/v1/traces/${run.trace_id}/tree`),
     curl(`/v1/traces/${run.trace_id}/timeline`),
+    '',
+    ...tree.map((line) => `    ${line}`),
+    '',
     'Search over prompts and responses, best first:',
     curl(`/v1/spans/search?q=${encodeURIComponent(searchWords(run))}&limit=5`),
   ].join('\n');
+}
+
+/** A run's tree as the service has it. */
+async function treeOf(client: ServiceClient, run: RunEvents | undefined): Promise<string[]> {
+  if (run === undefined) return [];
+  const { data } = await client.get(`/v1/traces/${run.trace_id}/tree`);
+  return outline(z.object({ spans: z.array(outlineSpan) }).parse(data).spans, OUTLINE_LINES);
 }
 
 const thousands = (value: number): string => value.toLocaleString('en-US');
@@ -203,7 +216,7 @@ async function main(): Promise<number> {
   const good = await verify(client, laid, loadTag);
   if (before > 0)
     console.log(`${thousands(before)} of these traces were here before: the same events add nothing. --at gives the runs another time.\n`);
-  console.log(whatToLookAt(options.address, laid, loadTag));
+  console.log(whatToLookAt(options.address, laid, loadTag, await treeOf(client, interesting(laid))));
   return good ? 0 : 1;
 }
 

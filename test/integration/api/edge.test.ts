@@ -171,6 +171,29 @@ test('bytes that are no HTTP get an answer with a request id, and the server goe
   expect((await fetch(`${api.url}/healthz`)).status).toBe(200);
 });
 
+test('a sender that goes away in the middle of its body harms nobody', async () => {
+  for (let times = 0; times < 20; times++) {
+    await new Promise<void>((resolve, reject) => {
+      const socket = connect(api.port, '127.0.0.1', () => {
+        socket.write(
+          `POST ${INGEST}/custom HTTP/1.1\r\nHost: x\r\nX-Org-Api-Key: sk_svc_testkeytestkeytestkey\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"name":`,
+          () => {
+            socket.destroy();
+          },
+        );
+      });
+      socket.on('close', () => {
+        resolve();
+      });
+      socket.on('error', reject);
+    });
+  }
+  expect((await call(api, 'POST', `${INGEST}/custom`, { body: anEvent() })).status).toBe(200);
+  await eventually(async () =>
+    /millrace_ingest_requests_total\{[^}]*status="499"[^}]*\} 20/.test((await call(api, 'GET', '/metrics')).text),
+  );
+});
+
 describe('hostile input never makes a 5xx', () => {
   const formats = fc.constantFrom('chatcompletion', 'messages', 'chain', 'custom', 'app');
   const keys = fc.constantFrom(
@@ -225,7 +248,7 @@ describe('hostile input never makes a 5xx', () => {
       fc.asyncProperty(formats, almost, async (format, body) => {
         await expectContract(await fetch(`${api.url}${INGEST}/${format}`, { method: 'POST', headers, body: JSON.stringify(body) }));
       }),
-      { numRuns: 1500 },
+      { numRuns: 4000 },
     );
   }, 60_000);
 
@@ -245,7 +268,7 @@ describe('hostile input never makes a 5xx', () => {
           );
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 2000 },
     );
   }, 60_000);
 
@@ -278,7 +301,7 @@ describe('hostile input never makes a 5xx', () => {
           else await response.body?.cancel();
         },
       ),
-      { numRuns: 800 },
+      { numRuns: 4000 },
     );
   }, 60_000);
 });

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { runEvents, type DemoEvent } from '../../../ops/demo/events.ts';
+import { outline, type OutlineSpan } from '../../../ops/demo/outline.ts';
 import { planRun } from '../../../ops/demo/plan.ts';
 import { agentOf, parseRuns, RunsFileError, type Run } from '../../../ops/demo/runs.ts';
 import { checkEvent } from '../../../schemas/formats/formats.ts';
@@ -113,5 +114,54 @@ describe('runs of a file', () => {
     expect(() => parseRuns('[{"task_id":1,"reward":1,"traj":[{"role":"robot"}]}]')).toThrow(/0\.traj\.0\.role/);
     expect(() => parseRuns('[]')).toThrow(RunsFileError);
     expect(() => parseRuns('{')).toThrow(/is not JSON/);
+  });
+});
+
+describe('outline of a tree', () => {
+  const span = (span_id: string, parent_span_id: string | null, started_at: string, change: Partial<OutlineSpan> = {}): OutlineSpan => ({
+    span_id,
+    parent_span_id,
+    name: span_id,
+    outcome: 'success',
+    duration_ms: 1200,
+    input_tokens: 0,
+    output_tokens: 0,
+    started_at,
+    attributes: { span_kind: 'event' },
+    ...change,
+  });
+
+  it('shows spans below their parents in order of time, and those of unknown parents at the top', () => {
+    const lines = outline(
+      [
+        span('root', null, '1'),
+        span('late', 'root', '4'),
+        span('early', 'root', '2'),
+        span('inner', 'early', '3'),
+        span('lost', 'gone', '5'),
+      ],
+      10,
+    );
+    expect(lines.map((line) => line.replace(/ \(.*/, ''))).toEqual(['root', '  early', '    inner', '  late', 'lost']);
+  });
+
+  it('says what a turn answered or called, and what failed', () => {
+    const call = span('gpt-4o', null, '1', {
+      outcome: 'error',
+      input_tokens: 10,
+      output_tokens: 2,
+      response: '',
+      attributes: { span_kind: 'llm', tool_calls: [{ function: { name: 'find_user' } }] },
+    });
+    expect(outline([call], 10)).toEqual(['llm gpt-4o ERROR (1.2 s, 10 → 2 tokens): calls find_user']);
+  });
+
+  it('says how many lines are left out', () => {
+    expect(
+      outline(
+        ['a', 'b', 'c', 'd'].map((id) => span(id, null, id)),
+        3,
+      ).at(-1),
+    ).toBe('… and 2 more');
   });
 });

@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listTraces, type TraceList } from '../../../api/traces/list.ts';
+import { listQuery } from '../../../api/traces/schema.ts';
+import type { Span, TraceOutcome } from '../../../pipeline/domain/span.ts';
+import type { TraceState } from '../../../pipeline/domain/trace_state.ts';
+import { durationMs } from '../../../pipeline/domain/trace_state.ts';
+import { aSpan } from '../../support/spans.ts';
+import { openTestStore, seeded, type TestStore, tracesOf, usd } from '../../support/store.ts';
+
+const NOW = Date.parse('2026-03-01T00:00:00Z');
+const DAY_MS = 86_400_000;
+const signal = new AbortController().signal;
+const random = seeded(7);
+const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
+
+let store: TestStore;
+/** Live traces of org_a, in the order of the list. */
+let live: { state: TraceState; key: bigint; texts: string[] }[];
+
+const list = (query: Record<string, unknown>, orgId = 'org_a'): Promise<TraceList> => listTraces({ clickhouse: store.client, now: () => NOW }, orgId, listQuery.parse(query), signal);
+const ids = ({ data }: TraceList): string[] => data.map((item) => item.trace_id);
+
+const SAYINGS = ['the red car stopped', 'a red and fast car', 'car red, said she', 'GRÖSSE zählt—sehr', 'nothing of note', 'don’t stop the red   car'];
+
+/** Spans of 240 traces over 100 days: most of them several times landed, some starting in the same millisecond. */
+function someSpans(): Span[] {
+  return Array.from({ length: 240 }, (_, n) => {
+    const started = NOW - Math.floor(random() ** 2 * 100) * DAY_MS - (n % 40) * 60_000;
+    const about = {
+      org_id: n % 8 === 0 ? 'org_b' : 'org_a',
+      trace_id: `trace-${String(n)}`,
+      agent_id: pick(['', 'agent_1', 'agent_2']),
+      session_id: pick(['', 's1', 's2']),
+      user_id: pick(['', 'u1']),
+    };
+    return Array.from({ length: 1 + (n % 4) }, (_, i) => {
+      const at = i === 2 ? started - 5000 : started + i * 10;
+      const outcome = pick<TraceOutcome>(['success', 'success', 'success', 'timeout', 'error']);
+      const tags = pick([[], ['x'], ['x', 'y'], ['z']]);
+      const parent = i === 0 && n % 5 !== 0 ? '' : 'spn_parent';
+      const texts = random() < 0.3 ? { prompt: pick(SAYINGS), response: pick(SAYINGS) } : { prompt: '', response: '' };
+      return aSpan({ ...about, ...texts, started_at: at, ended_at: at + Math.floor(random() * 10_000), parent_span_id: parent, outcome, tags, cost_pico_usd: BigInt(Math.floor(random() * 1e12)) });
+    });
+  }).flat();
+}
+
+beforeAll(async () => {
+  store = await openTestStore();
+  const spans = someSpans();
+  await store.landSpans(spans);
+  await store.moveTexts();
+  const byTrace = Map.groupBy(spans, (span) => span.trace_id);
+  // Every trace lands span by span, as a pair each time.
+  const rows: { state: TraceState; version: number; sign: 1 | -1 }[][] = [[], [], [], []];
+  for (const own of byTrace.values()) {
+    for (const [index] of own.entries()) {
+      const state = (upTo: number) => tracesOf(own.slice(0, upTo))[0] as TraceState;
+      if (index > 0) rows[index]?.push({ state: state(index), version: index, sign: -1 });
+      rows[index]?.push({ state: state(index + 1), version: index + 1, sign: 1 });
+    }
+  }
+  for (const landing of rows) await store.landTraces(landing);
+  const keys = new Map((await store.client.rows<{ trace_id: string; key: string }>({ name: 'keys', sql: 'SELECT DISTINCT trace_id, toString(trace_key) AS key FROM traces', timeoutMs: 5000 })).map((row) => [row.trace_id, BigInt(row.key)]));
+  live = tracesOf(spans)
+    .filter((state) => state.org_id === 'org_a')
+    .map((state) => ({ state, key: keys.get(state.trace_id) ?? 0n, texts: (byTrace.get(state.trace_id) ?? []).map((span) => `${span.prompt}\n${span.response}`.toLowerCase()) }))
+    .sort((a, b) => b.state.started_at - a.state.started_at || (b.key > a.key ? 1 : -1));
+});
+
+afterAll(() => store.close());
+
+const iso = (ms: number): string => new Date(ms).toISOString();
+const wordsOf = (text: string): string[] => text.match(/[\p{L}\p{N}]+/gu) ?? [];
+const holds = (texts: readonly string[], check: (words: string[]) => boolean): boolean => texts.some((text) => check(wordsOf(text)));
+
+describe('the trace list', () => {
+  it('has unmet pairs to deal with', async () => {
+    const [row] = await store.client.rows<{ rows: string; traces: string }>({ name: 'pairs', sql: 'SELECT count() AS rows, sum(sign) AS traces FROM traces', timeoutMs: 5000 });
+    expect(Number(row?.rows)).toBeGreaterThan(Number(row?.traces));
+    expect(Number(row?.traces)).toBe(240);
+  });
+
+  it('shows each trace as the sum of its spans', async () => {
+    const { data } = await list({ limit: '200' });
+    expect(data).toHaveLength(200);
+    for (const [index, item] of data.entries()) {
+      const state = live[index]?.state as TraceState;
+      expect(item).toEqual({
+        trace_id: state.trace_id,
+        root_span_name: state.root_span_name === '' ? null : state.root_span_name,
+        agent_id: state.agent_id === '' ? null : state.agent_id,
+        outcome: state.outcome,
+        duration_ms: durationMs(state),
+        input_tokens: state.input_tokens,
+        output_tokens: state.output_tokens,
+        cost_usd: usd(state.cost_pico_usd),
+        started_at: iso(state.started_at),
+        ended_at: iso(state.ended_at),
+        tags: state.tags,
+        span_count: state.spans,
+        session_id: state.session_id === '' ? null : state.session_id,
+        user_id: state.user_id === '' ? null : state.user_id,
+      });
+    }
+  });
+
+  const cases: [string, Record<string, unknown>, (trace: { state: TraceState; texts: string[] }) => boolean][] = [
+    ['nothing', {}, () => true],
+    ['agent', { agent_id: 'agent_1' }, ({ state }) => state.agent_id === 'agent_1'],
+    ['outcome', { outcome: 'error' }, ({ state }) => state.outcome === 'error'],
+    ['shortest', { min_duration_ms: '4000' }, ({ state }) => durationMs(state) >= 4000],
+    ['longest', { max_duration_ms: '4000' }, ({ state }) => durationMs(state) <= 4000],
+    ['both', { min_duration_ms: '2000', max_duration_ms: '6000' }, ({ state }) => durationMs(state) >= 2000 && durationMs(state) <= 6000],
+    ['since', { since: iso(NOW - 20 * DAY_MS) }, ({ state }) => state.started_at >= NOW - 20 * DAY_MS],
+    ['until', { until: iso(NOW - 20 * DAY_MS) }, ({ state }) => state.started_at <= NOW - 20 * DAY_MS],
+    ['a day', { since: iso(NOW - 31 * DAY_MS), until: iso(NOW - 3 * DAY_MS) }, ({ state }) => state.started_at >= NOW - 31 * DAY_MS && state.started_at <= NOW - 3 * DAY_MS],
+    ['a date', { since: '2026-02-01' }, ({ state }) => state.started_at >= Date.parse('2026-02-01T00:00:00Z')],
+    ['a tag', { tags: 'y' }, ({ state }) => state.tags.includes('y')],
+    ['any of two tags', { tags: ['y', 'z'] }, ({ state }) => state.tags.includes('y') || state.tags.includes('z')],
+    ['tags with commas', { tags: 'y,z' }, ({ state }) => state.tags.includes('y') || state.tags.includes('z')],
+    ['session', { session_id: 's1' }, ({ state }) => state.session_id === 's1'],
+    ['user', { user_id: 'u1' }, ({ state }) => state.user_id === 'u1'],
+    ['a word', { search: 'CAR' }, ({ texts }) => holds(texts, (words) => words.includes('car'))],
+    ['two words, in one span', { search: 'fast stopped' }, ({ texts }) => holds(texts, (words) => words.includes('fast') && words.includes('stopped'))],
+    ['a word with letters beyond ASCII', { search: 'grösse' }, ({ texts }) => holds(texts, (words) => words.includes('grösse'))],
+    ['a word beside a dash', { search: 'sehr' }, ({ texts }) => holds(texts, (words) => words.includes('sehr'))],
+    ['a word that nobody wrote', { search: 'zebra' }, () => false],
+    ['a phrase', { search: '"red car"' }, ({ texts }) => texts.some((text) => /red\s+car/.test(text))],
+    ['a phrase and a word', { search: 'don "red car"' }, ({ texts }) => texts.some((text) => /red\s+car/.test(text) && text.includes('don’t'))],
+    ['a phrase beyond ASCII', { search: '"Grösse ZÄHLT"' }, ({ texts }) => texts.some((text) => text.includes('grösse zählt'))],
+    ['much at once', { outcome: 'success', tags: 'x', search: 'red', max_duration_ms: '9000' }, ({ state, texts }) => state.outcome === 'success' && state.tags.includes('x') && durationMs(state) <= 9000 && holds(texts, (words) => words.includes('red'))],
+  ];
+
+  it.each(cases)('filters by %s, with an exact total, the same by offset and by cursor', async (_name, query, matches) => {
+    const expected = live.filter(matches).map(({ state }) => state.trace_id);
+    const byCursor: string[] = [];
+    let cursor: string | null = null;
+    let pages = 0;
+    do {
+      const page: TraceList = await list({ ...query, limit: '17', ...(cursor === null ? {} : { cursor, offset: '3' }) });
+      expect(page.meta.total).toBe(expected.length);
+      expect(page.meta.per_page).toBe(17);
+      expect(page.meta.page).toBe(pages + 1);
+      byCursor.push(...ids(page));
+      cursor = page.meta.next_cursor;
+      pages += 1;
+    } while (cursor !== null);
+    expect(byCursor).toEqual(expected);
+    expect(pages).toBe(Math.max(1, Math.ceil(expected.length / 17)));
+    for (const offset of [0, 1, 17, 60, expected.length - 1, expected.length, expected.length + 5]) {
+      if (offset < 0) continue;
+      const page = await list({ ...query, limit: '20', offset: String(offset) });
+      expect(ids(page)).toEqual(expected.slice(offset, offset + 20));
+      expect(page.meta).toMatchObject({ total: expected.length, page: Math.floor(offset / 20) + 1, per_page: 20, has_more: offset + 20 < expected.length });
+      expect(page.meta.next_cursor === null).toBe(offset + 20 >= expected.length);
+    }
+  });
+
+  it('can go on by cursor from a page by offset', async () => {
+    const first = await list({ limit: '10', offset: '50' });
+    const second = await list({ limit: '10', cursor: first.meta.next_cursor });
+    expect(ids(second)).toEqual(live.slice(60, 70).map(({ state }) => state.trace_id));
+    expect(second.meta).toMatchObject({ page: 7 });
+    expect(second.meta).not.toHaveProperty('has_more');
+  });
+
+  it('shows nothing of another org', async () => {
+    const { data, meta } = await list({ limit: '200' }, 'org_b');
+    expect(meta.total).toBe(30);
+    expect(data.every((item) => Number(item.trace_id.slice('trace-'.length)) % 8 === 0)).toBe(true);
+    expect((await list({}, 'org_nobody')).meta).toMatchObject({ total: 0, next_cursor: null, has_more: false });
+  });
+
+  it('keeps its cursors while new traces arrive and old ones go on', async () => {
+    const own = await openTestStore();
+    const deps = { clickhouse: own.client, now: () => NOW };
+    const spans = Array.from({ length: 30 }, (_, n) => aSpan({ trace_id: `t${String(n)}`, started_at: NOW - n * 1000, ended_at: NOW - n * 1000 + 5 }));
+    await own.landTraces(tracesOf(spans).map((state) => ({ state, version: 1, sign: 1 })));
+    const first = await listTraces(deps, 'org_a', listQuery.parse({ limit: '10' }), signal);
+    const arrived = Array.from({ length: 20 }, (_, n) => aSpan({ trace_id: `new${String(n)}`, started_at: NOW + n, ended_at: NOW + n }));
+    const grown = tracesOf(spans).map((state) => ({ before: state, after: { ...state, spans: 2, ended_at: state.ended_at + 100 } }));
+    await own.landTraces([
+      ...tracesOf(arrived).map((state) => ({ state, version: 2, sign: 1 as const })),
+      ...grown.flatMap(({ before, after }) => [
+        { state: before, version: 1, sign: -1 as const },
+        { state: after, version: 2, sign: 1 as const },
+      ]),
+    ]);
+    const second = await listTraces(deps, 'org_a', listQuery.parse({ limit: '10', cursor: first.meta.next_cursor }), signal);
+    expect(ids(second)).toEqual(Array.from({ length: 10 }, (_, n) => `t${String(n + 10)}`));
+    expect(second.data.every((item) => item.span_count === 2)).toBe(true);
+    expect(second.meta.total).toBe(50);
+    await own.close();
+  });
+});
