@@ -22,7 +22,7 @@ export interface Topology {
 
 export const LIMITS = {
   /** Bytes of log messages that one landing takes; two landings are in memory at a time. */
-  batch_bytes_max: 12 * 1024 * 1024,
+  batch_bytes_max: 8 * 1024 * 1024,
   /** A landing begins at most this often: fewer, larger parts. */
   landing_interval_ms: 150,
   /** How often the place in the log is written down; after a crash at most this much is read again. */

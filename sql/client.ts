@@ -81,6 +81,8 @@ export class ClickHouse {
       request_timeout: 120_000,
       compression: { request: false, response: false },
       keep_alive: { enabled: true },
+      // Long lists of parameters travel in the body: proxies cut long URLs.
+      use_multipart_params_auto: true,
       // Batches must be atomic and land when we say so.
       clickhouse_settings: { async_insert: 0, use_top_k_dynamic_filtering: 0, output_format_json_quote_64bit_integers: 1, date_time_output_format: 'iso' },
       log: { level: 127 },

@@ -20,7 +20,7 @@ const DRAIN_MS_MAX = 5000;
 export class MalformedBody extends Error {}
 
 /** Counts bytes while they arrive. `false` stops the read. */
-export type Grow = (bytes: number) => ApiError | null;
+type Grow = (bytes: number) => ApiError | null;
 
 export interface BodyOptions {
   bytesMax: number;

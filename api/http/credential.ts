@@ -2,7 +2,7 @@
 import type { Scope } from './permissions.ts';
 
 /** An org's API key. It never counts as an owner. */
-export interface ApiKeyCredential {
+interface ApiKeyCredential {
   kind: 'api_key';
   org_id: string;
   /** ak_… */

@@ -5,7 +5,7 @@ import type { ApiError } from './errors.ts';
 import { REQUEST_ID_HEADER } from './request_id.ts';
 
 export const API_VERSION = '1.7.0';
-export const JSON_TYPE = 'application/json; charset=utf-8';
+const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Meta of every success. */
 export const baseMeta = z.object({
@@ -23,7 +23,7 @@ export function envelope(data: unknown, requestId: string, nowMs: number, meta: 
 }
 
 /** Body of an error. */
-export function errorText(error: ApiError, requestId: string): string {
+function errorText(error: ApiError, requestId: string): string {
   return JSON.stringify({ detail: error.detail, request_id: requestId, code: error.code });
 }
 

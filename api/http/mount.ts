@@ -48,7 +48,7 @@ export function attend(req: IncomingMessage, res: ServerResponse, requestId: str
   });
 }
 
-export function requestIdOf(res: ServerResponse): string {
+function requestIdOf(res: ServerResponse): string {
   return attendances.get(res)?.request_id ?? '';
 }
 

@@ -3,8 +3,8 @@
 import { z } from 'zod';
 import { ApiError } from './errors.ts';
 
-export const LIMIT_MAX = 200;
-export const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 200;
+const LIMIT_DEFAULT = 50;
 /** Beyond it a client goes on by cursor. */
 const OFFSET_MAX = 2 ** 31;
 

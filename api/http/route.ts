@@ -7,7 +7,7 @@ import type { AnonymousCredential, Credential, OperatorCredential, OrgCredential
 import type { ErrorCode } from './errors.ts';
 import type { Access, Scope } from './permissions.ts';
 
-export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 /** What a handler gets. Times out of its hands: `signal` aborts when the caller goes away. */
 export interface Context<Params, Query, Body, Who> {
@@ -24,7 +24,7 @@ export interface Context<Params, Query, Body, Who> {
 }
 
 /** Answered as {data, meta}. */
-export interface EnvelopeResult<Data> {
+interface EnvelopeResult<Data> {
   /** Where it differs from the route's `status`. */
   status?: number;
   data: Data;
@@ -34,7 +34,7 @@ export interface EnvelopeResult<Data> {
 }
 
 /** Answered as it is, without an envelope. */
-export interface BareResult<Data> {
+interface BareResult<Data> {
   status?: number;
   bare: Data;
   headers?: Record<string, string>;
@@ -43,7 +43,7 @@ export interface BareResult<Data> {
 /** What a handler returns that has written, and ended, the response itself. Headers are set by the handler; X-Request-Id is already there. */
 export const STREAMED = Object.freeze({ streamed: true as const });
 
-export type Result<Data> = EnvelopeResult<Data> | BareResult<Data> | typeof STREAMED;
+type Result<Data> = EnvelopeResult<Data> | BareResult<Data> | typeof STREAMED;
 
 interface Declaration {
   method: Method;

@@ -7,7 +7,7 @@ import { ApiError } from '../http/errors.ts';
 export const TOTAL_BYTES_MAX = 128 * 1024 * 1024;
 /** Of one org: less than the whole, so that another always finds room. */
 export const ORG_BYTES_MAX = 48 * 1024 * 1024;
-export const TOTAL_EVENTS_MAX = 200_000;
+const TOTAL_EVENTS_MAX = 200_000;
 export const ORG_EVENTS_MAX = 80_000;
 const RETRY_AFTER_SECONDS = 1;
 

@@ -2,12 +2,12 @@
 import { z } from 'zod';
 import { SCOPES } from '../http/permissions.ts';
 
-export const ORG_ID_PATTERN = /^[A-Za-z0-9_.-]{1,128}$/;
+const ORG_ID_PATTERN = /^[A-Za-z0-9_.-]{1,128}$/;
 const orgId = z.string().regex(ORG_ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . -' });
 const name = z.string().trim().min(1).max(200);
 const perMinute = z.int().min(1).max(100_000_000);
 
-export const planName = z.enum(['free', 'starter', 'pro', 'enterprise']);
+const planName = z.enum(['free', 'starter', 'pro', 'enterprise']);
 
 const rateLimits = z
   .object({ ingest_per_minute: perMinute, api_per_minute: perMinute, burst: perMinute })

@@ -4,6 +4,8 @@ import { defineQuery } from '../../sql/query.ts';
 
 /** Int64 and UInt64 come as text; these stay below 2^53. */
 const count = z.coerce.number().pipe(z.int());
+/** UInt64 within an array goes out as a bare number. */
+const uint64 = z.string().transform(BigInt);
 
 const time = { org_id: z.string(), since_ms: z.int().optional() };
 const word = z.object({ word: z.string() });
@@ -61,6 +63,6 @@ export const readScores = defineQuery({
 export const readHits = defineQuery({
   name: 'search_texts',
   file: 'spans/search_texts.sql',
-  params: z.object({ org_id: z.string(), times: z.array(z.string()), seqs: z.array(z.string()), indexes: z.array(z.int()), subs: z.array(z.int()) }),
+  params: z.object({ org_id: z.string(), times: z.array(z.string()), seqs: z.array(uint64), indexes: z.array(z.int()), subs: z.array(z.int()) }),
   row: z.object({ log_seq: z.string(), log_index: z.int(), log_sub: z.int(), span_id: z.string(), trace_id: z.string(), prompt: z.string(), response: z.string(), model: z.string() }),
 });

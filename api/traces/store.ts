@@ -6,6 +6,8 @@ const outcome = z.enum(['success', 'error', 'timeout']);
 /** Int64 and UInt64 come as text; these stay below 2^53. */
 const count = z.coerce.number().pipe(z.int());
 const millis = count;
+/** UInt64 within an array goes out as a bare number. */
+const uint64 = z.string().transform(BigInt);
 
 const filters = {
   org_id: z.string(),
@@ -67,7 +69,7 @@ export const readPosition = defineQuery({
 export const readPhraseMatches = defineQuery({
   name: 'trace_phrase_matches',
   file: 'traces/phrase_matches.sql',
-  params: z.object({ org_id: z.string(), from_ms: z.int(), to_ms: z.int(), trace_keys: z.array(z.string()), words: z.array(z.string()), phrases: z.array(z.object({ pattern: z.string() })) }),
+  params: z.object({ org_id: z.string(), from_ms: z.int(), to_ms: z.int(), trace_keys: z.array(uint64), words: z.array(z.string()), phrases: z.array(z.object({ pattern: z.string() })) }),
   row: z.object({ trace_key: z.string() }),
 });
 
@@ -131,7 +133,7 @@ export const readTexts = defineQuery({
     org_id: z.string(),
     trace_id: z.string(),
     times: z.array(z.string()),
-    seqs: z.array(z.string()),
+    seqs: z.array(uint64),
     indexes: z.array(z.int()),
     subs: z.array(z.int()),
   }),

@@ -65,7 +65,8 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
     // A group of its own: Ctrl-C in the terminal must reach the supervisor alone, which stops things in order.
     detached: true,
     stdio: ['ignore', errors, errors, 'pipe'],
-    env: { PATH: process.env['PATH'], NATS_TOKEN: options.token },
+    // Under a backlog its block caches would grow past half a gigabyte; they are caches, so the collector may take them.
+    env: { PATH: process.env['PATH'], NATS_TOKEN: options.token, GOMEMLIMIT: '256MiB' },
   });
   closeSync(errors);
   const guard = child.stdio[3] as Writable;

@@ -15,9 +15,9 @@ export interface LogMessage {
 }
 
 /** Messages that a reader asks for ahead. A message is about 1 MiB at most, 8 MiB where one event is that large. */
-const PREFETCH_MESSAGES = 8;
+const PREFETCH_MESSAGES = 4;
 /** Bytes that a reader holds before it stops asking for more. */
-const HELD_BYTES_MAX = 8 * 1024 * 1024;
+const HELD_BYTES_MAX = 2 * 1024 * 1024;
 const REOPEN_WAIT_MS = 250;
 
 export class PartitionReader {

@@ -3,10 +3,10 @@ SELECT log_seq, log_index, log_sub, prompt, response
 FROM span_texts
 WHERE org_id = {org_id:String} AND trace_id = {trace_id:String}
   AND started_at IN {times:Array(DateTime64(3, 'UTC'))}
-  AND (log_seq, log_index, log_sub) IN arrayZip(arrayMap(seq -> toUInt64(seq), {seqs:Array(String)}), {indexes:Array(UInt32)}, {subs:Array(UInt32)})
+  AND (log_seq, log_index, log_sub) IN arrayZip({seqs:Array(UInt64)}, {indexes:Array(UInt32)}, {subs:Array(UInt32)})
 UNION ALL
 SELECT log_seq, log_index, log_sub, prompt, response
 FROM span_texts_recent
 WHERE org_id = {org_id:String} AND trace_id = {trace_id:String}
   AND started_at IN {times:Array(DateTime64(3, 'UTC'))}
-  AND (log_seq, log_index, log_sub) IN arrayZip(arrayMap(seq -> toUInt64(seq), {seqs:Array(String)}), {indexes:Array(UInt32)}, {subs:Array(UInt32)})
+  AND (log_seq, log_index, log_sub) IN arrayZip({seqs:Array(UInt64)}, {indexes:Array(UInt32)}, {subs:Array(UInt32)})

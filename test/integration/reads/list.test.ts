@@ -147,7 +147,7 @@ describe('the trace list', () => {
     } while (cursor !== null);
     expect(byCursor).toEqual(expected);
     expect(pages).toBe(Math.max(1, Math.ceil(expected.length / 17)));
-    for (const offset of [0, 1, 17, 60, expected.length - 1, expected.length, expected.length + 5]) {
+    for (const offset of [0, 17, expected.length - 1, expected.length + 5]) {
       if (offset < 0) continue;
       const page = await list({ ...query, limit: '20', offset: String(offset) });
       expect(ids(page)).toEqual(expected.slice(offset, offset + 20));

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { searchQuery } from '../../../api/spans/schema.ts';
+import { searchSpans } from '../../../api/spans/search.ts';
+import { inverseDocumentFrequency, termScore } from '../../../pipeline/domain/bm25.ts';
+import type { Span } from '../../../pipeline/domain/span.ts';
+import { aSpan } from '../../support/spans.ts';
+import { openTestStore, seeded, type TestStore } from '../../support/store.ts';
+
+const NOW = Date.parse('2026-03-01T12:00:00Z');
+const HOUR_MS = 3_600_000;
+const signal = new AbortController().signal;
+const random = seeded(11);
+const VOCABULARY = ['the', 'of', 'Retry', 'TIMEOUT', 'naïve', 'Größe', 'x1', '42', 'ключ', '東京', 'alpha', 'beta', 'gamma', 'delta', 'rare', 'tool', 'error', 'e', 'İstanbul', 'don’t'];
+const GLUE = [' ', ', ', '—', '\n', '"', '. ', ' “', '_', '/'];
+
+let store: TestStore;
+let spans: Span[];
+
+function aText(words: number): string {
+  return Array.from({ length: words }, () => `${VOCABULARY[Math.floor(random() ** 2 * VOCABULARY.length)] ?? ''}${GLUE[Math.floor(random() * GLUE.length)] ?? ''}`).join('');
+}
+
+beforeAll(async () => {
+  store = await openTestStore();
+  spans = Array.from({ length: 400 }, (_, n) =>
+    aSpan({
+      org_id: n % 10 === 0 ? 'org_b' : 'org_a',
+      trace_id: `t${String(n % 50)}`,
+      started_at: NOW - Math.floor(random() * 240) * HOUR_MS - n,
+      model: n % 3 === 0 ? 'gpt-4o' : 'claude',
+      outcome: n % 7 === 0 ? 'error' : 'success',
+      cost_pico_usd: BigInt(n) * 1_000_000_000n,
+      prompt: n % 20 === 1 ? '' : aText(Math.floor(random() * 80)),
+      response: n % 20 === 3 ? '' : aText(Math.floor(random() * 60)),
+    }),
+  );
+  await store.landSpans(spans);
+  await store.moveTexts();
+});
+afterAll(() => store.close());
+
+const wordsOf = (text: string): string[] => (text.match(/[\p{L}\p{N}]+/gu) ?? []).map((word) => word.toLowerCase());
+
+/** BM25 as its definition reads, over the texts themselves. */
+function reference(q: string, where: (span: Span) => boolean, since = 0): { span_id: string; score: number; at: number }[] {
+  const documents = spans
+    .filter((span) => span.org_id === 'org_a' && span.started_at >= since)
+    .map((span) => ({ span, words: [...wordsOf(span.prompt), ...wordsOf(span.response)] }))
+    .filter(({ words }) => words.length > 0);
+  const avgdl = documents.reduce((sum, { words }) => sum + words.length, 0) / documents.length;
+  const query = [...new Set(wordsOf(q))];
+  return documents
+    .filter(({ span }) => where(span))
+    .map(({ span, words }) => ({
+      span_id: span.span_id,
+      at: span.started_at,
+      score: query.reduce((sum, word) => {
+        const df = documents.filter((document) => document.words.includes(word)).length;
+        const tf = words.filter((other) => other === word).length;
+        return sum + (tf === 0 ? 0 : termScore(inverseDocumentFrequency(documents.length, df), tf, words.length, avgdl));
+      }, 0),
+    }))
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score || b.at - a.at);
+}
+
+const search = (query: Record<string, string>) => searchSpans(store.client, 'org_a', searchQuery.parse({ limit: '200', ...query }), signal);
+const all = (): boolean => true;
+
+describe('the span search', () => {
+  const cases: [string, Record<string, string>, (span: Span) => boolean][] = [
+    ['one word', { q: 'rare' }, all],
+    ['several words, whatever their case', { q: 'Timeout RETRY gamma' }, all],
+    ['stop words', { q: 'the of' }, all],
+    ['stop words and others', { q: 'the rare tool' }, all],
+    ['words beyond ASCII', { q: 'GRÖSSE größe naïve КЛЮЧ 東京' }, all],
+    ['words beside such characters', { q: 'don t e' }, all],
+    ['a letter whose lower case is two', { q: 'İstanbul' }, all],
+    ['one word twice', { q: 'alpha alpha beta' }, all],
+    ['a word that nobody wrote among others', { q: 'zebra 42' }, all],
+    ['a model', { q: 'delta alpha', model: 'claude' }, (span) => span.model === 'claude'],
+    ['an outcome', { q: 'delta alpha', outcome: 'error' }, (span) => span.outcome === 'error'],
+    ['a range of cost', { q: 'alpha', min_cost_usd: '0.05', max_cost_usd: '0.2' }, (span) => span.cost_pico_usd >= 50_000_000_000n && span.cost_pico_usd <= 200_000_000_000n],
+  ];
+
+  it.each(cases)('ranks as BM25 is defined: %s', async (_name, query, where) => {
+    const expected = reference(query['q'] ?? '', where);
+    const { data, meta } = await search(query);
+    expect(meta).toEqual({ candidates: expected.length, truncated: false });
+    expect(data).toHaveLength(Math.min(200, expected.length));
+    expect(expected.length).toBeGreaterThan(0);
+    const scores = new Map(expected.map(({ span_id, score }) => [span_id, score]));
+    for (const [index, hit] of data.entries()) {
+      expect(hit.score).toBeCloseTo(scores.get(hit.span_id) ?? NaN, 9);
+      expect(hit.score).toBeCloseTo(expected[index]?.score ?? NaN, 9);
+      const span = spans.find((one) => one.span_id === hit.span_id);
+      expect(hit).toMatchObject({ trace_id: span?.trace_id, prompt: span?.prompt, response: span?.response, model: span?.model });
+    }
+  });
+
+  it.each([NOW - 100 * HOUR_MS - 30 * 60_000, NOW - 12 * HOUR_MS, Date.parse('2026-02-25T00:00:00Z')])('counts in the searched time only: since %d', async (since) => {
+    const expected = reference('timeout the alpha', all, since);
+    const { data, meta } = await search({ q: 'timeout the alpha', since: new Date(since).toISOString() });
+    expect(meta.candidates).toBe(expected.length);
+    expect(data.map((hit) => hit.span_id)).toEqual(expected.slice(0, 200).map(({ span_id }) => span_id));
+    for (const [index, hit] of data.entries()) expect(hit.score).toBeCloseTo(expected[index]?.score ?? NaN, 9);
+  });
+
+  it('answers nothing for words that do not occur, and for an org without texts', async () => {
+    expect(await search({ q: 'zebra' })).toEqual({ data: [], meta: { candidates: 0, truncated: false } });
+    expect(await searchSpans(store.client, 'org_nobody', searchQuery.parse({ q: 'alpha' }), signal)).toEqual({ data: [], meta: { candidates: 0, truncated: false } });
+  });
+});

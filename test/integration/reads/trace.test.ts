@@ -1,0 +1,189 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ApiError } from '../../../api/http/errors.ts';
+import { exportTrace } from '../../../api/traces/export.ts';
+import { exportBody, type SpanItem } from '../../../api/traces/schema.ts';
+import { readTimelineOf, readTree } from '../../../api/traces/tree.ts';
+import { aSpan } from '../../support/spans.ts';
+import { openTestStore, type TestStore } from '../../support/store.ts';
+
+const AT = Date.parse('2026-02-03T04:05:06.789Z');
+const signal = new AbortController().signal;
+let store: TestStore;
+
+const tree = (traceId: string, orgId = 'org_a') => readTree(store.client, orgId, traceId, signal);
+const timeline = (traceId: string) => readTimelineOf(store.client, 'org_a', traceId, signal);
+
+/** What a client gets for an export. */
+async function exported(traceId: string, body: Record<string, unknown> = {}): Promise<{ type: string | null; text: string }> {
+  const failed = Promise.withResolvers<never>();
+  failed.promise.catch(() => undefined);
+  const server = createServer((_req, res: ServerResponse) => {
+    exportTrace(store.client, 'org_a', traceId, exportBody.parse(body), res, signal).catch((error: unknown) => {
+      failed.reject(error as Error);
+      res.destroy();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const answer = async () => {
+      const res = await fetch(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`);
+      return { type: res.headers.get('content-type'), text: await res.text() };
+    };
+    return await Promise.race([answer(), failed.promise]);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+const RUN = [
+  aSpan({ trace_id: 'run', span_id: 'call-2', parent_span_id: 'root', kind: 'llm', started_at: AT + 300, ended_at: AT + 900, prompt: 'again', response: 'done: 10.0.0.1', attributes: { turn: 2 } }),
+  aSpan({ trace_id: 'run', span_id: 'root', parent_span_id: '', kind: 'event', name: 'agent', model: '', started_at: AT, ended_at: AT + 1000, prompt: '', response: '', source_format: 'custom', tags: ['a', 'b'] }),
+  aSpan({ trace_id: 'run', span_id: 'call-1', parent_span_id: 'root', kind: 'llm', outcome: 'error', started_at: AT + 10, ended_at: AT + 200, prompt: 'first, for jo@example.com', response: '' }),
+  aSpan({ trace_id: 'run', span_id: 'tool-1', parent_span_id: 'call-1', kind: 'tool', name: 'search', model: '', started_at: AT + 50, ended_at: AT + 60, prompt: 'query', response: 'hits' }),
+];
+
+beforeAll(async () => {
+  store = await openTestStore();
+  await store.landSpans(RUN.slice(0, 2));
+  await store.moveTexts();
+  await store.landSpans(RUN.slice(2));
+  await store.landSpans([aSpan({ org_id: 'org_b', trace_id: 'theirs', started_at: AT }), aSpan({ org_id: 'org_b', trace_id: 'run', span_id: 'other', started_at: AT })]);
+});
+afterAll(() => store.close());
+
+describe('a tree', () => {
+  it('has the root first, then by parent and start, with texts from where they lie', async () => {
+    const { data, meta } = await tree('run');
+    expect(data.root_span_id).toBe('root');
+    expect(data.spans.map((span) => span.span_id)).toEqual(['root', 'tool-1', 'call-1', 'call-2']);
+    expect(meta).toEqual({ total: 4, truncated: false });
+    const [root, tool, first] = data.spans as [SpanItem, SpanItem, SpanItem];
+    expect(root).toMatchObject({ parent_span_id: null, name: 'agent', model: '', source_format: 'custom', duration_ms: 1000, tags: ['a', 'b'], children: ['call-1', 'call-2'] });
+    expect(root.started_at).toBe('2026-02-03T04:05:06.789Z');
+    expect(root.attributes).toEqual({ span_kind: 'event' });
+    expect(root).not.toHaveProperty('prompt');
+    expect(tool).toMatchObject({ parent_span_id: 'call-1', prompt: 'query', response: 'hits', children: [] });
+    expect(first).toMatchObject({ prompt: 'first, for jo@example.com', response: '', outcome: 'error', input_tokens: 10, output_tokens: 5, cost_usd: 0.000075, children: ['tool-1'] });
+    expect(first.event_id).toMatch(/^evt_[0-9a-f]{16}$/);
+  });
+
+  it('shows a text once while it is in both tables', async () => {
+    await store.landSpans([aSpan({ trace_id: 'moving', started_at: AT, prompt: 'here and there', response: 'x' })]);
+    await store.moveTexts(false);
+    const { data } = await tree('moving');
+    expect(data.spans).toMatchObject([{ prompt: 'here and there', response: 'x' }]);
+    expect(await store.database.run("SELECT count() FROM analyst_texts WHERE trace_id = 'moving'")).toBe('1\n');
+  });
+
+  it('tells an unknown trace from one of another org', async () => {
+    await expect(tree('nobody')).rejects.toMatchObject({ code: 'trace_not_found', status: 404 } satisfies Partial<ApiError>);
+    await expect(tree('theirs')).rejects.toMatchObject({ code: 'cross_org_access', status: 403 } satisfies Partial<ApiError>);
+    await expect(timeline('theirs')).rejects.toMatchObject({ code: 'cross_org_access' });
+    await expect(exported('nobody')).rejects.toMatchObject({ code: 'trace_not_found' });
+    expect((await tree('run', 'org_b')).data.spans.map((span) => span.span_id)).toEqual(['other']);
+  });
+
+  it('takes odd traces as they are: no root, lost parents, one id twice, a span that is its own parent', async () => {
+    await store.landSpans([
+      aSpan({ trace_id: 'odd', span_id: 'same', parent_span_id: 'lost', started_at: AT + 2 }),
+      aSpan({ trace_id: 'odd', span_id: 'same', parent_span_id: 'lost', started_at: AT + 1 }),
+      aSpan({ trace_id: 'odd', span_id: 'self', parent_span_id: 'self', started_at: AT }),
+      aSpan({ trace_id: 'odd', span_id: 'late', parent_span_id: 'same', started_at: AT - 86_400_000 * 40 }),
+    ]);
+    const { data } = await tree('odd');
+    expect(data.root_span_id).toBeNull();
+    expect(data.spans.map(({ span_id, children }) => [span_id, children])).toEqual([
+      ['same', ['late']],
+      ['same', ['late']],
+      ['late', []],
+      ['self', []],
+    ]);
+  });
+
+  it('keeps the digits of large integers and any shape of attributes', async () => {
+    await store.landSpans([aSpan({ trace_id: 'attrs', started_at: AT, attributes: { span_kind: 'mine', 'a.b': 1, a: { b: null, c: {} }, list: [1, 'x'], text: '12345678901234567890' } })]);
+    await store.database.run("INSERT INTO spans (org_id, started_at, ended_at, trace_id, span_id, kind, outcome, attributes, log_seq) VALUES ('org_a', '2026-01-01 00:00:00', '2026-01-01 00:00:01', 'digits', 's', 'llm', 'success', '{\"id\":12345678901234567890,\"f\":0.1}', 1000000)");
+    const [span] = (await tree('attrs')).data.spans;
+    expect(span?.attributes).toEqual({ span_kind: 'llm', 'a.b': 1, a: { b: null, c: {} }, list: [1, 'x'], text: '12345678901234567890' });
+    expect(JSON.stringify((await tree('digits')).data.spans[0]?.attributes)).toBe('{"id":12345678901234567890,"f":0.1,"span_kind":"llm"}');
+  });
+
+  it('is bounded to 1000 spans, says so, and an export has them all', async () => {
+    const spans = Array.from({ length: 1204 }, (_, n) => aSpan({ trace_id: 'large', span_id: `s${String(n).padStart(4, '0')}`, parent_span_id: n === 0 ? '' : 's0000', started_at: AT + n, ended_at: AT + n, prompt: `p${String(n)}` }));
+    await store.landSpans(spans);
+    await store.moveTexts();
+    const { data, meta } = await tree('large');
+    expect(meta).toEqual({ total: 1204, truncated: true });
+    expect(data.spans.map((span) => span.prompt)).toEqual(spans.slice(0, 1000).map((span) => span.prompt));
+    expect(data.spans[0]?.children).toHaveLength(999);
+    const { text } = await exported('large', { format: 'ndjson' });
+    const lines = text.trimEnd().split('\n').map((line) => JSON.parse(line) as SpanItem);
+    expect(lines.map((span) => span.prompt)).toEqual(spans.map((span) => span.prompt));
+    expect(lines[0]?.children).toHaveLength(1203);
+  });
+});
+
+describe('a timeline', () => {
+  it('has a track for each kind that there is, relative to the start', async () => {
+    expect((await timeline('run')).data).toEqual({
+      trace_id: 'run',
+      tracks: [
+        {
+          label: 'LLM calls',
+          events: [
+            { span_id: 'call-1', name: 'gpt-4o', start_ms: 10, end_ms: 200, model: 'gpt-4o', outcome: 'error' },
+            { span_id: 'call-2', name: 'gpt-4o', start_ms: 300, end_ms: 900, model: 'gpt-4o', outcome: 'success' },
+          ],
+        },
+        { label: 'Tool calls', events: [{ span_id: 'tool-1', name: 'search', start_ms: 50, end_ms: 60, outcome: 'success' }] },
+        { label: 'Events', events: [{ span_id: 'root', name: 'agent', start_ms: 0, end_ms: 1000, outcome: 'success' }] },
+      ],
+    });
+  });
+});
+
+describe('an export', () => {
+  it('is the spans of the tree, as json or a line each', async () => {
+    const { data } = await tree('run');
+    const json = await exported('run');
+    expect(json.type).toBe('application/json');
+    expect(JSON.parse(json.text)).toEqual({ trace_id: 'run', spans: data.spans });
+    const ndjson = await exported('run', { format: 'ndjson' });
+    expect(ndjson.type).toBe('application/x-ndjson');
+    expect(ndjson.text.endsWith('}\n')).toBe(true);
+    expect(ndjson.text.trimEnd().split('\n').map((line) => JSON.parse(line) as unknown)).toEqual(data.spans);
+  });
+
+  it('leaves prompts or responses out, and replaces personal data', async () => {
+    const read = async (body: Record<string, unknown>) => (JSON.parse((await exported('run', body)).text) as { spans: SpanItem[] }).spans;
+    for (const span of await read({ include_prompts: false })) expect(span).not.toHaveProperty('prompt');
+    for (const span of await read({ include_responses: false })) expect(span).not.toHaveProperty('response');
+    const spans = await read({ anonymize_pii: true });
+    expect(spans.map((span) => span.prompt)).toEqual([undefined, 'query', 'first, for [EMAIL]', 'again']);
+    expect(spans[3]?.response).toBe('done: [IP]');
+  });
+
+  it('breaks off when the store fails on the way, so that half a file never looks whole', async () => {
+    const gone = new AbortController();
+    const server = createServer((_req, res) => {
+      exportTrace(store.client, 'org_a', 'large', exportBody.parse({ format: 'ndjson' }), res, gone.signal).catch(() => res.destroy());
+      res.once('drain', () => undefined);
+      const write = res.write.bind(res);
+      res.write = ((chunk: string) => {
+        const sent = write(chunk);
+        gone.abort();
+        return sent;
+      }) as typeof res.write;
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const res = await fetch(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`);
+    await expect(res.text()).rejects.toThrow();
+    server.close();
+  });
+});
