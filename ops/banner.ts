@@ -39,7 +39,12 @@ export function banner(facts: BannerFacts): string {
     row('admin token', secret(facts.adminToken, 'SERVICE_ADMIN_TOKEN', 'admin_token')),
   ];
   if (facts.clickhouse !== null) {
-    lines.push(row('analysts', `${facts.clickhouse}/play   user analyst, password ${secret(facts.analystPassword, 'SERVICE_CLICKHOUSE_ANALYST_PASSWORD', 'analyst_password')}`));
+    lines.push(
+      row(
+        'analysts',
+        `${facts.clickhouse}/play   user analyst, password ${secret(facts.analystPassword, 'SERVICE_CLICKHOUSE_ANALYST_PASSWORD', 'analyst_password')}`,
+      ),
+    );
   }
   if (first) lines.push('', 'Send an event:', '', `  ${sendLine(facts)}`, '', 'See its trace:', '', `  ${listLine(facts)}`);
   return [...lines, '', 'demo: npm run demo', ''].join('\n');
@@ -54,7 +59,9 @@ function sendLine({ baseUrl, orgId, apiKey }: BannerFacts): string {
     response: {
       id: 'first',
       model: 'gpt-4o-mini',
-      choices: [{ index: 0, message: { role: 'assistant', content: 'The channel that brings water to a mill wheel.' }, finish_reason: 'stop' }],
+      choices: [
+        { index: 0, message: { role: 'assistant', content: 'The channel that brings water to a mill wheel.' }, finish_reason: 'stop' },
+      ],
       usage: { prompt_tokens: 12, completion_tokens: 11, total_tokens: 23 },
     },
     duration_ms: 420,

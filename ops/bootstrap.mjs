@@ -34,7 +34,9 @@ function versionAtLeast([major, minor]) {
 }
 
 function lockHash() {
-  return createHash('sha256').update(readFileSync(path.join(ROOT, 'package-lock.json'))).digest('hex');
+  return createHash('sha256')
+    .update(readFileSync(path.join(ROOT, 'package-lock.json')))
+    .digest('hex');
 }
 
 function installed() {
@@ -58,14 +60,27 @@ function sizeMb(folder, depth = 3) {
 }
 
 async function install() {
-  process.stderr.write('Installing dependencies (npm ci). The database engine is about 600 MB and Node 26 about 130 MB on disk; this happens once.\n');
+  process.stderr.write(
+    'Installing dependencies (npm ci). The database engine is about 600 MB and Node 26 about 130 MB on disk; this happens once.\n',
+  );
   const started = Date.now();
   // npm's own variables of the script that runs now would change how npm ci behaves (a prefix, a workspace, --ignore-scripts).
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_(config_(?!registry|cafile|proxy|https_proxy|noproxy|cache|userconfig|globalconfig)|lifecycle|package)/i.test(name)));
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) =>
+        !/^npm_(config_(?!registry|cafile|proxy|https_proxy|noproxy|cache|userconfig|globalconfig)|lifecycle|package)/i.test(name),
+    ),
+  );
   const npm = process.env.npm_execpath && /\.c?js$/.test(process.env.npm_execpath) ? [process.execPath, process.env.npm_execpath] : ['npm'];
-  const child = spawn(npm[0], [...npm.slice(1), 'ci', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: ROOT, env: { ...env, NODE_ENV: '' }, stdio: ['ignore', 'inherit', 'inherit'] });
+  const child = spawn(npm[0], [...npm.slice(1), 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: ROOT,
+    env: { ...env, NODE_ENV: '' },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
   const progress = setInterval(() => {
-    process.stderr.write(`  … ${Math.round((Date.now() - started) / 1000)} s, ${Math.round(sizeMb(path.join(ROOT, 'node_modules')))} MB in node_modules\n`);
+    process.stderr.write(
+      `  … ${Math.round((Date.now() - started) / 1000)} s, ${Math.round(sizeMb(path.join(ROOT, 'node_modules')))} MB in node_modules\n`,
+    );
   }, PROGRESS_MS);
   const code = await new Promise((resolve) => {
     child.on('error', () => resolve(127));
@@ -83,7 +98,9 @@ function pinnedNode() {
   const binary = name === undefined ? null : path.join(ROOT, 'node_modules', name, 'bin', 'node');
   if (binary !== null && existsSync(binary) && spawnSync(binary, ['-v']).status === 0) return binary;
   if (versionAtLeast([NODE_PINNED_MAJOR, 0])) return process.execPath;
-  return fail(`Node ${NODE_PINNED_MAJOR} is needed and its package for ${process.platform}-${process.arch} is not in node_modules or does not run here: install Node ${NODE_PINNED_MAJOR}, or run npm ci without --omit=optional.`);
+  return fail(
+    `Node ${NODE_PINNED_MAJOR} is needed and its package for ${process.platform}-${process.arch} is not in node_modules or does not run here: install Node ${NODE_PINNED_MAJOR}, or run npm ci without --omit=optional.`,
+  );
 }
 
 function run(binary, args) {
@@ -107,11 +124,14 @@ function run(binary, args) {
     }, PARENT_CHECK_MS);
   }
   child.on('error', (error) => fail(`${binary} did not start: ${error.message}`));
-  child.on('exit', (code, signal) => process.exit(signal === null ? code : 128 + ({ SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGSEGV: 11, SIGTERM: 15 }[signal] ?? 0)));
+  child.on('exit', (code, signal) =>
+    process.exit(signal === null ? code : 128 + ({ SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGSEGV: 11, SIGTERM: 15 }[signal] ?? 0)),
+  );
 }
 
 const [entry, ...rest] = process.argv.slice(2);
 if (entry === undefined) fail('usage: node ops/bootstrap.mjs <entry.ts> [arguments]');
-if (!versionAtLeast(NODE_MIN)) fail(`Node ${NODE_MIN.join('.')} or newer is needed to install Millrace; this is ${process.versions.node} (${process.execPath}).`);
+if (!versionAtLeast(NODE_MIN))
+  fail(`Node ${NODE_MIN.join('.')} or newer is needed to install Millrace; this is ${process.versions.node} (${process.execPath}).`);
 if (!installed()) await install();
 run(pinnedNode(), [path.resolve(ROOT, entry), ...rest]);

@@ -11,7 +11,17 @@ const CHECKS: Record<string, string[]> = {
   lint: script('eslint/bin/eslint.js', '.'),
   format: script('prettier/bin/prettier.cjs', '--check', '--log-level', 'warn', '.'),
   'dead code': script('knip/bin/knip.js', '--no-progress'),
-  imports: script('dependency-cruiser/bin/dependency-cruiser.mjs', '--config', '.dependency-cruiser.cjs', 'api', 'ops', 'pipeline', 'schemas', 'sql', 'test'),
+  imports: script(
+    'dependency-cruiser/bin/dependency-cruiser.mjs',
+    '--config',
+    '.dependency-cruiser.cjs',
+    'api',
+    'ops',
+    'pipeline',
+    'schemas',
+    'sql',
+    'test',
+  ),
 };
 
 const only = process.argv.slice(2);

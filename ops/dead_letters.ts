@@ -56,9 +56,14 @@ async function show(log: Log, seq: number): Promise<void> {
 }
 
 async function replayOne(log: Log, { seq, letter }: Letter): Promise<void> {
-  if (letter.org_id === '') throw new Error(`dead letter ${String(seq)} is no event that could be sent again (${letter.reason}); look at it with: show ${String(seq)}`);
+  if (letter.org_id === '')
+    throw new Error(
+      `dead letter ${String(seq)} is no event that could be sent again (${letter.reason}); look at it with: show ${String(seq)}`,
+    );
   const { org_id, event_hex, trace_id, received_at, partition } = letter;
-  const data = ingestBatchCodec.encode({ events: [{ org_id, event_hex, trace_id, received_at, format: letter.format as SourceFormat, body: letter.body.toString('utf8') }] });
+  const data = ingestBatchCodec.encode({
+    events: [{ org_id, event_hex, trace_id, received_at, format: letter.format as SourceFormat, body: letter.body.toString('utf8') }],
+  });
   const head = headers();
   head.set(FINGERPRINT_HEADER, ingestBatchCodec.fingerprint);
   // The message id makes a command that was interrupted between its two steps safe to run again.
@@ -86,7 +91,10 @@ function sequence(text: string | undefined): number {
 }
 
 async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { limit: { type: 'string', default: String(LIST_LIMIT) } } });
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { limit: { type: 'string', default: String(LIST_LIMIT) } },
+  });
   const [command, argument] = positionals;
   const env = parseEnv(process.env);
   const url = env.SERVICE_NATS_URL ?? localNatsUrl(env.SERVICE_DATA_DIR);

@@ -2,10 +2,23 @@
 import { z } from 'zod';
 
 const boolean = z.enum(['true', 'false']).transform((text) => text === 'true');
-const integer = (min: number, max: number) => z.coerce.number({ error: `takes a whole number from ${min} to ${max}` }).int().min(min).max(max);
+const integer = (min: number, max: number) =>
+  z.coerce
+    .number({ error: `takes a whole number from ${min} to ${max}` })
+    .int()
+    .min(min)
+    .max(max);
 const url = (...schemes: string[]) =>
-  z.string().refine((text) => schemes.includes(URL.parse(text)?.protocol.slice(0, -1) ?? ''), { error: `takes a URL beginning with ${schemes.join(':// or ')}://` });
-const natsUrls = z.string().refine((text) => text.split(',').every((part) => /^((nats|tls):\/\/)?[^\s/]+$/.test(part.trim())), { error: 'takes nats://host:port, comma-separated for a cluster' });
+  z
+    .string()
+    .refine((text) => schemes.includes(URL.parse(text)?.protocol.slice(0, -1) ?? ''), {
+      error: `takes a URL beginning with ${schemes.join(':// or ')}://`,
+    });
+const natsUrls = z
+  .string()
+  .refine((text) => text.split(',').every((part) => /^((nats|tls):\/\/)?[^\s/]+$/.test(part.trim())), {
+    error: 'takes nats://host:port, comma-separated for a cluster',
+  });
 
 const schema = z.object({
   SERVICE_ENV: z.enum(['development', 'production']).default('development'),
@@ -15,17 +28,29 @@ const schema = z.object({
   SERVICE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
   SERVICE_NATS_URL: natsUrls.optional(),
   SERVICE_NATS_REPLICAS: integer(1, 5).default(1),
-  SERVICE_NATS_SYNC: z.string().regex(/^(always|[0-9]+(ms|s|m))$/, { error: 'takes always or a duration such as 200ms, 1s, 2m' }).default('always'),
+  SERVICE_NATS_SYNC: z
+    .string()
+    .regex(/^(always|[0-9]+(ms|s|m))$/, { error: 'takes always or a duration such as 200ms, 1s, 2m' })
+    .default('always'),
   SERVICE_LOG_MAX_BYTES: integer(16 * 1024 * 1024, 2 ** 50).default(16 * 1024 ** 3),
   SERVICE_CLICKHOUSE_URL: url('http', 'https').optional(),
   SERVICE_CLICKHOUSE_PORT: integer(0, 65535).default(8123),
-  SERVICE_CLICKHOUSE_CLUSTER: z.string().regex(/^[A-Za-z0-9_.-]+$/, { error: 'takes the name of a cluster: letters, digits, _ . -' }).optional(),
+  SERVICE_CLICKHOUSE_CLUSTER: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]+$/, { error: 'takes the name of a cluster: letters, digits, _ . -' })
+    .optional(),
   SERVICE_CLICKHOUSE_ANALYST_PASSWORD: z.string().min(8, { error: 'takes at least 8 characters' }).optional(),
   SERVICE_PARTITIONS: integer(1, 256).default(8),
   SERVICE_DEDUP_WINDOW_HOURS: integer(1, 720).default(24),
   SERVICE_ADMIN_TOKEN: z.string().min(16, { error: 'takes at least 16 characters' }).optional(),
-  SERVICE_BOOTSTRAP_ORG_ID: z.string().regex(/^[A-Za-z0-9_.-]{1,128}$/, { error: 'takes 1 to 128 of letters, digits, _ . -' }).default('org_local'),
-  SERVICE_BOOTSTRAP_API_KEY: z.string().regex(/^sk_svc_[A-Za-z0-9_-]{16,}$/, { error: 'takes sk_svc_ followed by at least 16 letters or digits' }).optional(),
+  SERVICE_BOOTSTRAP_ORG_ID: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]{1,128}$/, { error: 'takes 1 to 128 of letters, digits, _ . -' })
+    .default('org_local'),
+  SERVICE_BOOTSTRAP_API_KEY: z
+    .string()
+    .regex(/^sk_svc_[A-Za-z0-9_-]{16,}$/, { error: 'takes sk_svc_ followed by at least 16 letters or digits' })
+    .optional(),
   SERVICE_JWT_SECRET: z.string().min(32, { error: 'takes at least 32 characters' }).optional(),
   SERVICE_SAMPLING_PROFILE: z.enum(['full', 'balanced', 'aggressive']).default('full'),
   SERVICE_SAMPLING_ENABLED: boolean.default(true),
@@ -49,15 +74,24 @@ const SECRET = /TOKEN|KEY|SECRET|PASSWORD|_URL$/;
  * @throws EnvError with every problem at once.
  */
 export function parseEnv(source: Record<string, string | undefined>): Env {
-  const given = Object.fromEntries(Object.entries(source).filter(([name, value]) => name.startsWith('SERVICE_') && value !== undefined && value !== ''));
+  const given = Object.fromEntries(
+    Object.entries(source).filter(([name, value]) => name.startsWith('SERVICE_') && value !== undefined && value !== ''),
+  );
   const result = schema.safeParse(given);
-  const problems = result.success ? [] : result.error.issues.map((issue) => {
-    const name = String(issue.path[0]);
-    const got = SECRET.test(name) ? `a value of ${given[name]?.length ?? 0} characters` : `"${given[name] ?? ''}"`;
-    return `${name}: got ${got}; ${describe(issue)}`;
-  });
+  const problems = result.success
+    ? []
+    : result.error.issues.map((issue) => {
+        const name = String(issue.path[0]);
+        const got = SECRET.test(name) ? `a value of ${given[name]?.length ?? 0} characters` : `"${given[name] ?? ''}"`;
+        return `${name}: got ${got}; ${describe(issue)}`;
+      });
   if (result.success && result.data.SERVICE_ENV === 'production') {
-    for (const name of ['SERVICE_ADMIN_TOKEN', 'SERVICE_BOOTSTRAP_API_KEY', 'SERVICE_JWT_SECRET', 'SERVICE_CLICKHOUSE_ANALYST_PASSWORD'] as const) {
+    for (const name of [
+      'SERVICE_ADMIN_TOKEN',
+      'SERVICE_BOOTSTRAP_API_KEY',
+      'SERVICE_JWT_SECRET',
+      'SERVICE_CLICKHOUSE_ANALYST_PASSWORD',
+    ] as const) {
       if (result.data[name] === undefined) problems.push(`${name}: got nothing; production takes a secret of your own and generates none`);
     }
   }

@@ -4,7 +4,17 @@ import { type Logger as PinoLogger, pino, stdSerializers } from 'pino';
 
 export type Logger = PinoLogger;
 
-const SECRET_FIELDS = ['token', 'password', 'secret', 'authorization', 'raw_key', 'api_key', 'cookie', 'x-org-api-key', 'SERVICE_ADMIN_TOKEN'];
+const SECRET_FIELDS = [
+  'token',
+  'password',
+  'secret',
+  'authorization',
+  'raw_key',
+  'api_key',
+  'cookie',
+  'x-org-api-key',
+  'SERVICE_ADMIN_TOKEN',
+];
 const paths = SECRET_FIELDS.flatMap((field) => [`["${field}"]`, `*["${field}"]`, `*.*["${field}"]`]);
 
 /** Takes credentials out of a text: user:password@ in URLs, and API keys. */
@@ -18,5 +28,11 @@ function redactError(error: Error): unknown {
 
 /** A logger that names its process. level: trace, debug, info, warn, error or silent. */
 export function createLogger(name: string, level: string): Logger {
-  return pino({ name, level, base: { name, pid: process.pid }, redact: { paths, censor: '***' }, serializers: { err: redactError, error: redactError } });
+  return pino({
+    name,
+    level,
+    base: { name, pid: process.pid },
+    redact: { paths, censor: '***' },
+    serializers: { err: redactError, error: redactError },
+  });
 }

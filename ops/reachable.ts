@@ -14,7 +14,7 @@ export async function checkNats(url: string): Promise<void> {
   });
   const version = nc.info?.version ?? '0.0';
   const jetstream = nc.info?.jetstream ?? false;
-  const address = `${nc.getServer()}`;
+  const address = nc.getServer();
   await nc.close();
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < NATS_MIN[0] || (major === NATS_MIN[0] && minor < NATS_MIN[1])) {

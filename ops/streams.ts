@@ -40,13 +40,42 @@ export interface StreamLimits {
 }
 
 function streamConfigs(limits: StreamLimits): (Partial<StreamConfig> & { name: string })[] {
-  const common = { storage: StorageType.File, num_replicas: limits.replicas, retention: RetentionPolicy.Limits, max_msg_size: MESSAGE_BYTES_MAX };
+  const common = {
+    storage: StorageType.File,
+    num_replicas: limits.replicas,
+    retention: RetentionPolicy.Limits,
+    max_msg_size: MESSAGE_BYTES_MAX,
+  };
   return [
     // Discard new: a full log refuses (429) instead of forgetting what it acknowledged. Consumed messages are purged by
     // the janitor of the pipeline, so the log is full only when landing is behind.
-    { ...common, name: INGEST_STREAM, subjects: ['ingest.*'], max_bytes: limits.logBytesMax, discard: DiscardPolicy.New, compression: StoreCompression.S2, duplicate_window: 120_000_000_000 },
-    { ...common, name: EVENTS_STREAM, subjects: ['events.*'], max_bytes: 2 * GIB, max_age: 48 * HOUR_NANOS, discard: DiscardPolicy.Old, compression: StoreCompression.S2, duplicate_window: 120_000_000_000 },
-    { ...common, name: DEAD_LETTERS_STREAM, subjects: ['dead.*'], max_bytes: GIB, discard: DiscardPolicy.New, duplicate_window: 120_000_000_000 },
+    {
+      ...common,
+      name: INGEST_STREAM,
+      subjects: ['ingest.*'],
+      max_bytes: limits.logBytesMax,
+      discard: DiscardPolicy.New,
+      compression: StoreCompression.S2,
+      duplicate_window: 120_000_000_000,
+    },
+    {
+      ...common,
+      name: EVENTS_STREAM,
+      subjects: ['events.*'],
+      max_bytes: 2 * GIB,
+      max_age: 48 * HOUR_NANOS,
+      discard: DiscardPolicy.Old,
+      compression: StoreCompression.S2,
+      duplicate_window: 120_000_000_000,
+    },
+    {
+      ...common,
+      name: DEAD_LETTERS_STREAM,
+      subjects: ['dead.*'],
+      max_bytes: GIB,
+      discard: DiscardPolicy.New,
+      duplicate_window: 120_000_000_000,
+    },
   ];
 }
 
@@ -66,11 +95,17 @@ export interface Log {
 export async function openLog(nc: NatsConnection, limits: StreamLimits): Promise<Log> {
   const jsm = await jetstreamManager(nc);
   for (const config of streamConfigs(limits)) {
-    const exists = await jsm.streams.info(config.name).then(() => true, () => false);
+    const exists = await jsm.streams.info(config.name).then(
+      () => true,
+      () => false,
+    );
     const { name, ...update } = config;
     const info = exists ? await jsm.streams.update(name, update) : await jsm.streams.add(config);
     for (const field of ['max_bytes', 'discard', 'compression'] as const) {
-      if (config[field] !== undefined && info.config[field] !== config[field]) throw new Error(`nats-server kept ${name}.${field} = ${String(info.config[field])}, not ${String(config[field])}; it needs to be 2.10 or newer`);
+      if (config[field] !== undefined && info.config[field] !== config[field])
+        throw new Error(
+          `nats-server kept ${name}.${field} = ${String(info.config[field])}, not ${String(config[field])}; it needs to be 2.10 or newer`,
+        );
     }
   }
   const kvm = new Kvm(nc);
@@ -79,7 +114,12 @@ export async function openLog(nc: NatsConnection, limits: StreamLimits): Promise
     let kv = opened.get(name);
     if (kv === undefined) {
       const { ttlHours, history } = BUCKETS[name];
-      kv = kvm.create(name, { history, replicas: limits.replicas, storage: StorageType.File, ...(ttlHours > 0 ? { ttl: ttlHours * 3_600_000 } : {}) });
+      kv = kvm.create(name, {
+        history,
+        replicas: limits.replicas,
+        storage: StorageType.File,
+        ...(ttlHours > 0 ? { ttl: ttlHours * 3_600_000 } : {}),
+      });
       opened.set(name, kv);
     }
     return kv;

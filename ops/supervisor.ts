@@ -35,9 +35,9 @@ export interface SupervisorOptions {
   dataDir: string;
   secrets: Secrets;
   /** Takes one line of good news. */
-  say(line: string): void;
+  say: (line: string) => void;
   /** Takes one line of bad news. */
-  complain(line: string): void;
+  complain: (line: string) => void;
 }
 
 /** Where the service is reached. */
@@ -121,10 +121,8 @@ export class Supervisor {
     const { SERVICE_HOST, SERVICE_PORT, SERVICE_CLICKHOUSE_PORT } = this.#env;
     await checkPort('SERVICE_PORT', SERVICE_HOST, SERVICE_PORT);
     if (this.#clickhouseUrl === undefined) await checkPort('SERVICE_CLICKHOUSE_PORT', LOCALHOST, SERVICE_CLICKHOUSE_PORT);
-    await Promise.all([
-      this.#natsUrl === undefined ? null : checkNats(this.#natsUrl),
-      this.#clickhouseUrl === undefined ? null : checkClickHouse(this.#clickhouseUrl),
-    ]);
+    if (this.#natsUrl !== undefined) await checkNats(this.#natsUrl);
+    if (this.#clickhouseUrl !== undefined) await checkClickHouse(this.#clickhouseUrl);
   }
 
   async #startNats(): Promise<void> {

@@ -8,6 +8,7 @@ import { createLogger, type Logger } from '../ops/log.ts';
 import * as metrics from '../ops/metrics.ts';
 import { connectNats } from '../ops/nats/connect.ts';
 import { fixedPartitions, openLog, settle, type Log } from '../ops/streams.ts';
+import { ensureAnalyst } from '../sql/analyst.ts';
 import { createClickHouse, type ClickHouse } from '../sql/client.ts';
 import { migrate } from '../sql/migrate.ts';
 import { createPriceBook } from './domain/pricing.ts';
@@ -72,7 +73,11 @@ function createTopology(env: Env, store: ClickHouseLandingStore, worker: () => W
       findLanded: (events) => store.findLanded(events),
       now: () => Date.now(),
     }),
-    sample: createSampleStage({ profile: env.SERVICE_SAMPLING_PROFILE, enabled: env.SERVICE_SAMPLING_ENABLED, slowMs: env.SERVICE_SAMPLING_SLOW_MS }),
+    sample: createSampleStage({
+      profile: env.SERVICE_SAMPLING_PROFILE,
+      enabled: env.SERVICE_SAMPLING_ENABLED,
+      slowMs: env.SERVICE_SAMPLING_SLOW_MS,
+    }),
     meter: createMeterStage(),
     score: createScoreStage({ judges: [] }),
   };
@@ -98,6 +103,14 @@ function serveMetrics(): Promise<{ url: string; close(): void }> {
   });
 }
 
+/** Newest schema, and the analysts' user where the server keeps its users by SQL. */
+async function bringUpStore(env: Env, client: ClickHouse, logger: Logger): Promise<void> {
+  const { SERVICE_CLICKHOUSE_CLUSTER: cluster, SERVICE_CLICKHOUSE_ANALYST_PASSWORD: password } = env;
+  await migrate(client, { cluster });
+  const refusal = password === undefined ? null : await ensureAnalyst(client, password, cluster);
+  if (refusal !== null) logger.debug({ reason: refusal }, 'the store keeps the user analyst by itself');
+}
+
 interface Parts {
   env: Env;
   logger: Logger;
@@ -118,7 +131,6 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
       metrics.serviceEventsPublishedTotal.inc({ event }, count);
     },
   });
-  let worker: Worker;
   const topology = createTopology(env, store, () => worker);
   const ownership = new Ownership({
     kv: await log.bucket('partitions'),
@@ -146,7 +158,7 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
       metrics.clickhouseInsertRowsTotal.inc({ table }, rows);
     },
   });
-  worker = new Worker({
+  const worker: Worker = new Worker({
     prepare: {
       topology,
       stages: createStageRunner(observer, logger),
@@ -169,9 +181,28 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
     await store.fence(mine.map((record) => [record.partition, record.epoch] as const));
     for (const record of mine) {
       const history = await store.partitionHistory(record, logBase, windowMs);
-      const reader = new PartitionReader({ js: log.js, partition: record.partition, fromSeq: record.checkpoint + 1, log: logger, onMessage: () => { worker.wake(); } });
-      const limits = { graceMs: env.SERVICE_TRACE_GRACE_MS, idleMs: env.SERVICE_TRACE_IDLE_MS, openMax: Math.ceil(LIMITS.open_traces_max / partitions), doneMax: Math.ceil(LIMITS.done_traces_max / partitions) };
-      const state = rebuild(record, history, reader, { logBase, windowMs, idsExactMax: Math.ceil(LIMITS.dedupe_ids_exact_max / partitions), limits, now: Date.now() });
+      const reader = new PartitionReader({
+        js: log.js,
+        partition: record.partition,
+        fromSeq: record.checkpoint + 1,
+        log: logger,
+        onMessage: () => {
+          worker.wake();
+        },
+      });
+      const limits = {
+        graceMs: env.SERVICE_TRACE_GRACE_MS,
+        idleMs: env.SERVICE_TRACE_IDLE_MS,
+        openMax: Math.ceil(LIMITS.open_traces_max / partitions),
+        doneMax: Math.ceil(LIMITS.done_traces_max / partitions),
+      };
+      const state = rebuild(record, history, reader, {
+        logBase,
+        windowMs,
+        idsExactMax: Math.ceil(LIMITS.dedupe_ids_exact_max / partitions),
+        limits,
+        now: Date.now(),
+      });
       if (ownership.isOwner(record.partition)) worker.add(state);
     }
   }
@@ -201,7 +232,10 @@ function startGauges(worker: Worker): NodeJS.Timeout {
     for (const { partition, reader, landed_at, landed_through, prepared_through } of states) {
       const behind = reader.lag > 0 || landed_through < prepared_through;
       metrics.pipelineLagMessages.set({ partition: String(partition) }, reader.lag);
-      metrics.pipelineLagSeconds.set({ partition: String(partition) }, behind && landed_at > 0 ? Math.max(0, Date.now() - landed_at) / 1000 : 0);
+      metrics.pipelineLagSeconds.set(
+        { partition: String(partition) },
+        behind && landed_at > 0 ? Math.max(0, Date.now() - landed_at) / 1000 : 0,
+      );
     }
   }, GAUGES_MS);
 }
@@ -217,9 +251,16 @@ async function main(): Promise<void> {
   const nc = await connectNats({ url: env.SERVICE_NATS_URL, name: `pipeline-${workerId}`, waitMs: NATS_WAIT_MS });
   const log = await openLog(nc, { replicas: env.SERVICE_NATS_REPLICAS, logBytesMax: env.SERVICE_LOG_MAX_BYTES });
   const partitions = await fixedPartitions(log, env.SERVICE_PARTITIONS);
-  const client = createClickHouse({ url: env.SERVICE_CLICKHOUSE_URL, observeQuery: (query, seconds) => { metrics.clickhouseQuerySeconds.observe({ query }, seconds); } });
-  await untilDone(logger, 'waiting for ClickHouse', () => migrate(client, { cluster: env.SERVICE_CLICKHOUSE_CLUSTER }));
-  const { base: logBase } = await untilDone(logger, 'placing the log', () => settle(log, 'log', async () => ({ base: await new ClickHouseLandingStore(client, workerId).newestPosition() })));
+  const client = createClickHouse({
+    url: env.SERVICE_CLICKHOUSE_URL,
+    observeQuery: (query, seconds) => {
+      metrics.clickhouseQuerySeconds.observe({ query }, seconds);
+    },
+  });
+  await untilDone(logger, 'waiting for ClickHouse', () => bringUpStore(env, client, logger));
+  const { base: logBase } = await untilDone(logger, 'placing the log', () =>
+    settle(log, 'log', async () => ({ base: await new ClickHouseLandingStore(client, workerId).newestPosition() })),
+  );
   const exposed = await serveMetrics();
   const { ownership, worker, mover } = await assemble({ env, logger, log, client, partitions, logBase, workerId, metricsUrl: exposed.url });
 
@@ -229,7 +270,9 @@ async function main(): Promise<void> {
   });
   await ownership.start();
   mover.start();
-  const janitor = startJanitor(log, logger, () => [...worker.states.values()].map((state) => [state.partition, state.landed_through] as const));
+  const janitor = startJanitor(log, logger, () =>
+    [...worker.states.values()].map((state) => [state.partition, state.landed_through] as const),
+  );
   const gauges = startGauges(worker);
   process.send?.({ ready: true });
   logger.info({ partitions, log_base: logBase }, 'pipeline worker is up');

@@ -10,9 +10,7 @@ export type DeadReason = 'unknown_schema' | 'unreadable_message' | 'decode_faile
 
 /** emit: go on. drop: on purpose, counted. dead: can never work, kept in DEAD_LETTERS. */
 export type Outcome<Out> =
-  | { kind: 'emit'; out: Out }
-  | { kind: 'drop'; reason: DropReason }
-  | { kind: 'dead'; reason: DeadReason; detail: string };
+  { kind: 'emit'; out: Out } | { kind: 'drop'; reason: DropReason } | { kind: 'dead'; reason: DeadReason; detail: string };
 
 export interface Stage<In, Out> {
   readonly name: StageName;

@@ -31,7 +31,7 @@ process.chdir(path.resolve(import.meta.dirname, '..'));
 let counts: Counts = { passed: 0, failed: 1, skipped: 0 };
 try {
   const { filter, options } = parseCLI(['vitest', 'run', ...process.argv.slice(2)]);
-  const vitest = await startVitest('test', filter, { ...options, run: true, watch: false });
+  const vitest = await startVitest(filter, { ...options, run: true, watch: false });
   await vitest.close();
   counts = count(vitest);
 } catch (error) {

@@ -6,7 +6,17 @@ import { createHash } from 'node:crypto';
 export const ANALYST_VIEWS = ['analyst_spans', 'analyst_traces', 'analyst_usage', 'analyst_costs_daily', 'analyst_texts'] as const;
 
 /** Table engines that migrations may use; every other one (File, URL, S3, Executable …) would reach out of the store. */
-const ENGINES = ['MergeTree', 'ReplacingMergeTree', 'SummingMergeTree', 'AggregatingMergeTree', 'CollapsingMergeTree', 'VersionedCollapsingMergeTree', 'Memory', 'View', 'MaterializedView'] as const;
+const ENGINES = [
+  'MergeTree',
+  'ReplacingMergeTree',
+  'SummingMergeTree',
+  'AggregatingMergeTree',
+  'CollapsingMergeTree',
+  'VersionedCollapsingMergeTree',
+  'Memory',
+  'View',
+  'MaterializedView',
+] as const;
 
 const MEBIBYTE = 1024 ** 2;
 /** A query of an analyst is cut here. */
@@ -75,7 +85,8 @@ export function serverXml({ usersFile, logFile, backupDir, displayName, memoryMa
  * Both are let in from anywhere: which addresses can reach the port is decided by what it listens on.
  */
 export function usersXml({ database, moreDatabases, appPassword, analystPassword, memoryMaxBytes }: UsersConfig): string {
-  const grants = (statements: readonly string[]): string => `<grants>${statements.map((text) => `<query>GRANT ${text}</query>`).join('')}</grants>`;
+  const grants = (statements: readonly string[]): string =>
+    `<grants>${statements.map((text) => `<query>GRANT ${text}</query>`).join('')}</grants>`;
   const user = (name: string, password: string, profile: string, granted: readonly string[]): string =>
     `<${name}><password_sha256_hex>${sha256(password)}</password_sha256_hex><networks><ip>::/0</ip></networks><profile>${profile}</profile><quota>default</quota>${grants(granted)}</${name}>`;
   const app = [

@@ -61,7 +61,13 @@ export function confine({ readable, executable, writable }: Confinement): boolea
   for (const file of executable) allow(ruleset, file, read | EXECUTE);
   for (const file of writable) allow(ruleset, file, read | change);
   // Landlock asks for it of a process without privileges: what it starts must not gain any either.
-  load({ library: 'libc', funcName: 'prctl', retType: DataType.I32, paramsType: [DataType.I32, DataType.I64, DataType.I64, DataType.I64, DataType.I64], paramsValue: [PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0] });
+  load({
+    library: 'libc',
+    funcName: 'prctl',
+    retType: DataType.I32,
+    paramsType: [DataType.I32, DataType.I64, DataType.I64, DataType.I64, DataType.I64],
+    paramsValue: [PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0],
+  });
   const restricted = systemCall(SYS_RESTRICT_SELF, [ruleset, 0]) === 0;
   closeSync(ruleset);
   return restricted;

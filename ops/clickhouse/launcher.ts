@@ -36,10 +36,10 @@ async function serve({ fifo, args }: Launch): Promise<number> {
     runInNewThread: true,
   });
   const script = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
-  let stopping = false;
+  const asked = new AbortController();
   const stop = (): void => {
-    if (stopping) return;
-    stopping = true;
+    if (asked.signal.aborted) return;
+    asked.abort();
     writeSync(script, 'SYSTEM STOP LISTEN QUERIES ALL;\n');
     closeSync(script);
   };
@@ -47,12 +47,17 @@ async function serve({ fifo, args }: Launch): Promise<number> {
   process.on('SIGINT', stop);
   process.stdin.on('close', () => setTimeout(stop, ORPHAN_GRACE_MS)).resume();
   await engine;
-  return stopping ? 0 : 1;
+  return asked.signal.aborted ? 0 : 1;
 }
 
 const launch = launchShape.parse(JSON.parse(process.argv[2] ?? ''));
 if (launch.confinement !== null && confine(launch.confinement)) {
-  const again = [process.execPath, ...process.execArgv, import.meta.filename, JSON.stringify({ ...launch, confinement: null } satisfies Launch)];
+  const again = [
+    process.execPath,
+    ...process.execArgv,
+    import.meta.filename,
+    JSON.stringify({ ...launch, confinement: null } satisfies Launch),
+  ];
   process.execve?.(process.execPath, again, process.env);
 }
 process.exit(await serve(launch));

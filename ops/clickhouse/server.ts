@@ -6,7 +6,7 @@ import { chmodSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, cl
 import { get } from 'node:http';
 import path from 'node:path';
 import { freePort } from '../process/ports.ts';
-import { type Exit, exitOf, stopChild } from '../process/child.ts';
+import { type Exit, exitOf, hasEnded, stopChild } from '../process/child.ts';
 import { serverXml, usersXml } from './config.ts';
 import type { Launch } from './launcher.ts';
 
@@ -74,7 +74,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Click
   });
   closeSync(log);
   const exited = exitOf(child);
-  await ready({ child, exited, host, httpPort, displayName, logFile: options.logFile });
+  await ready({ child, host, httpPort, displayName, logFile: options.logFile });
   const userUrl = (user: string, password: string): string =>
     `http://${user}:${encodeURIComponent(password)}@${host}:${httpPort}/${options.database}`;
   return {
@@ -110,7 +110,10 @@ function prepare(options: ClickHouseOptions, { host, httpPort, tcpPort, displayN
     writeFileSync(file(name), text, { mode: 0o600 });
     return file(name);
   };
-  const usersFile = write('users.xml', usersXml({ database, ...(moreDatabases === undefined ? {} : { moreDatabases }), appPassword, analystPassword, memoryMaxBytes }));
+  const usersFile = write(
+    'users.xml',
+    usersXml({ database, ...(moreDatabases === undefined ? {} : { moreDatabases }), appPassword, analystPassword, memoryMaxBytes }),
+  );
   const configFile = write(
     'config.xml',
     serverXml({ usersFile, logFile: path.resolve(logFile), backupDir: file('backups'), displayName, memoryMaxBytes }),
@@ -137,9 +140,24 @@ function confinementOf(dataDir: string, logDir: string): NonNullable<Launch['con
     executable: ['/usr', '/lib', '/lib64', '/bin', process.execPath, path.join(ROOT, 'node_modules')],
     readable: [
       ...['package.json', 'ops/clickhouse'].map((name) => path.join(ROOT, name)),
-      ...['localtime', 'timezone', 'hosts', 'host.conf', 'resolv.conf', 'nsswitch.conf', 'gai.conf', 'services', 'ld.so.cache', 'ssl'].map((name) => `/etc/${name}`),
+      ...['localtime', 'timezone', 'hosts', 'host.conf', 'resolv.conf', 'nsswitch.conf', 'gai.conf', 'services', 'ld.so.cache', 'ssl'].map(
+        (name) => `/etc/${name}`,
+      ),
       // Not /proc as a whole: the environment of every other process of this user is there. self stays itself through execve.
-      ...['self', 'sys', 'meminfo', 'stat', 'cpuinfo', 'loadavg', 'uptime', 'vmstat', 'diskstats', 'filesystems', 'version', 'pressure'].map((name) => `/proc/${name}`),
+      ...[
+        'self',
+        'sys',
+        'meminfo',
+        'stat',
+        'cpuinfo',
+        'loadavg',
+        'uptime',
+        'vmstat',
+        'diskstats',
+        'filesystems',
+        'version',
+        'pressure',
+      ].map((name) => `/proc/${name}`),
       '/sys',
     ],
   };
@@ -150,24 +168,19 @@ const pick = (env: NodeJS.ProcessEnv, names: readonly string[]): NodeJS.ProcessE
 
 interface Starting {
   child: ChildProcess;
-  exited: Promise<Exit>;
   host: string;
   httpPort: number;
   displayName: string;
   logFile: string;
 }
 
-async function ready({ child, exited, host, httpPort, displayName, logFile }: Starting): Promise<void> {
+async function ready({ child, host, httpPort, displayName, logFile }: Starting): Promise<void> {
   const deadline = performance.now() + READY_MS_MAX;
-  let ended = false;
-  void exited.then(() => {
-    ended = true;
-  });
-  while (!ended && performance.now() < deadline) {
+  while (!hasEnded(child) && performance.now() < deadline) {
     if ((await serverName(host, httpPort)) === displayName) return;
     await new Promise((resolve) => setTimeout(resolve, PROBE_EVERY_MS));
   }
-  if (!ended) child.kill('SIGKILL');
+  child.kill('SIGKILL');
   throw new Error(`ClickHouse did not start: ${whyFrom(logFile)}`);
 }
 
@@ -189,7 +202,8 @@ function serverName(host: string, port: number): Promise<string | null> {
 /** The engine's last word on why it ended, from its log: one line. */
 function whyFrom(logFile: string): string {
   const lines = readFileSync(logFile, 'utf8').slice(-LOG_TAIL_BYTES).trim().split('\n');
-  const line = lines.findLast((text) => text.includes('Code: ') || text.includes('<Error>') || text.includes('<Fatal>')) ?? lines.at(-1) ?? '';
+  const line =
+    lines.findLast((text) => text.includes('Code: ') || text.includes('<Error>') || text.includes('<Fatal>')) ?? lines.at(-1) ?? '';
   const reason = line.slice(Math.max(0, line.indexOf('Code: '))).slice(0, 300);
   return `${reason === '' ? 'it ended without a word' : reason} (see ${logFile})`;
 }

@@ -27,7 +27,9 @@ export const TOOLS_DIR = path.resolve(import.meta.dirname, '../../.tools');
  */
 export async function findNatsServer(progress: (line: string) => void, toolsDir = TOOLS_DIR): Promise<string> {
   const fetched = path.join(toolsDir, 'nats-server');
-  const onPath = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'].map((folder) => path.join(folder, 'nats-server'));
+  const onPath = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'].map((folder) =>
+    path.join(folder, 'nats-server'),
+  );
   for (const candidate of [...onPath, fetched]) {
     if (isFile(candidate) && (await usable(candidate)) !== null) return candidate;
   }
@@ -50,7 +52,10 @@ export async function findNatsServer(progress: (line: string) => void, toolsDir 
 }
 
 function missing(why: string): Error {
-  const how = process.platform === 'darwin' ? 'brew install nats-server' : "put nats-server on PATH (your system's package, or https://nats.io/download)";
+  const how =
+    process.platform === 'darwin'
+      ? 'brew install nats-server'
+      : "put nats-server on PATH (your system's package, or https://nats.io/download)";
   return new Error(`nats-server ${MAJOR}.${MINOR_MIN} or newer is needed and ${why}: ${how}, or set SERVICE_NATS_URL to a running NATS`);
 }
 
@@ -121,7 +126,8 @@ async function fetchFrom(target: string, source: { mirror: string; suite: string
 async function aptRoot(work: string, source: { mirror: string; suite: string } | null): Promise<string[]> {
   const options = ['-qq', '-o', `APT::Sandbox::User=${userInfo().username}`];
   if (source === null) return options;
-  for (const folder of ['lists/partial', 'cache/archives/partial', 'etc/preferences.d', 'etc/apt.conf.d']) await mkdir(path.join(work, folder), { recursive: true });
+  for (const folder of ['lists/partial', 'cache/archives/partial', 'etc/preferences.d', 'etc/apt.conf.d'])
+    await mkdir(path.join(work, folder), { recursive: true });
   await writeFile(path.join(work, 'status'), '');
   await writeFile(path.join(work, 'etc/sources.list'), `deb [signed-by=${KEYRING}] ${source.mirror} ${source.suite} main\n`);
   const settings = {

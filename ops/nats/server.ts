@@ -5,7 +5,7 @@ import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync, stat
 import path from 'node:path';
 import type { Writable } from 'node:stream';
 import { MESSAGE_BYTES_MAX } from '../streams.ts';
-import { type Exit, exitOf, stopChild } from '../process/child.ts';
+import { type Exit, exitOf, hasEnded, stopChild } from '../process/child.ts';
 import { freePort } from '../process/ports.ts';
 
 const READY_MS_MAX = 20_000;
@@ -75,8 +75,15 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
     guard.end('gone\n');
     return exit;
   });
-  await ready(child, exited, dataDir, options.logFile);
-  return { url: `nats://${options.token}@127.0.0.1:${port}`, port, pid: child.pid ?? 0, child, exited, stop: () => stopChild(child, exited, STOP_MS_MAX) };
+  await ready(child, dataDir, options.logFile);
+  return {
+    url: `nats://${options.token}@127.0.0.1:${port}`,
+    port,
+    pid: child.pid ?? 0,
+    child,
+    exited,
+    stop: () => stopChild(child, exited, STOP_MS_MAX),
+  };
 }
 
 function configText({ sync, logFile, storeMaxBytes }: NatsOptions, dataDir: string, port: number): string {
@@ -107,17 +114,13 @@ function diskBytes(folder: string): number {
   return Math.floor(bsize * blocks * 0.9);
 }
 
-async function ready(child: ChildProcess, exited: Promise<Exit>, dataDir: string, logFile: string): Promise<void> {
+async function ready(child: ChildProcess, dataDir: string, logFile: string): Promise<void> {
   const deadline = performance.now() + READY_MS_MAX;
-  let ended = false;
-  void exited.then(() => {
-    ended = true;
-  });
-  while (!ended && performance.now() < deadline) {
+  while (!hasEnded(child) && performance.now() < deadline) {
     if (readdirSync(dataDir).some((name) => name.endsWith(`_${String(child.pid)}.ports`))) return;
     await new Promise((resolve) => setTimeout(resolve, PROBE_EVERY_MS));
   }
-  if (!ended) child.kill('SIGKILL');
+  child.kill('SIGKILL');
   throw new Error(`nats-server did not start: ${whyFrom(logFile)}`);
 }
 

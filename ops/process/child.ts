@@ -19,6 +19,9 @@ export function exitOf(child: ChildProcess): Promise<Exit> {
   });
 }
 
+/** Whether it runs no more, or never did. */
+export const hasEnded = (child: ChildProcess): boolean => child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+
 /** Asks the child to end, and kills it when it has not within waitMs. Resolves when it is gone. */
 export async function stopChild(child: ChildProcess, exited: Promise<Exit>, waitMs: number): Promise<void> {
   child.kill('SIGTERM');

@@ -24,9 +24,9 @@ export interface KeptOptions {
   /** Starts it; signal: stop() was called before it was up. */
   start(signal: AbortSignal): Promise<Running>;
   /** Told in one line when it died and is started again. */
-  onDeath(line: string): void;
+  onDeath: (line: string) => void;
   /** Told once, in one line, when it is given up on. */
-  onGiveUp(line: string): void;
+  onGiveUp: (line: string) => void;
 }
 
 export class Kept {
@@ -42,8 +42,7 @@ export class Kept {
 
   /** Starts it for the first time. @throws what start throws */
   async start(): Promise<void> {
-    await this.#boot();
-    void this.#keep();
+    void this.#keep(await this.#boot());
   }
 
   /** Asks it to end and waits until it has. Safe before start and twice. */
@@ -60,36 +59,37 @@ export class Kept {
     this.#running?.kill();
   }
 
-  async #boot(): Promise<void> {
+  async #boot(): Promise<Running> {
     this.#booting = this.#options.start(this.#stopped.signal);
     try {
       this.#running = await this.#booting;
       recordProcess(this.#options.runDir, this.#options.name, this.#running.pid);
+      return this.#running;
     } finally {
       this.#booting = null;
     }
   }
 
-  async #keep(): Promise<void> {
-    while (this.#running !== null) {
-      const exit = await this.#running.exited;
-      this.#running = null;
-      // stop() may have been called meanwhile.
+  async #keep(first: Running): Promise<void> {
+    const { name, onDeath, onGiveUp } = this.#options;
+    let running: Running | null = first;
+    let why = '';
+    for (;;) {
+      if (running !== null) why = `ended with ${describeExit(await running.exited)}`;
+      // Ended on purpose, or asked to stop while it was down.
       if (this.#stopped.signal.aborted) return;
-      let why = `ended with ${describeExit(exit)}`;
-      while (this.#running === null) {
-        const waitMs = this.#countDeath();
-        if (waitMs === null) {
-          this.#options.onGiveUp(`${this.#options.name} ${why}, more than ${DEATHS_MAX} times within a minute`);
-          return;
-        }
-        this.#options.onDeath(`${this.#options.name} ${why}; starting it again`);
-        await sleep(waitMs, null, { signal: this.#stopped.signal }).catch(() => null);
-        if (this.#stopped.signal.aborted) return;
-        await this.#boot().catch((error: unknown) => {
-          why = error instanceof Error ? error.message : String(error);
-        });
+      const waitMs = this.#countDeath();
+      if (waitMs === null) {
+        onGiveUp(`${name} ${why}, more than ${DEATHS_MAX} times within a minute`);
+        return;
       }
+      onDeath(`${name} ${why}; starting it again`);
+      await sleep(waitMs, null, { signal: this.#stopped.signal }).catch(() => null);
+      if (this.#stopped.signal.aborted) return;
+      running = await this.#boot().catch((error: unknown) => {
+        why = error instanceof Error ? error.message : String(error);
+        return null;
+      });
     }
   }
 

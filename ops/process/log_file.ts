@@ -82,7 +82,12 @@ export class LogFollower {
     // A line that is still being written waits for the next turn.
     const whole = text.lastIndexOf(10) + 1;
     followed.offset = from + whole;
-    const shown = text.subarray(0, whole).toString('utf8').split('\n').map(followed.filter).filter((line) => line !== null && line !== '');
+    const shown = text
+      .subarray(0, whole)
+      .toString('utf8')
+      .split('\n')
+      .map(followed.filter)
+      .filter((line) => line !== null && line !== '');
     for (const line of shown.slice(0, LINES_SHOWN_MAX)) this.#show(`[${followed.name}] ${(line ?? '').slice(0, 500)}`);
     if (shown.length > LINES_SHOWN_MAX) this.#show(`[${followed.name}] … ${shown.length - LINES_SHOWN_MAX} more in ${followed.file}`);
   }

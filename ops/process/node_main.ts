@@ -63,20 +63,34 @@ export async function startNodeMain({ name, entry, env, logFile, signal, readyMs
     throw new Error(`${name} was not ready within ${readyMsMax / 1000} s (see ${logFile})`);
   }
   if (first === 'ended') throw new Error(`${name} did not start: ${lastWord(logFile, from)} (see ${logFile})`);
-  return { pid: child.pid ?? 0, port: first.port ?? null, exited, stop: () => stopChild(child, exited, stopMsMax), kill: () => child.kill('SIGKILL') };
+  return {
+    pid: child.pid ?? 0,
+    port: first.port ?? null,
+    exited,
+    stop: () => stopChild(child, exited, stopMsMax),
+    kill: () => child.kill('SIGKILL'),
+  };
 }
 
 const recordShape = z.object({ msg: z.string().default(''), err: z.object({ message: z.string() }).optional() });
 
 /** The last thing that a process said about why it ended: one line of its log, read as a record where it is one. */
 export function lastWord(logFile: string, from: number): string {
-  const lines = readFileSync(logFile).subarray(from).toString('utf8').split('\n').map((line) => line.trim()).filter((line) => line !== '');
+  const lines = readFileSync(logFile)
+    .subarray(from)
+    .toString('utf8')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
   // Where Node itself printed a stack trace, the error's own line says why; else the last line does.
   const crash = lines.at(-1)?.startsWith('Node.js v') ?? false;
   const line = (crash ? lines.findLast((text) => /^(\w*Error\b|Uncaught)/.test(text)) : lines.at(-1)) ?? 'it ended without a word';
   try {
     const { msg, err } = recordShape.parse(JSON.parse(line));
-    return [msg, err?.message].filter((part) => part !== undefined && part !== '').join(': ').slice(0, 400);
+    return [msg, err?.message]
+      .filter((part) => part !== undefined && part !== '')
+      .join(': ')
+      .slice(0, 400);
   } catch {
     return line.slice(0, 400);
   }

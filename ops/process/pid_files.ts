@@ -56,7 +56,10 @@ function read(file: string): ProcessIdentity | null {
 }
 
 async function end(identity: ProcessIdentity): Promise<void> {
-  for (const [signal, waitMs] of [['SIGTERM', TERM_WAIT_MS], ['SIGKILL', KILL_WAIT_MS]] as const) {
+  for (const [signal, waitMs] of [
+    ['SIGTERM', TERM_WAIT_MS],
+    ['SIGKILL', KILL_WAIT_MS],
+  ] as const) {
     try {
       process.kill(identity.pid, signal);
     } catch {

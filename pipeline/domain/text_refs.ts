@@ -39,15 +39,18 @@ function fold(value: unknown, text: string, column: string): unknown {
 
 /** Puts the texts back in place of their references; a text that is no longer there, or not asked for, leaves its key out. */
 export function unfoldTexts(attributes: Fields, prompt: string | undefined, response: string | undefined): Fields {
-  let unfolded = attributes;
-  for (const [key, column] of PLACES) {
-    const value = attributes[key];
-    if (typeof value !== 'object' || value === null || !('$ref' in value)) continue;
-    if (unfolded === attributes) unfolded = { ...attributes };
-    const text = column === 'prompt' ? prompt : response;
-    if ('$value' in value) unfolded[key] = value.$value;
-    else if (text === undefined || text === '') delete unfolded[key];
-    else unfolded[key] = '$json' in value ? (JSON.parse(text) as unknown) : text;
-  }
-  return unfolded;
+  if (!PLACES.some(([key]) => isRef(attributes[key]))) return attributes;
+  const texts: Record<string, string | undefined> = { prompt, response };
+  const entries = Object.entries(attributes).flatMap(([key, value]): [string, unknown][] => {
+    if (!isRef(value) || !PLACES.some(([place]) => place === key)) return [[key, value]];
+    if ('$value' in value) return [[key, value.$value]];
+    const text = texts[String(value.$ref)] ?? '';
+    if (text === '') return [];
+    return [[key, '$json' in value ? (JSON.parse(text) as unknown) : text]];
+  });
+  return Object.fromEntries(entries);
+}
+
+function isRef(value: unknown): value is { $ref: unknown; $value?: unknown } {
+  return typeof value === 'object' && value !== null && '$ref' in value;
 }

@@ -7,7 +7,10 @@ import { LIMITS } from '../topology.ts';
 const LOOK_MS = 5000;
 
 /** First sequence to keep: enough of the landed head goes that the log falls below its mark; null for nothing to do. */
-export function purgeBelow(log: { bytes: number; bytes_max: number; first_seq: number; last_seq: number }, checkpoint: number): number | null {
+export function purgeBelow(
+  log: { bytes: number; bytes_max: number; first_seq: number; last_seq: number },
+  checkpoint: number,
+): number | null {
   const surplus = log.bytes - log.bytes_max * LIMITS.log_keep_fraction;
   if (surplus <= 0 || checkpoint < log.first_seq || log.bytes <= 0) return null;
   const messages = log.last_seq - log.first_seq + 1;
@@ -15,11 +18,18 @@ export function purgeBelow(log: { bytes: number; bytes_max: number; first_seq: n
   return Math.min(below, checkpoint + 1);
 }
 
-export function startJanitor(log: Log, logger: Logger, checkpoints: () => Iterable<readonly [partition: number, checkpoint: number]>): { stop(): void } {
+export function startJanitor(
+  log: Log,
+  logger: Logger,
+  checkpoints: () => Iterable<readonly [partition: number, checkpoint: number]>,
+): { stop(): void } {
   const look = async (): Promise<void> => {
     const { state, config } = await log.jsm.streams.info(INGEST_STREAM);
     for (const [partition, checkpoint] of checkpoints()) {
-      const seq = purgeBelow({ bytes: state.bytes, bytes_max: config.max_bytes, first_seq: state.first_seq, last_seq: state.last_seq }, checkpoint);
+      const seq = purgeBelow(
+        { bytes: state.bytes, bytes_max: config.max_bytes, first_seq: state.first_seq, last_seq: state.last_seq },
+        checkpoint,
+      );
       if (seq !== null) await log.jsm.streams.purge(INGEST_STREAM, { filter: ingestSubject(partition), seq });
     }
   };

@@ -128,7 +128,11 @@ export class Lander {
         await this.#options.store.end(queryId);
         const from = new Map<number, number>();
         for (const row of rows) from.set(row.partition, Math.min(row.log_seq, from.get(row.partition) ?? Infinity));
-        const landed = new Map(await Promise.all([...from].map(async ([partition, seq]) => [partition, await this.#options.store.landedKeys(table, partition, seq)] as const)));
+        const landed = new Map(
+          await Promise.all(
+            [...from].map(async ([partition, seq]) => [partition, await this.#options.store.landedKeys(table, partition, seq)] as const),
+          ),
+        );
         return rows.filter((row) => landed.get(row.partition)?.has(row.key) !== true);
       } catch (error) {
         const owned = new Set(this.#options.owned().map(([partition]) => partition));

@@ -21,7 +21,8 @@ const READ_TIMEOUT_MS = 60_000;
 const FORMER_WAIT_MS = 3000;
 const LOOK_MS = 50;
 
-const tuples = (pairs: readonly (readonly [number, number])[]): string => `[${pairs.map(([partition, epoch]) => `(${String(partition)},${String(epoch)})`).join(',')}]`;
+const tuples = (pairs: readonly (readonly [number, number])[]): string =>
+  `[${pairs.map(([partition, epoch]) => `(${String(partition)},${String(epoch)})`).join(',')}]`;
 
 const TRACE_COLUMNS = `org_id, trace_id, toUnixTimestamp64Milli(anchor) AS anchor_ms, toUnixTimestamp64Milli(started_at) AS started_ms, toUnixTimestamp64Milli(ended_at) AS ended_ms,
   toUnixTimestamp64Milli(root_at) AS root_ms, root_span_id, root_span_name, agent_id, outcome, session_id, user_id, tags, spans, input_tokens, output_tokens,
@@ -117,7 +118,11 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
   async landedKeys(table: LandingTable, partition: number, fromSeq: number): Promise<ReadonlySet<string>> {
     const params = { partition, from: fromSeq };
     if (table === 'usage_events') {
-      const rows = await this.#rows<{ seq: string }>('landed_usage', 'SELECT DISTINCT toString(log_seq) AS seq FROM usage_events WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}', params);
+      const rows = await this.#rows<{ seq: string }>(
+        'landed_usage',
+        'SELECT DISTINCT toString(log_seq) AS seq FROM usage_events WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}',
+        params,
+      );
       return new Set(rows.map(({ seq }) => seq));
     }
     if (table === 'traces') {
@@ -128,7 +133,8 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
       );
       return new Set(rows.map((row) => traceRowKey(row.org_id, row.trace_id, Number(row.version))));
     }
-    const select = (name: string): string => `SELECT log_seq, log_index, log_sub FROM ${name} WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}`;
+    const select = (name: string): string =>
+      `SELECT log_seq, log_index, log_sub FROM ${name} WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}`;
     const sql = table === 'spans' ? select('spans') : `${select('span_texts_recent')} UNION ALL ${select('span_texts')}`;
     const rows = await this.#rows<{ log_seq: string; log_index: number; log_sub: number }>(`landed_${table}`, sql, params);
     return new Set(rows.map((row) => rowKey(Number(row.log_seq), row.log_index, row.log_sub)));
@@ -148,13 +154,21 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
   }
 
   async takeMoverFence(workerId: string): Promise<number> {
-    const [row] = await this.#rows<{ epoch: string }>('mover_epoch', 'SELECT toString(max(epoch) + 1) AS epoch FROM landing_fences WHERE partition = {partition:UInt16}', { partition: MOVER_PARTITION });
+    const [row] = await this.#rows<{ epoch: string }>(
+      'mover_epoch',
+      'SELECT toString(max(epoch) + 1) AS epoch FROM landing_fences WHERE partition = {partition:UInt16}',
+      { partition: MOVER_PARTITION },
+    );
     const epoch = Number(row?.epoch ?? 1);
-    await this.#command('raise_mover_fence', 'INSERT INTO landing_fences (partition, epoch, worker_id) SELECT {partition:UInt16}, {epoch:UInt64}, {worker:String}', {
-      partition: MOVER_PARTITION,
-      epoch,
-      worker: workerId,
-    });
+    await this.#command(
+      'raise_mover_fence',
+      'INSERT INTO landing_fences (partition, epoch, worker_id) SELECT {partition:UInt16}, {epoch:UInt64}, {worker:String}',
+      {
+        partition: MOVER_PARTITION,
+        epoch,
+        worker: workerId,
+      },
+    );
     await this.#outlast('move-');
     return epoch;
   }
@@ -167,7 +181,13 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
        WHERE p.database = currentDatabase() AND p.table = 'span_texts_recent' AND p.active AND p.rows > 0`,
       {},
     );
-    return rows.map((row) => ({ name: row.name, rows: Number(row.rows), bytes: Number(row.bytes), age_seconds: Number(row.age), log_seq_min: Number(row.seq) }));
+    return rows.map((row) => ({
+      name: row.name,
+      rows: Number(row.rows),
+      bytes: Number(row.bytes),
+      age_seconds: Number(row.age),
+      log_seq_min: Number(row.seq),
+    }));
   }
 
   async move(parts: readonly RecentPart[], epoch: number, queryId: string): Promise<boolean> {
@@ -179,7 +199,12 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
         WHERE _part IN {parts:Array(String)} AND has(${FENCE}, {mover:UInt16})
           AND (${position}) NOT IN (SELECT ${position} FROM span_texts WHERE log_seq >= {from:UInt64})
         SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 1000000, min_insert_block_size_rows = 1000000, min_insert_block_size_bytes = 536870912`,
-      params: { parts: parts.map((part) => part.name), owned: tuples([[MOVER_PARTITION, epoch]]), mover: MOVER_PARTITION, from: Math.min(...parts.map((part) => part.log_seq_min)) },
+      params: {
+        parts: parts.map((part) => part.name),
+        owned: tuples([[MOVER_PARTITION, epoch]]),
+        mover: MOVER_PARTITION,
+        from: Math.min(...parts.map((part) => part.log_seq_min)),
+      },
       query_id: queryId,
       timeoutMs: READ_TIMEOUT_MS,
     });
@@ -197,7 +222,11 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     const [spans, texts, usage, traces, hashes, ids] = await Promise.all([
       this.landedKeys('spans', partition, above),
       this.landedKeys('span_texts_recent', partition, above),
-      this.#rows<{ seq: string }>('usage_through', 'SELECT toString(max(log_seq)) AS seq FROM usage_events WHERE partition = {partition:UInt16}', { partition }),
+      this.#rows<{ seq: string }>(
+        'usage_through',
+        'SELECT toString(max(log_seq)) AS seq FROM usage_events WHERE partition = {partition:UInt16}',
+        { partition },
+      ),
       this.#rows<TraceRecord>(
         'open_traces',
         `SELECT * FROM (SELECT ${TRACE_COLUMNS} FROM traces WHERE partition = {partition:UInt16} AND log_seq > {through:UInt64} AND sign = 1 ORDER BY version DESC LIMIT 1 BY org_id, trace_id) ORDER BY version`,
@@ -229,16 +258,28 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
       `SELECT leftPad(lower(hex(event_key)), 16, '0') AS hex, partition, log_seq, log_index FROM spans
        WHERE org_id IN {orgs:Array(String)} AND trace_key IN arrayMap(t -> sipHash64(t), {traces:Array(String)})
          AND event_key IN arrayMap(h -> reinterpretAsUInt64(reverse(unhex(h))), {events:Array(String)})`,
-      { orgs: [...new Set(events.map(({ org_id }) => org_id))], traces: events.map(({ trace_id }) => trace_id), events: events.map(({ event_hex }) => event_hex) },
+      {
+        orgs: [...new Set(events.map(({ org_id }) => org_id))],
+        traces: events.map(({ trace_id }) => trace_id),
+        events: events.map(({ event_hex }) => event_hex),
+      },
     );
-    const own = new Set(events.map((event) => `${event.event_hex} ${String(event.partition)} ${String(event.log_seq)} ${String(event.log_index)}`));
-    return new Set(rows.filter((row) => !own.has(`${row.hex} ${String(row.partition)} ${row.log_seq} ${String(row.log_index)}`)).map(({ hex }) => hex));
+    const own = new Set(
+      events.map((event) => `${event.event_hex} ${String(event.partition)} ${String(event.log_seq)} ${String(event.log_index)}`),
+    );
+    return new Set(
+      rows.filter((row) => !own.has(`${row.hex} ${String(row.partition)} ${row.log_seq} ${String(row.log_index)}`)).map(({ hex }) => hex),
+    );
   }
 
   /** Newest log position that any table holds; a log that is new to the store counts on from there. */
   async newestPosition(): Promise<number> {
     const tables = ['spans', 'span_texts', 'span_texts_recent', 'traces', 'usage_events'];
-    const [row] = await this.#rows<{ seq: string }>('newest_position', `SELECT toString(max(seq)) AS seq FROM (${tables.map((table) => `SELECT max(log_seq) AS seq FROM ${table}`).join(' UNION ALL ')})`, {});
+    const [row] = await this.#rows<{ seq: string }>(
+      'newest_position',
+      `SELECT toString(max(seq)) AS seq FROM (${tables.map((table) => `SELECT max(log_seq) AS seq FROM ${table}`).join(' UNION ALL ')})`,
+      {},
+    );
     return Number(row?.seq ?? 0);
   }
 
@@ -247,12 +288,16 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     const pattern = `${prefix}%`;
     const own = `${prefix}${this.#workerId}-%`;
     const running = async (): Promise<string[]> => {
-      const rows = await this.#rows<{ query_id: string }>('running_statements', 'SELECT query_id FROM system.processes WHERE query_id LIKE {pattern:String} AND query_id NOT LIKE {own:String}', { pattern, own });
+      const rows = await this.#rows<{ query_id: string }>(
+        'running_statements',
+        'SELECT query_id FROM system.processes WHERE query_id LIKE {pattern:String} AND query_id NOT LIKE {own:String}',
+        { pattern, own },
+      );
       return rows.map(({ query_id }) => query_id);
     };
     const former = await running();
     const deadline = performance.now() + FORMER_WAIT_MS;
-    for (let left = former; left.length > 0; ) {
+    for (let left = former; left.length > 0;) {
       if (performance.now() > deadline) {
         await Promise.all(left.map((queryId) => this.end(queryId)));
         return;

@@ -161,7 +161,13 @@ export class Ownership {
     try {
       await kv.put(
         `worker.${workerId}`,
-        encode({ worker_id: workerId, metrics_url: metricsUrl, partitions: [...this.#held.keys()], beat: this.#beat, at: new Date().toISOString() }),
+        encode({
+          worker_id: workerId,
+          metrics_url: metricsUrl,
+          partitions: [...this.#held.keys()],
+          beat: this.#beat,
+          at: new Date().toISOString(),
+        }),
         { timeout: BEAT_MS * 2 },
       );
       const now = performance.now();
@@ -175,7 +181,10 @@ export class Ownership {
   }
 
   #liveWorkers(now: number): string[] {
-    return [...this.#heard].filter(([, at]) => now - at <= TTL_MS).map(([worker]) => worker).sort();
+    return [...this.#heard]
+      .filter(([, at]) => now - at <= TTL_MS)
+      .map(([worker]) => worker)
+      .sort();
   }
 
   async #rebalance(): Promise<void> {

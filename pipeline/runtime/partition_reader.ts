@@ -98,7 +98,12 @@ export class PartitionReader {
       this.#pending = message.info.pending;
       if (message.seq < this.#nextSeq) continue;
       this.#nextSeq = message.seq + 1;
-      this.#queue.push({ partition: this.partition, seq: message.seq, data: message.data, fingerprint: message.headers?.get(FINGERPRINT_HEADER) });
+      this.#queue.push({
+        partition: this.partition,
+        seq: message.seq,
+        data: message.data,
+        fingerprint: message.headers?.get(FINGERPRINT_HEADER),
+      });
       this.#heldBytes += message.data.length;
       this.#onMessage();
       while (this.#heldBytes > HELD_BYTES_MAX && !this.#isStopped()) await this.#waitForRoom();

@@ -60,7 +60,12 @@ export interface RebuildOptions {
   now: number;
 }
 
-export function rebuild(record: PartitionRecord, history: PartitionHistory, reader: PartitionReader, options: RebuildOptions): PartitionState {
+export function rebuild(
+  record: PartitionRecord,
+  history: PartitionHistory,
+  reader: PartitionReader,
+  options: RebuildOptions,
+): PartitionState {
   const window = new IdWindow(options.windowMs, options.idsExactMax);
   for (const [high, low, receivedAt] of history.ids) window.addHalves(high, low, receivedAt);
   window.trim(options.now);

@@ -49,7 +49,11 @@ export interface PrepareDeps {
   yield(): Promise<void>;
 }
 
-export async function prepare(deps: PrepareDeps, states: ReadonlyMap<number, PartitionState>, messages: readonly LogMessage[]): Promise<Prepared> {
+export async function prepare(
+  deps: PrepareDeps,
+  states: ReadonlyMap<number, PartitionState>,
+  messages: readonly LogMessage[],
+): Promise<Prepared> {
   const casualties: Casualty[] = [];
   const scored: ScoredEvent[] = [];
   const byPosition = new Map<string, LoggedEvent>();
@@ -69,7 +73,8 @@ export async function prepare(deps: PrepareDeps, states: ReadonlyMap<number, Par
   return { rows, casualties, events, progress, count: scored.length };
 }
 
-const positionKey = (position: LogPosition): string => `${String(position.partition)}:${String(position.log_seq)}:${String(position.log_index)}`;
+const positionKey = (position: LogPosition): string =>
+  `${String(position.partition)}:${String(position.log_seq)}:${String(position.log_index)}`;
 
 function* slices(messages: readonly LogMessage[]): Generator<LogMessage[]> {
   let slice: LogMessage[] = [];
@@ -93,7 +98,11 @@ function readMessage(deps: PrepareDeps, message: LogMessage, casualties: Casualt
   } catch (error) {
     const reason: DeadReason = error instanceof UnknownSchemaError ? 'unknown_schema' : 'unreadable_message';
     const detail = error instanceof Error ? error.message : String(error);
-    casualties.push({ dead: { stage: 'decode', reason, detail, position: { partition: message.partition, log_seq: logSeq, log_index: -1 } }, event: null, raw: message.data });
+    casualties.push({
+      dead: { stage: 'decode', reason, detail, position: { partition: message.partition, log_seq: logSeq, log_index: -1 } },
+      event: null,
+      raw: message.data,
+    });
     deps.observer.dead('decode', reason, 1);
     return [];
   }
@@ -107,7 +116,11 @@ async function runStages({ topology, stages }: PrepareDeps, events: LoggedEvent[
   return stages.run(topology.score, metered, dead);
 }
 
-async function restoreForgotten(deps: PrepareDeps, states: ReadonlyMap<number, PartitionState>, scored: readonly ScoredEvent[]): Promise<void> {
+async function restoreForgotten(
+  deps: PrepareDeps,
+  states: ReadonlyMap<number, PartitionState>,
+  scored: readonly ScoredEvent[],
+): Promise<void> {
   const byPartition = Map.groupBy(scored, (event) => event.partition);
   await Promise.all(
     [...byPartition].map(async ([partition, events]) => {
@@ -166,7 +179,12 @@ function addUsage(totals: Map<string, { usage: Usage; partition: number }>, { us
   total.cost_pico_usd += usage.cost_pico_usd;
 }
 
-function keepBooks(deps: PrepareDeps, states: ReadonlyMap<number, PartitionState>, messages: readonly LogMessage[], scored: readonly ScoredEvent[]): Progress[] {
+function keepBooks(
+  deps: PrepareDeps,
+  states: ReadonlyMap<number, PartitionState>,
+  messages: readonly LogMessage[],
+  scored: readonly ScoredEvent[],
+): Progress[] {
   for (const event of scored) {
     const state = states.get(event.partition);
     if (state === undefined) continue;

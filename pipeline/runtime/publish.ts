@@ -23,7 +23,11 @@ export function serviceEventId({ event, org_id, trace_id }: BookEvent): string {
   return `evt_${createHash('sha256').update(`${event}\n${org_id}\n${trace_id}`).digest('hex').slice(0, 16)}`;
 }
 
-export function createPublisher(log: Log, logger: Logger, options: { now(): number; onTold(event: string, count: number): void }): Publisher {
+export function createPublisher(
+  log: Log,
+  logger: Logger,
+  options: { now(): number; onTold(event: string, count: number): void },
+): Publisher {
   async function publish(subject: string, data: Uint8Array, fingerprint: string, msgID: string): Promise<void> {
     for (let attempt = 0; ; attempt += 1) {
       try {
@@ -71,8 +75,16 @@ export function createPublisher(log: Log, logger: Logger, options: { now(): numb
           received_at: event?.received_at ?? 0,
           body: event === null ? Buffer.from(raw ?? new Uint8Array()) : Buffer.from(event.body),
         });
-        await publish(deadLetterSubject(dead.stage), data, deadLetterCodec.fingerprint, `dead:${String(partition)}:${String(log_seq)}:${String(log_index)}`);
-        logger.error({ stage: dead.stage, reason: dead.reason, partition, log_seq, log_index }, 'an event can never land; it is kept in DEAD_LETTERS');
+        await publish(
+          deadLetterSubject(dead.stage),
+          data,
+          deadLetterCodec.fingerprint,
+          `dead:${String(partition)}:${String(log_seq)}:${String(log_index)}`,
+        );
+        logger.error(
+          { stage: dead.stage, reason: dead.reason, partition, log_seq, log_index },
+          'an event can never land; it is kept in DEAD_LETTERS',
+        );
       }
     },
   };

@@ -82,6 +82,7 @@ function runGuarded<In, Out>(stage: Stage<In, Out>, batch: readonly In[], log: L
 
 function checked<In, Out>(stage: Stage<In, Out>, batch: readonly In[]): readonly Outcome<Out>[] {
   const outcomes = stage.run(batch);
-  if (outcomes.length !== batch.length) throw new Error(`stage ${stage.name} gave ${String(outcomes.length)} outcomes for ${String(batch.length)} inputs`);
+  if (outcomes.length !== batch.length)
+    throw new Error(`stage ${stage.name} gave ${String(outcomes.length)} outcomes for ${String(batch.length)} inputs`);
   return outcomes;
 }

@@ -46,7 +46,11 @@ export function chooseParts(parts: readonly RecentPart[]): RecentPart[] {
   const rows = parts.reduce((sum, part) => sum + part.rows, 0);
   const age = Math.max(0, ...parts.map((part) => part.age_seconds));
   const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
-  const due = rows >= MOVE_ROWS_MIN || bytes >= MOVE_BYTES_MAX || age >= WAIT_SECONDS_MAX || (rows > 0 && rows <= SMALL_ROWS_MAX && age >= SMALL_WAIT_SECONDS);
+  const due =
+    rows >= MOVE_ROWS_MIN ||
+    bytes >= MOVE_BYTES_MAX ||
+    age >= WAIT_SECONDS_MAX ||
+    (rows > 0 && rows <= SMALL_ROWS_MAX && age >= SMALL_WAIT_SECONDS);
   if (!due) return [];
   const chosen: RecentPart[] = [];
   let taken = 0;
@@ -81,7 +85,7 @@ export class TextMover {
   }
 
   async #run(): Promise<void> {
-    for (let failures = 0; !this.#stopped; ) {
+    for (let failures = 0; !this.#stopped;) {
       let wait = LOOK_MS;
       try {
         if (await this.#step()) wait = 0;

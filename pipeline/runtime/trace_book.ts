@@ -84,7 +84,8 @@ export class TraceBook {
     const wanted = new Map<string, { org_id: string; trace_id: string }>();
     for (const { org_id, trace_id } of events) {
       const key = keyOf(org_id, trace_id);
-      if (this.#find(key) === undefined && !wanted.has(key) && this.#known.mayHave(traceHash(org_id, trace_id))) wanted.set(key, { org_id, trace_id });
+      if (this.#find(key) === undefined && !wanted.has(key) && this.#known.mayHave(traceHash(org_id, trace_id)))
+        wanted.set(key, { org_id, trace_id });
     }
     return [...wanted.values()];
   }
@@ -188,7 +189,16 @@ export class TraceBook {
 
   #begin(key: string, first: Span): Entry {
     this.#known.add(traceHash(first.org_id, first.trace_id));
-    return { key, state: emptyTrace(first), restored_version: 0, version: 0, cells: '', heard_at: first.received_at, scores: {}, open: true };
+    return {
+      key,
+      state: emptyTrace(first),
+      restored_version: 0,
+      version: 0,
+      cells: '',
+      heard_at: first.received_at,
+      scores: {},
+      open: true,
+    };
   }
 
   #place(entry: Entry): void {
@@ -227,7 +237,9 @@ export class TraceBook {
   }
 
   #oldest(): Entry | undefined {
-    const heads = [this.#rooted.values().next(), this.#rootless.values().next()].flatMap((head) => (head.done === true ? [] : [head.value]));
+    const heads = [this.#rooted.values().next(), this.#rootless.values().next()].flatMap((head) =>
+      head.done === true ? [] : [head.value],
+    );
     return heads.sort((a, b) => a.heard_at - b.heard_at)[0];
   }
 }

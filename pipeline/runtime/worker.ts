@@ -121,7 +121,12 @@ export class Worker {
     const refused = await this.#deps.lander.land(prepared.rows);
     const casualties = prepared.casualties.concat(
       refused.map(({ row, table, detail }) => ({
-        dead: { stage: 'land', reason: 'refused_by_store', detail: `${table}: ${detail}`, position: row.event ?? { partition: row.partition, log_seq: row.log_seq, log_index: -1 } },
+        dead: {
+          stage: 'land',
+          reason: 'refused_by_store',
+          detail: `${table}: ${detail}`,
+          position: row.event ?? { partition: row.partition, log_seq: row.log_seq, log_index: -1 },
+        },
         event: row.event,
         raw: Buffer.from(row.line),
       })),

@@ -16,11 +16,17 @@ const answerShape = z.object({ data: z.object({ trace_id: z.string() }) });
 const tracesShape = z.object({ data: z.array(z.object({ trace_id: z.string(), root_span_name: z.string(), input_tokens: z.number() })) });
 
 const lineOf = (service: TestService, part: string): string =>
-  service.stdout().split('\n').find((line) => line.includes('curl ') && line.includes(part))?.trim() ?? '';
+  service
+    .stdout()
+    .split('\n')
+    .find((line) => line.includes('curl ') && line.includes(part))
+    ?.trim() ?? '';
 const run = async (line: string): Promise<unknown> => JSON.parse((await shell('/bin/sh', ['-c', line])).stdout);
 
 async function traceIds(service: TestService): Promise<string[]> {
-  const res = await fetch(`${service.baseUrl}/v1/traces`, { headers: { authorization: `Bearer ${service.secrets.api_key}`, 'x-org-id': service.orgId } });
+  const res = await fetch(`${service.baseUrl}/v1/traces`, {
+    headers: { authorization: `Bearer ${service.secrets.api_key}`, 'x-org-id': service.orgId },
+  });
   return tracesShape.parse(await res.json()).data.map(({ trace_id }) => trace_id);
 }
 
@@ -56,7 +62,9 @@ describe('a fresh data folder', () => {
     const logs = files.map((entry) => readFileSync(path.join(entry.parentPath, entry.name), 'utf8')).join('\n');
     expect(logs).toContain('API is up');
     for (const secret of Object.values(secrets)) expect(logs).not.toContain(secret);
-    await eventually(() => z.object({ shown: z.literal(true) }).safeParse(JSON.parse(readFileSync(path.join(dataDir, 'secrets.json'), 'utf8'))).success);
+    await eventually(
+      () => z.object({ shown: z.literal(true) }).safeParse(JSON.parse(readFileSync(path.join(dataDir, 'secrets.json'), 'utf8'))).success,
+    );
     expect(shown).toBeTypeOf('boolean');
   });
 
@@ -65,7 +73,9 @@ describe('a fresh data folder', () => {
     const second = runStart({ dataDir });
     expect(await second.exited).toEqual({ code: 1, signal: null });
     expect(performance.now() - began).toBeLessThan(5000);
-    expect(second.stderr()).toBe(`SERVICE_DATA_DIR: ${dataDir} is in use by another Millrace (process ${String(first.child.pid)}); stop it, or choose another folder\n`);
+    expect(second.stderr()).toBe(
+      `SERVICE_DATA_DIR: ${dataDir} is in use by another Millrace (process ${String(first.child.pid)}); stop it, or choose another folder\n`,
+    );
   });
 
   it('starts a child that was killed again, on the same port, and goes on', async () => {

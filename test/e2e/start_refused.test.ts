@@ -16,7 +16,9 @@ async function refused(env: Record<string, string>): Promise<string> {
 async function takenPort(): Promise<{ port: number; free(): void }> {
   const server = createServer();
   await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
+    server.listen(0, '127.0.0.1', () => {
+      resolve();
+    });
   });
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('no port');

@@ -30,7 +30,8 @@ export function startWorker(env: { natsUrl: string; clickhouseUrl: string; more?
     },
   });
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-20_000)));
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-20_000)));
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
   const ready = new Promise<void>((resolve, reject) => {
     child.on('message', () => {
@@ -73,7 +74,8 @@ export async function openTestLog(natsUrl: string): Promise<TestLog> {
     log,
     publishRaw,
     async publish(events, partitionOf) {
-      for (const [partition, batch] of Map.groupBy(events, partitionOf)) await publishRaw(partition, ingestBatchCodec.encode({ events: batch }), ingestBatchCodec.fingerprint);
+      for (const [partition, batch] of Map.groupBy(events, partitionOf))
+        await publishRaw(partition, ingestBatchCodec.encode({ events: batch }), ingestBatchCodec.fingerprint);
     },
     close: () => nc.close(),
   };
@@ -83,5 +85,13 @@ export async function openTestLog(natsUrl: string): Promise<TestLog> {
 export function logged(format: SourceFormat, body: Record<string, unknown>, over: Partial<IngestEvent> = {}): IngestEvent {
   const text = JSON.stringify(body);
   const hex = createHash('sha256').update(text).digest('hex').slice(0, 16);
-  return { org_id: 'org_a', format, event_hex: hex, trace_id: typeof body['trace_id'] === 'string' ? body['trace_id'] : `trc_${hex}`, received_at: Date.now(), body: text, ...over };
+  return {
+    org_id: 'org_a',
+    format,
+    event_hex: hex,
+    trace_id: typeof body['trace_id'] === 'string' ? body['trace_id'] : `trc_${hex}`,
+    received_at: Date.now(),
+    body: text,
+    ...over,
+  };
 }

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll } from 'vitest';
 import { z } from 'zod';
-import { type Exit, exitOf } from '../../ops/process/child.ts';
+import { type Exit, describeExit, exitOf, hasEnded } from '../../ops/process/child.ts';
 import { type Secrets, loadSecrets, readAddresses } from '../../ops/secrets.ts';
 import { removeDir, tempDir } from './temp.ts';
 import { eventually } from './wait.ts';
@@ -67,7 +67,9 @@ export function serviceDir(): string {
 /** Runs the start command without waiting for anything. */
 export function runStart({ dataDir = serviceDir(), env = {}, command = ['ops/start.ts'] }: ServiceOptions = {}): Started {
   // Settings of whoever runs the tests must not reach the service under test.
-  const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(SERVICE_|MILLRACE_|npm_|VITEST|NODE_ENV$)/i.test(name)));
+  const clean = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(SERVICE_|MILLRACE_|npm_|VITEST|NODE_ENV$)/i.test(name)),
+  );
   const child = spawn(process.execPath, command, {
     cwd: ROOT,
     // The channel ends the service should this process be killed.
@@ -95,13 +97,12 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
   const dataDir = options.dataDir ?? serviceDir();
   const began = performance.now();
   const run = runStart({ ...options, dataDir });
-  let exit: Exit | null = null;
-  void run.exited.then((ended) => {
-    exit = ended;
+  await eventually(() => hasEnded(run.child) || run.stdout().includes('Millrace is ready'), {
+    withinMs: READY_MS_MAX,
+    what: 'a ready service',
   });
-  await eventually(() => exit !== null || run.stdout().includes('Millrace is ready'), { withinMs: READY_MS_MAX, what: 'a ready service' });
   const readyMs = performance.now() - began;
-  if (exit !== null) throw new Error(`the service ended (${JSON.stringify(exit)}):\n${run.stdout()}${run.stderr()}`);
+  if (hasEnded(run.child)) throw new Error(`the service ended (${describeExit(await run.exited)}):\n${run.stdout()}${run.stderr()}`);
   const { base_url, org_id } = readAddresses(dataDir);
   return {
     ...run,

@@ -28,11 +28,17 @@ export async function openTestStore(): Promise<TestStore> {
   const database = await createTestDatabase();
   const client = createClickHouse({ url: database.url });
   await migrate(client, {});
-  await database.run('INSERT INTO landing_fences (partition, epoch, worker_id) VALUES (0, 1, \'test\')');
+  await database.run("INSERT INTO landing_fences (partition, epoch, worker_id) VALUES (0, 1, 'test')");
   let logSeq = 0;
   const land = async (spec: TableSpec, lines: readonly string[]): Promise<void> => {
     if (lines.length === 0) return;
-    const { written_rows } = await client.execute({ name: 'land', sql: landingStatement(spec), params: { owned: OWNED }, body: lines.join('\n'), timeoutMs: TIMEOUT_MS });
+    const { written_rows } = await client.execute({
+      name: 'land',
+      sql: landingStatement(spec),
+      params: { owned: OWNED },
+      body: lines.join('\n'),
+      timeoutMs: TIMEOUT_MS,
+    });
     if (written_rows < lines.length) throw new Error(`landed ${String(written_rows)} of ${String(lines.length)} rows of ${spec.table}`);
   };
   return {
@@ -41,12 +47,21 @@ export async function openTestStore(): Promise<TestStore> {
     async landSpans(spans) {
       const first = logSeq + 1;
       const placed = spans.map((span) => ({ span, place: { partition: 0, log_seq: ++logSeq, log_index: 0 } }));
-      await land(SPANS, placed.map(({ span, place }) => spanLine(span, place, 0, true)));
-      await land(SPAN_TEXTS, placed.flatMap(({ span, place }) => textLine(span, place, 0, DAYS) ?? []));
+      await land(
+        SPANS,
+        placed.map(({ span, place }) => spanLine(span, place, 0, true)),
+      );
+      await land(
+        SPAN_TEXTS,
+        placed.flatMap(({ span, place }) => textLine(span, place, 0, DAYS) ?? []),
+      );
       return first;
     },
     async landTraces(rows) {
-      await land(TRACES, rows.map(({ state, version, sign }) => traceLine(traceCells(state, 0, version), sign)));
+      await land(
+        TRACES,
+        rows.map(({ state, version, sign }) => traceLine(traceCells(state, 0, version), sign)),
+      );
     },
     async moveTexts(forget = true) {
       const columns = SPAN_TEXTS.columns.join(', ');

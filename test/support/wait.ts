@@ -1,7 +1,10 @@
 // Waiting for a condition, the only way in which tests wait.
 
 /** Resolves once check gives true; tries it every few milliseconds. A check that throws or rejects counts as not yet. */
-export async function eventually(check: () => boolean | Promise<boolean>, options: { withinMs?: number; what?: string } = {}): Promise<void> {
+export async function eventually(
+  check: () => boolean | Promise<boolean>,
+  options: { withinMs?: number; what?: string } = {},
+): Promise<void> {
   const withinMs = options.withinMs ?? 10_000;
   const deadline = performance.now() + withinMs;
   let last: unknown = null;
@@ -12,7 +15,8 @@ export async function eventually(check: () => boolean | Promise<boolean>, option
     } catch (error) {
       last = error;
     }
-    if (performance.now() > deadline) throw new Error(`${options.what ?? 'the condition'} did not come true within ${withinMs} ms`, { cause: last });
+    if (performance.now() > deadline)
+      throw new Error(`${options.what ?? 'the condition'} did not come true within ${withinMs} ms`, { cause: last });
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -29,7 +29,9 @@ describe('nats-server', () => {
 
   it('refuses a wrong token with one line that does not show it', async () => {
     const wrong = nats.url.replace('test-nats-token', 'wrong-secret');
-    await expect(connectNats({ url: wrong, name: 'test', waitMs: 5000 })).rejects.toThrow(/^NATS at 127\.0\.0\.1:\d+: Authorization Violation$/i);
+    await expect(connectNats({ url: wrong, name: 'test', waitMs: 5000 })).rejects.toThrow(
+      /^NATS at 127\.0\.0\.1:\d+: Authorization Violation$/i,
+    );
   });
 });
 
@@ -53,7 +55,11 @@ describe('ClickHouse engine', () => {
   });
 
   it('grows no system log table while it is idle', async () => {
-    const tables = await runStatement(engine.url, "SELECT name FROM system.tables WHERE database = 'system' AND match(name, '_log(_[0-9]+)?$')", '');
+    const tables = await runStatement(
+      engine.url,
+      "SELECT name FROM system.tables WHERE database = 'system' AND match(name, '_log(_[0-9]+)?$')",
+      '',
+    );
     expect(tables).toBe('');
   });
 });

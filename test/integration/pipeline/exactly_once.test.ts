@@ -1,7 +1,14 @@
 // The promise of the pipeline, held against kill -9, pauses and restarts of every process that it consists of.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { DEAD_LETTERS_STREAM, EVENTS_STREAM } from '../../../ops/streams.ts';
-import { deadLetterCodec, FINGERPRINT_HEADER, ingestBatchCodec, serviceEventsCodec, type IngestEvent, type ServiceEvent } from '../../../schemas/codec.ts';
+import {
+  deadLetterCodec,
+  FINGERPRINT_HEADER,
+  ingestBatchCodec,
+  serviceEventsCodec,
+  type IngestEvent,
+  type ServiceEvent,
+} from '../../../schemas/codec.ts';
 import { runStatement, startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { logged, openTestLog, PARTITIONS, startWorker, type TestLog, type TestWorker } from '../../support/pipeline.ts';
@@ -20,7 +27,10 @@ const spawn = (more: Record<string, string> = {}): TestWorker => {
 };
 const rows = async <T>(sql: string): Promise<T[]> => {
   const text = await runStatement(url, `${sql} FORMAT JSONEachRow SETTINGS output_format_json_quote_64bit_integers = 0`);
-  return text.split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as T);
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as T);
 };
 const one = async (sql: string): Promise<number> => (await rows<{ n: number }>(sql))[0]?.n ?? NaN;
 
@@ -31,7 +41,12 @@ function someEvents(from: number, count: number): IngestEvent[] {
     const trace = Math.floor(n / 10);
     return logged('chatcompletion', {
       request: { model: 'gpt-4o', messages: [{ role: 'user', content: `question number ${String(n)}` }] },
-      response: { id: `r${String(n)}`, model: 'gpt-4o', choices: [{ index: 0, message: { role: 'assistant', content: `answer number ${String(n)}` }, finish_reason: 'stop' }], usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 } },
+      response: {
+        id: `r${String(n)}`,
+        model: 'gpt-4o',
+        choices: [{ index: 0, message: { role: 'assistant', content: `answer number ${String(n)}` }, finish_reason: 'stop' }],
+        usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 },
+      },
       duration_ms: 5,
       outcome: 'success',
       trace_id: `trace-${String(trace)}`,
@@ -44,21 +59,45 @@ const partitionOf = (event: IngestEvent): number => Number(event.trace_id.split(
 const publish = (events: IngestEvent[]): Promise<void> => log.publish(events, partitionOf);
 
 async function landed(count: number, withinMs = 20_000): Promise<void> {
-  await eventually(async () => (await one('SELECT toUInt64(uniqExact(event_key)) AS n FROM spans')) >= count, { withinMs, what: `${String(count)} events in the store` });
+  await eventually(async () => (await one('SELECT toUInt64(uniqExact(event_key)) AS n FROM spans')) >= count, {
+    withinMs,
+    what: `${String(count)} events in the store`,
+  });
 }
 
 /** Everything that must hold once `count` events have landed, whatever happened on the way. */
 async function expectExactly(count: number): Promise<void> {
   await eventually(async () => (await one('SELECT toUInt64(sum(events)) AS n FROM usage_events')) >= count, { what: 'usage' });
   await eventually(async () => (await one('SELECT toInt64(sum(sign * spans)) AS n FROM traces')) >= count, { what: 'traces' });
-  await eventually(async () => (await one('SELECT toUInt64(count()) AS n FROM span_texts')) >= count && (await one('SELECT toUInt64(count()) AS n FROM span_texts_recent')) === 0, { what: 'texts moved' });
-  expect(await rows('SELECT toUInt64(count()) AS rows, toUInt64(uniqExact(event_key)) AS ids, toUInt64(sum(input_tokens)) AS tokens FROM spans')).toEqual([{ rows: count, ids: count, tokens: count * 100 }]);
-  expect(await rows('SELECT toUInt64(count()) AS rows, toUInt64(uniqExact(event_key)) AS ids FROM span_texts')).toEqual([{ rows: count, ids: count }]);
-  expect(await rows('SELECT toUInt64(sum(events)) AS events, toUInt64(sum(input_tokens)) AS tokens FROM usage_events')).toEqual([{ events: count, tokens: count * 100 }]);
+  await eventually(
+    async () =>
+      (await one('SELECT toUInt64(count()) AS n FROM span_texts')) >= count &&
+      (await one('SELECT toUInt64(count()) AS n FROM span_texts_recent')) === 0,
+    { what: 'texts moved' },
+  );
+  expect(
+    await rows('SELECT toUInt64(count()) AS rows, toUInt64(uniqExact(event_key)) AS ids, toUInt64(sum(input_tokens)) AS tokens FROM spans'),
+  ).toEqual([{ rows: count, ids: count, tokens: count * 100 }]);
+  expect(await rows('SELECT toUInt64(count()) AS rows, toUInt64(uniqExact(event_key)) AS ids FROM span_texts')).toEqual([
+    { rows: count, ids: count },
+  ]);
+  expect(await rows('SELECT toUInt64(sum(events)) AS events, toUInt64(sum(input_tokens)) AS tokens FROM usage_events')).toEqual([
+    { events: count, tokens: count * 100 },
+  ]);
   const traces = count / 10;
-  expect(await rows('SELECT toInt64(sum(sign)) AS traces, toInt64(sum(sign * spans)) AS spans, toInt64(sum(sign * toInt64(input_tokens))) AS tokens FROM traces')).toEqual([{ traces, spans: count, tokens: count * 100 }]);
-  expect(await one('SELECT toUInt64(count()) AS n FROM (SELECT trace_id FROM traces GROUP BY org_id, trace_id HAVING sum(sign) != 1)')).toBe(0);
-  expect(await one('SELECT toUInt64(count()) AS n FROM (SELECT sum(cost_usd) AS a FROM spans) AS s, (SELECT sum(sign * cost_usd) AS b FROM traces) AS t, (SELECT sum(cost_usd) AS c FROM usage_events) AS u WHERE a = b AND b = c')).toBe(1);
+  expect(
+    await rows(
+      'SELECT toInt64(sum(sign)) AS traces, toInt64(sum(sign * spans)) AS spans, toInt64(sum(sign * toInt64(input_tokens))) AS tokens FROM traces',
+    ),
+  ).toEqual([{ traces, spans: count, tokens: count * 100 }]);
+  expect(
+    await one('SELECT toUInt64(count()) AS n FROM (SELECT trace_id FROM traces GROUP BY org_id, trace_id HAVING sum(sign) != 1)'),
+  ).toBe(0);
+  expect(
+    await one(
+      'SELECT toUInt64(count()) AS n FROM (SELECT sum(cost_usd) AS a FROM spans) AS s, (SELECT sum(sign * cost_usd) AS b FROM traces) AS t, (SELECT sum(cost_usd) AS c FROM usage_events) AS u WHERE a = b AND b = c',
+    ),
+  ).toBe(1);
 }
 
 async function toldEvents(): Promise<ServiceEvent[]> {
@@ -99,9 +138,13 @@ describe('a pipeline worker', () => {
     await landed(200);
     await expectExactly(200);
     const told = await toldEvents();
-    await eventually(async () => (await toldEvents()).filter(({ event }) => event === 'trace.completed').length >= 20, { what: 'trace.completed' });
+    await eventually(async () => (await toldEvents()).filter(({ event }) => event === 'trace.completed').length >= 20, {
+      what: 'trace.completed',
+    });
     expect(new Set(told.map(({ event_id }) => event_id)).size).toBe(told.length);
-    const completed = (await toldEvents()).filter(({ event }) => event === 'trace.completed').map(({ payload }) => JSON.parse(payload) as Record<string, unknown>);
+    const completed = (await toldEvents())
+      .filter(({ event }) => event === 'trace.completed')
+      .map(({ payload }) => JSON.parse(payload) as Record<string, unknown>);
     expect(completed.map(({ input_tokens }) => input_tokens)).toEqual(Array.from({ length: 20 }, () => 1000));
   });
 
@@ -148,10 +191,13 @@ describe('a pipeline worker', () => {
       const records = await Promise.all(Array.from({ length: PARTITIONS }, (_, partition) => kv.get(`partition.${String(partition)}`)));
       return records.map((record) => record?.json<{ owner: string }>().owner ?? '');
     };
-    await eventually(async () => {
-      const all = await owners();
-      return !all.includes('') && new Set(all).size === 2;
-    }, { what: 'an even share' });
+    await eventually(
+      async () => {
+        const all = await owners();
+        return !all.includes('') && new Set(all).size === 2;
+      },
+      { what: 'an even share' },
+    );
     await publish(someEvents(0, 1000));
     second.kill('SIGKILL');
     await second.exited;
@@ -186,11 +232,15 @@ describe('a pipeline worker', () => {
     await publish([...someEvents(0, 100), logged('chatcompletion', { not: 'a chat completion', trace_id: 'trace-1' })]);
     await landed(100);
     await expectExactly(100);
-    await eventually(async () => (await log.log.jsm.streams.info(DEAD_LETTERS_STREAM)).state.messages === 3, { what: 'three dead letters' });
-    const letters = await Promise.all([1, 2, 3].map(async (seq) => {
-      const message = await log.log.jsm.streams.getMessage(DEAD_LETTERS_STREAM, { seq });
-      return message === null ? null : deadLetterCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER));
-    }));
+    await eventually(async () => (await log.log.jsm.streams.info(DEAD_LETTERS_STREAM)).state.messages === 3, {
+      what: 'three dead letters',
+    });
+    const letters = await Promise.all(
+      [1, 2, 3].map(async (seq) => {
+        const message = await log.log.jsm.streams.getMessage(DEAD_LETTERS_STREAM, { seq });
+        return message === null ? null : deadLetterCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER));
+      }),
+    );
     expect(letters.map((letter) => letter?.reason).toSorted()).toEqual(['decode_failed', 'unknown_schema', 'unreadable_message']);
     expect(letters.find((letter) => letter?.reason === 'decode_failed')?.body.toString()).toContain('not');
   });

@@ -168,11 +168,10 @@ describe('an export', () => {
     expect(spans[3]?.response).toBe('done: [IP]');
   });
 
-  it('breaks off when the store fails on the way, so that half a file never looks whole', async () => {
+  it('breaks off when its reads end on the way, so that half a file never looks whole', async () => {
     const gone = new AbortController();
     const server = createServer((_req, res) => {
       exportTrace(store.client, 'org_a', 'large', exportBody.parse({ format: 'ndjson' }), res, gone.signal).catch(() => res.destroy());
-      res.once('drain', () => undefined);
       const write = res.write.bind(res);
       res.write = ((chunk: string) => {
         const sent = write(chunk);
@@ -182,8 +181,8 @@ describe('an export', () => {
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const res = await fetch(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`);
-    await expect(res.text()).rejects.toThrow();
+    const read = fetch(`http://127.0.0.1:${String((server.address() as AddressInfo).port)}`).then((res) => res.text());
+    await expect(read).rejects.toThrow();
     server.close();
   });
 });

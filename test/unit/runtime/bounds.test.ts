@@ -4,7 +4,14 @@ import { purgeBelow } from '../../../pipeline/runtime/janitor.ts';
 import { chooseParts, type RecentPart } from '../../../pipeline/runtime/text_mover.ts';
 import { retentionClassDays } from '../../../pipeline/stages/land/rows.ts';
 
-const part = (over: Partial<RecentPart>): RecentPart => ({ name: 'p', rows: 1000, bytes: 1_000_000, age_seconds: 0, log_seq_min: 1, ...over });
+const part = (over: Partial<RecentPart>): RecentPart => ({
+  name: 'p',
+  rows: 1000,
+  bytes: 1_000_000,
+  age_seconds: 0,
+  log_seq_min: 1,
+  ...over,
+});
 
 describe('chooseParts', () => {
   it('waits while there is little and it is young', () => {

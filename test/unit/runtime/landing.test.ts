@@ -3,7 +3,13 @@ import { emptyUnit, Lander, type LandingRow, type LandingStore } from '../../../
 import type { LandingTable, TableSpec } from '../../../pipeline/stages/land/tables.ts';
 import { createLogger } from '../../../ops/log.ts';
 
-const row = (partition: number, seq: number, line = `${String(partition)}:${String(seq)}`): LandingRow => ({ line, partition, log_seq: seq, key: `${String(seq)}:0:0`, event: null });
+const row = (partition: number, seq: number, line = `${String(partition)}:${String(seq)}`): LandingRow => ({
+  line,
+  partition,
+  log_seq: seq,
+  key: `${String(seq)}:0:0`,
+  event: null,
+});
 
 class Refused extends Error {}
 
@@ -30,7 +36,9 @@ class FaultyStore implements LandingStore {
   }
 
   landedKeys(_table: LandingTable, partition: number): Promise<ReadonlySet<string>> {
-    return Promise.resolve(new Set(this.rows.filter((line) => line.startsWith(`${String(partition)}:`)).map((line) => `${line.split(':')[1] ?? ''}:0:0`)));
+    return Promise.resolve(
+      new Set(this.rows.filter((line) => line.startsWith(`${String(partition)}:`)).map((line) => `${line.split(':')[1] ?? ''}:0:0`)),
+    );
   }
 
   fencedOff(): Promise<number[]> {
@@ -47,21 +55,27 @@ function lander(store: FaultyStore, fenced: number[] = []): Lander {
     store,
     workerId: 'w1',
     log: createLogger('test', 'silent'),
-    owned: () => [[0, 1], [1, 1]],
+    owned: () => [
+      [0, 1],
+      [1, 1],
+    ],
     onFenced: (partition) => fenced.push(partition),
     observe: () => undefined,
   });
 }
 
 describe('Lander', () => {
-  it.each([[['before']], [['after']], [['before', 'after', 'before']], [['after', 'after']]] as const)('lands every row once when the store fails %j', async (failures) => {
-    const store = new FaultyStore();
-    store.failures = [...failures];
-    const unit = { ...emptyUnit(), spans: [row(0, 1), row(0, 2), row(1, 3)] };
-    expect(await lander(store).land(unit)).toEqual([]);
-    expect(store.rows.toSorted()).toEqual(['0:1', '0:2', '1:3']);
-    expect(store.ended.length).toBeGreaterThan(0);
-  });
+  it.each([[['before']], [['after']], [['before', 'after', 'before']], [['after', 'after']]] as const)(
+    'lands every row once when the store fails %j',
+    async (failures) => {
+      const store = new FaultyStore();
+      store.failures = [...failures];
+      const unit = { ...emptyUnit(), spans: [row(0, 1), row(0, 2), row(1, 3)] };
+      expect(await lander(store).land(unit)).toEqual([]);
+      expect(store.rows.toSorted()).toEqual(['0:1', '0:2', '1:3']);
+      expect(store.ended.length).toBeGreaterThan(0);
+    },
+  );
 
   it('hands back the poisoned row alone and lands its neighbours once', async () => {
     const store = new FaultyStore();

@@ -33,7 +33,15 @@ describe('TraceBook', () => {
     expect(traces.takeEvents()).toEqual([]);
     traces.tick(11_900);
     const [told] = traces.takeEvents();
-    expect(told?.payload).toMatchObject({ event: 'trace.completed', trace_id: 'trc_1', outcome: 'success', input_tokens: 20, output_tokens: 10, cost_usd: 0.00015, judge_scores: {} });
+    expect(told?.payload).toMatchObject({
+      event: 'trace.completed',
+      trace_id: 'trc_1',
+      outcome: 'success',
+      input_tokens: 20,
+      output_tokens: 10,
+      cost_usd: 0.00015,
+      judge_scores: {},
+    });
     traces.tick(99_000);
     expect(traces.takeEvents()).toEqual([]);
   });
@@ -124,9 +132,44 @@ describe('TraceBook', () => {
 function stateOf(traces: TraceBook) {
   // The state as the store would give it back: from the row's cells.
   traces.apply(anEvent(4));
-  const row = cells(traces.takeRows().at(-2)?.line ?? '') as [string, number, string, number, number, number, string, string, string, 'success', string, string, string[], number, number, number, string, boolean];
+  const row = cells(traces.takeRows().at(-2)?.line ?? '') as [
+    string,
+    number,
+    string,
+    number,
+    number,
+    number,
+    string,
+    string,
+    string,
+    'success',
+    string,
+    string,
+    string[],
+    number,
+    number,
+    number,
+    string,
+    boolean,
+  ];
   return {
-    org_id: row[0], trace_id: row[2], anchor: row[1], started_at: row[3], ended_at: row[4], root_at: row[5], root_span_id: row[6], root_span_name: row[7], agent_id: row[8], outcome: row[9],
-    session_id: row[10], user_id: row[11], tags: row[12], spans: row[13], input_tokens: row[14], output_tokens: row[15], cost_pico_usd: 75_000_000n, sampled: row[17],
+    org_id: row[0],
+    trace_id: row[2],
+    anchor: row[1],
+    started_at: row[3],
+    ended_at: row[4],
+    root_at: row[5],
+    root_span_id: row[6],
+    root_span_name: row[7],
+    agent_id: row[8],
+    outcome: row[9],
+    session_id: row[10],
+    user_id: row[11],
+    tags: row[12],
+    spans: row[13],
+    input_tokens: row[14],
+    output_tokens: row[15],
+    cost_pico_usd: 75_000_000n,
+    sampled: row[17],
   };
 }
