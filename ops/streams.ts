@@ -27,7 +27,7 @@ export const BUCKETS = {
   orgs: { ttlHours: 0, history: 1 },
   /** By SHA-256 of the raw key. */
   api_keys: { ttlHours: 0, history: 1 },
-  /** Heartbeats of pipeline workers, and owner, epoch and checkpoint of each partition. */
+  /** Owner, epoch and checkpoint of each partition. */
   partitions: { ttlHours: 0, history: 1 },
   idempotency: { ttlHours: 24, history: 1 },
 } as const;

@@ -100,7 +100,7 @@ export class Supervisor {
   async stop(code: number): Promise<void> {
     if (this.#stopping) return;
     this.#stopping = true;
-    for (const group of STOP_ORDER) await Promise.all(group.map((name) => this.#children.get(name)?.stop()));
+    for (const group of STOP_ORDER) await Promise.all(group.map(async (name) => this.#children.get(name)?.stop()));
     this.#logs.stop();
     this.#ended.resolve(code);
   }

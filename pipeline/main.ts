@@ -133,6 +133,7 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
   });
   const topology = createTopology(env, store, () => worker);
   const ownership = new Ownership({
+    nc: log.nc,
     kv: await log.bucket('partitions'),
     workerId,
     partitions,

@@ -10,7 +10,7 @@ import type { SearchHit, SearchQuery } from './schema.ts';
 import { type DayCounts, readDays, readHits, readScores, readWords, type ScoredRow } from './store.ts';
 
 /** Spans that one pass may score; a search has at most two passes. */
-export const CANDIDATES_MAX = 150_000;
+const CANDIDATES_MAX = 150_000;
 const DAY_MS = 86_400_000;
 
 export interface SearchAnswer {
@@ -38,6 +38,7 @@ interface Search {
   org_id: string;
   query: SearchQuery;
   counts: Counts;
+  candidatesMax: number;
   signal: AbortSignal;
 }
 
@@ -47,10 +48,10 @@ interface Pass {
 }
 
 /** Answers GET /v1/spans/search. */
-export async function searchSpans(clickhouse: ClickHouse, orgId: string, query: SearchQuery, signal: AbortSignal): Promise<SearchAnswer> {
+export async function searchSpans(clickhouse: ClickHouse, orgId: string, query: SearchQuery, signal: AbortSignal, candidatesMax = CANDIDATES_MAX): Promise<SearchAnswer> {
   const counts = await readCounts(clickhouse, orgId, query, signal);
   if (counts.terms.length === 0) return { data: [], meta: { candidates: 0, truncated: false } };
-  const search = { clickhouse, org_id: orgId, query, counts, signal };
+  const search = { clickhouse, org_id: orgId, query, counts, candidatesMax, signal };
   const { rows, candidates, truncated } = await rank(search);
   return { data: await withTexts(search, rows), meta: { candidates, truncated } };
 }
@@ -82,15 +83,16 @@ export function rareTerms(terms: readonly Term[], candidatesMax: number): number
 
 async function rank(search: Search): Promise<Pass & { truncated: boolean }> {
   const { terms, any, days } = search.counts;
+  const { candidatesMax } = search;
   const { limit } = search.query;
-  const rare = terms.slice(0, rareTerms(terms, CANDIDATES_MAX));
-  if (rare.length === terms.length || any <= CANDIDATES_MAX) return { ...(await score(search, terms, any)), truncated: false };
+  const rare = terms.slice(0, rareTerms(terms, candidatesMax));
+  if (rare.length === terms.length || any <= candidatesMax) return { ...(await score(search, terms, any)), truncated: false };
   const best = rare.length === 0 ? { rows: [], candidates: 0 } : await score(search, rare, null);
   const threshold = best.rows[limit - 1]?.score;
   const common = terms.slice(rare.length);
   const commonMax = common.reduce((sum, { idf }) => sum + termScoreMax(idf), 0);
   if (threshold !== undefined && threshold > commonMax) return { ...best, truncated: false };
-  const since = windowStart(days, any, CANDIDATES_MAX);
+  const since = windowStart(days, any, candidatesMax);
   const newest = await score(search, terms, null, since);
   return { rows: merge(best.rows, newest.rows, limit), candidates: best.candidates + newest.candidates, truncated: true };
 }

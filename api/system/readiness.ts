@@ -1,17 +1,16 @@
 // Whether the service can do its work now: the log reachable, ClickHouse answering, every partition owned by a live worker.
 // Also knows which workers live, for /metrics.
 import { z } from 'zod';
+import { HeartbeatListener } from '../../ops/heartbeats.ts';
 import type { Log } from '../../ops/streams.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 
-/** A worker whose heartbeat did not move for this long is dead. */
+/** A worker that was not heard for this long is dead. */
 const WORKER_ALIVE_MS = 5000;
 const PING_MS_MAX = 1000;
 
-const workerRecord = z.looseObject({ worker_id: z.string(), metrics_url: z.string() });
 const partitionRecord = z.looseObject({ partition: z.int(), owner: z.string() });
-const anyRecord = z.union([workerRecord, partitionRecord, z.looseObject({})]);
-type AnyRecord = z.infer<typeof anyRecord>;
+type PartitionRecord = z.infer<typeof partitionRecord>;
 
 export const readiness = z
   .object({
@@ -29,11 +28,13 @@ export interface ReadinessDeps {
 }
 
 export class ReadinessWatch {
-  readonly #bucket: WatchedBucket<AnyRecord>;
+  readonly #bucket: WatchedBucket<PartitionRecord>;
+  readonly #heartbeats: HeartbeatListener;
   readonly #deps: ReadinessDeps;
 
-  private constructor(bucket: WatchedBucket<AnyRecord>, deps: ReadinessDeps) {
+  private constructor(bucket: WatchedBucket<PartitionRecord>, heartbeats: HeartbeatListener, deps: ReadinessDeps) {
     this.#bucket = bucket;
+    this.#heartbeats = heartbeats;
     this.#deps = deps;
   }
 
@@ -41,10 +42,10 @@ export class ReadinessWatch {
     const kv = await log.bucket('partitions');
     const bucket = await WatchedBucket.open(log.nc, kv, {
       name: 'partitions',
-      parse: (text) => anyRecord.parse(JSON.parse(text)),
+      parse: (text) => partitionRecord.parse(JSON.parse(text)),
       onProblem,
     });
-    return new ReadinessWatch(bucket, deps);
+    return new ReadinessWatch(bucket, new HeartbeatListener(log.nc), deps);
   }
 
   async check(): Promise<Readiness> {
@@ -60,28 +61,23 @@ export class ReadinessWatch {
 
   /** Metrics addresses of live workers. */
   metricsUrls(): string[] {
-    return [...this.#liveWorkers().values()];
+    return this.#liveWorkers().flatMap((worker) => this.#heartbeats.metricsUrl(worker) ?? []);
   }
 
   close(): void {
     this.#bucket.close();
+    this.#heartbeats.stop();
   }
 
-  #liveWorkers(): Map<string, string> {
-    const alive = new Map<string, string>();
-    const since = performance.now() - WORKER_ALIVE_MS;
-    for (const [key, { value, moved_at }] of this.#bucket.entries()) {
-      const worker = key.startsWith('worker.') && moved_at >= since ? workerRecord.safeParse(value) : null;
-      if (worker?.success === true) alive.set(worker.data.worker_id, worker.data.metrics_url);
-    }
-    return alive;
+  #liveWorkers(): string[] {
+    return this.#heartbeats.live(performance.now(), WORKER_ALIVE_MS);
   }
 
   #consumersRun(): boolean {
-    const alive = this.#liveWorkers();
+    const alive = new Set(this.#liveWorkers());
     for (let partition = 0; partition < this.#deps.partitions; partition++) {
-      const record = partitionRecord.safeParse(this.#bucket.get(`partition.${String(partition)}`));
-      if (!record.success || !alive.has(record.data.owner)) return false;
+      const record = this.#bucket.get(`partition.${String(partition)}`);
+      if (record === undefined || !alive.has(record.owner)) return false;
     }
     return true;
   }

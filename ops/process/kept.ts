@@ -75,22 +75,26 @@ export class Kept {
     let running: Running | null = first;
     let why = '';
     for (;;) {
-      if (running !== null) why = `ended with ${describeExit(await running.exited)}`;
+      if (running !== null) why = `${name} ended with ${describeExit(await running.exited)}`;
       // Ended on purpose, or asked to stop while it was down.
-      if (this.#stopped.signal.aborted) return;
+      if (this.#isStopping()) return;
       const waitMs = this.#countDeath();
       if (waitMs === null) {
-        onGiveUp(`${name} ${why}, more than ${DEATHS_MAX} times within a minute`);
+        onGiveUp(`${why}, more than ${DEATHS_MAX} times within a minute`);
         return;
       }
-      onDeath(`${name} ${why}; starting it again`);
+      onDeath(`${why}; starting it again`);
       await sleep(waitMs, null, { signal: this.#stopped.signal }).catch(() => null);
-      if (this.#stopped.signal.aborted) return;
+      if (this.#isStopping()) return;
       running = await this.#boot().catch((error: unknown) => {
         why = error instanceof Error ? error.message : String(error);
         return null;
       });
     }
+  }
+
+  #isStopping(): boolean {
+    return this.#stopped.signal.aborted;
   }
 
   /** How long to wait before the next start; null when it died too often. */

@@ -2,26 +2,29 @@
 // Every pattern is bounded in length and begins only where no longer match could have begun before it, so the time is
 // linear in the text, whatever the text holds.
 
-export type PiiKind = 'email' | 'phone' | 'card' | 'ip' | 'ssn';
-
 const EMAIL =
   /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}][\p{L}\p{N}._%+-]{0,63}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.){1,8}\p{L}{2,24}(?![\p{L}\p{N}])/gu;
 const SSN = /(?<![\d-])(?!000|666|9\d\d)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?![\d-])/g;
 const CARD = /(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-])/g;
 const IPV4 = /(?<![\d.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\d]|\.\d)/g;
 const IPV6 = /(?<![0-9A-Fa-f:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![0-9A-Fa-f:])/g;
-const PHONE = /(?<![\d\p{L}.+-])(?:\+\d{1,3}[ .-]?)?(?:\(\d{1,4}\)[ .-]?)?\d{2,4}(?:[ .-]?\d{2,4}){1,4}(?![\d\p{L}]|[-.]\d)/gu;
+/** With a country's code; as North America writes them; as others do, with a leading zero. Bare digits are ids, not phones. */
+const PHONES = [
+  /(?<![\d\p{L}+])\+\d{1,3}(?:[ .-]?\(?\d{2,4}\)?){2,5}(?!\d)/gu,
+  /(?<![\d\p{L}.-])(?:\(\d{3}\)[ .-]?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\d\p{L}]|[-.]\d)/gu,
+  /(?<![\d\p{L}.,-])0\d{1,4}[ /-]\d{3,4}[ .-]?\d{3,5}(?![\d\p{L}]|[-.]\d)/gu,
+];
 
 /** The text with each find replaced by [EMAIL], [SSN], [CARD], [IP] or [PHONE]. */
 export function anonymize(text: string): string {
   if (text === '') return text;
   const emails = text.includes('@') ? text.replace(EMAIL, '[EMAIL]') : text;
-  return emails
+  const rest = emails
     .replace(SSN, '[SSN]')
     .replace(CARD, (found) => (isCard(found) ? '[CARD]' : found))
     .replace(IPV4, '[IP]')
-    .replace(IPV6, (found) => (isIpv6(found) ? '[IP]' : found))
-    .replace(PHONE, (found) => (isPhone(found) ? '[PHONE]' : found));
+    .replace(IPV6, (found) => (isIpv6(found) ? '[IP]' : found));
+  return PHONES.reduce((changed, pattern) => changed.replace(pattern, (found) => (isPhone(found) ? '[PHONE]' : found)), rest);
 }
 
 /** Luhn's check over 13 to 19 digits that are not all the same. */
@@ -45,9 +48,8 @@ function isIpv6(found: string): boolean {
   return halves.length === 1 && groups === 8 && !found.startsWith(':') && !found.endsWith(':');
 }
 
-/** Ten to fifteen digits written as people write numbers: with a plus, or in groups. Bare digits are ids, not phones. */
+/** Numbers have eight to fifteen digits (E.164). */
 function isPhone(found: string): boolean {
   const digits = found.replaceAll(/\D/g, '').length;
-  if (found.startsWith('+')) return digits >= 8 && digits <= 15;
-  return digits >= 10 && digits <= 15 && /[ ().-]/.test(found) && !/^\d{4}-\d\d-\d\d/.test(found);
+  return digits >= 8 && digits <= 15;
 }

@@ -1,10 +1,12 @@
-// Who owns which partition: heartbeats of workers and a record for each partition in one KV bucket.
-// A worker beats; one that has not beaten for ttlMs, by the watcher's own monotonic clock, is dead. Live workers share the
+// Who owns which partition: heartbeats of workers, and a record for each partition in a KV bucket.
+// A worker beats; one that was not heard for TTL_MS, by the listener's own monotonic clock, is dead. Live workers share the
 // partitions evenly by their sorted ids. A record changes only by CAS on its revision, and a new owner raises its epoch:
 // an owner that was paused finds its next write refused. What keeps it from landing rows meanwhile is the fence in the
 // store, not this clock.
 import type { KV, KvEntry } from '@nats-io/kv';
+import type { NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
+import { HeartbeatListener, sendBeat } from '../../ops/heartbeats.ts';
 import type { Logger } from '../../ops/log.ts';
 
 const partitionRecord = z.object({
@@ -21,6 +23,7 @@ const partitionRecord = z.object({
 export type PartitionRecord = z.infer<typeof partitionRecord>;
 
 export interface OwnershipOptions {
+  nc: NatsConnection;
   kv: KV;
   workerId: string;
   partitions: number;
@@ -41,7 +44,7 @@ interface Held {
 
 export const BEAT_MS = 500;
 export const TTL_MS = 2000;
-/** A worker's record is removed when it has been dead for this long. */
+/** A worker that was silent for this long is forgotten. */
 const FORGET_MS = 60_000;
 /** Membership must be unchanged for this long before partitions are given back to a newcomer. */
 const SETTLE_MS = 750;
@@ -53,12 +56,12 @@ export class Ownership {
   readonly #held = new Map<number, Held>();
   /** All records as the watch shows them. */
   readonly #records = new Map<number, Held>();
-  /** Workers by id: when their record last moved, on this process's monotonic clock. */
-  readonly #heard = new Map<string, number>();
+  readonly #heartbeats: HeartbeatListener;
   #membersSince = 0;
   #members = '';
-  #lastBeatAt = 0;
-  #beat = 0;
+  #lastTickAt = performance.now();
+  /** Since when whoever lives must have been heard. */
+  #listeningSince = 0;
   #stopped = false;
   #working: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | null = null;
@@ -66,6 +69,7 @@ export class Ownership {
 
   constructor(options: OwnershipOptions) {
     this.#options = options;
+    this.#heartbeats = new HeartbeatListener(options.nc);
   }
 
   /** Partitions held, with their epochs. */
@@ -83,18 +87,19 @@ export class Ownership {
   }
 
   async start(): Promise<void> {
-    const { kv, workerId } = this.#options;
-    const watch = await kv.watch();
+    const watch = await this.#options.kv.watch();
     this.#stopWatch = () => {
       watch.stop();
     };
     void (async () => {
       for await (const entry of watch) this.#see(entry);
     })();
-    await this.#heartbeat();
-    this.#heard.set(workerId, performance.now());
+    this.#listeningSince = performance.now();
+    this.#beat();
+    // The own heartbeat comes back before the flush is confirmed, so the first round can take what is free.
+    await this.#options.nc.flush();
     const tick = async (): Promise<void> => {
-      await this.#heartbeat();
+      this.#beat();
       this.#working = this.#rebalance().catch((error: unknown) => {
         this.#options.log.warn({ err: error }, 'partitions could not be rebalanced; trying again');
       });
@@ -104,7 +109,9 @@ export class Ownership {
       if (this.#stopped) return;
       this.#timer = setTimeout(() => {
         // Beats must go on while a rebalance waits for a recovery, so the next tick is not chained to this one's end.
-        const beats = setInterval(() => void this.#heartbeat(), BEAT_MS);
+        const beats = setInterval(() => {
+          this.#beat();
+        }, BEAT_MS);
         void tick().finally(() => {
           clearInterval(beats);
           loop();
@@ -125,24 +132,19 @@ export class Ownership {
     return this.#write(held, { ...held.record, checkpoint, completed_through: completedThrough });
   }
 
-  /** Gives everything back in order and takes the worker's own record away. */
+  /** Gives everything back in order and says that this worker ends. */
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#working;
     await this.#giveBack([...this.#held.keys()]);
     this.#stopWatch?.();
-    await this.#options.kv.purge(`worker.${this.#options.workerId}`).catch(() => undefined);
+    this.#heartbeats.stop();
+    this.#beat(true);
   }
 
   #see(entry: KvEntry): void {
-    const [kind, name = ''] = entry.key.split('.');
-    if (kind === 'worker') {
-      if (entry.operation === 'PUT') this.#heard.set(name, performance.now());
-      else this.#heard.delete(name);
-      return;
-    }
-    if (kind !== 'partition' || entry.operation !== 'PUT') return;
+    if (!entry.key.startsWith('partition.') || entry.operation !== 'PUT') return;
     const record = partitionRecord.parse(entry.json());
     this.#records.set(record.partition, { record, revision: entry.revision });
     const held = this.#held.get(record.partition);
@@ -155,49 +157,34 @@ export class Ownership {
     this.#options.lose(partition);
   }
 
-  async #heartbeat(): Promise<void> {
-    const { kv, workerId, metricsUrl } = this.#options;
-    this.#beat += 1;
-    try {
-      await kv.put(
-        `worker.${workerId}`,
-        encode({
-          worker_id: workerId,
-          metrics_url: metricsUrl,
-          partitions: [...this.#held.keys()],
-          beat: this.#beat,
-          at: new Date().toISOString(),
-        }),
-        { timeout: BEAT_MS * 2 },
-      );
-      const now = performance.now();
-      // While the log could not be reached nobody's beats could be seen: the silence says nothing about the others.
-      if (now - this.#lastBeatAt > TTL_MS) for (const worker of this.#heard.keys()) this.#heard.set(worker, now);
-      this.#lastBeatAt = now;
-      this.#heard.set(workerId, now);
-    } catch (error) {
-      this.#options.log.debug({ err: error }, 'heartbeat was not taken');
-    }
+  #beat(ended = false): void {
+    const { nc, workerId, metricsUrl } = this.#options;
+    sendBeat(nc, { worker_id: workerId, metrics_url: metricsUrl, ended });
   }
 
+  /** Live workers, or none when not even this one's own heartbeats come back. */
   #liveWorkers(now: number): string[] {
-    return [...this.#heard]
-      .filter(([, at]) => now - at <= TTL_MS)
-      .map(([worker]) => worker)
-      .sort();
+    const own = this.#heartbeats.heardAt(this.#options.workerId) ?? -Infinity;
+    return now - own > TTL_MS ? [] : this.#heartbeats.live(now, TTL_MS);
+  }
+
+  /** After a time in which nothing could be heard (the log was away, or this process was paused) the others' silence says nothing. */
+  #excuseSilence(now: number): void {
+    const own = this.#heartbeats.heardAt(this.#options.workerId) ?? now;
+    const deaf = now - own > TTL_MS / 2 || now - this.#lastTickAt > TTL_MS;
+    this.#lastTickAt = now;
+    if (!deaf) return;
+    this.#heartbeats.excuseAll(now);
+    this.#listeningSince = now;
   }
 
   async #rebalance(): Promise<void> {
     const { workerId, partitions } = this.#options;
     const now = performance.now();
-    if (this.#stopped || now - this.#lastBeatAt > TTL_MS / 2) return;
-    for (const [worker, at] of this.#heard) {
-      if (now - at > FORGET_MS) {
-        this.#heard.delete(worker);
-        await this.#options.kv.purge(`worker.${worker}`);
-      }
-    }
+    this.#excuseSilence(now);
+    this.#heartbeats.forget(now, FORGET_MS);
     const live = this.#liveWorkers(now);
+    if (this.#stopped || !live.includes(workerId)) return;
     if (live.join() !== this.#members) {
       this.#members = live.join();
       this.#membersSince = now;
@@ -207,7 +194,8 @@ export class Ownership {
     if (now - this.#membersSince >= SETTLE_MS) await this.#giveBack([...this.#held.keys()].filter((partition) => !mine(partition)));
     const free = (partition: number): boolean => {
       const owner = this.#records.get(partition)?.record.owner ?? '';
-      return owner === '' || !live.includes(owner) || owner === workerId;
+      const dead = !live.includes(owner) && now - this.#listeningSince > TTL_MS;
+      return owner === '' || dead || owner === workerId;
     };
     await this.#take(all.filter((partition) => mine(partition) && !this.#held.has(partition) && free(partition)));
   }

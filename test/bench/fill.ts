@@ -18,11 +18,13 @@ const SETTLE_POLL_MS = 1000;
 const TEXT_SETTINGS = {
   max_insert_threads: '2',
   max_threads: '2',
-  min_insert_block_size_rows: '65536',
-  min_insert_block_size_bytes: '134217728',
+  min_insert_block_size_rows: '49152',
+  min_insert_block_size_bytes: '100000000',
   max_block_size: '16384',
 };
-const SPAN_SETTINGS = { max_insert_threads: '1', max_threads: '1', min_insert_block_size_rows: '262144' };
+/** Spans of one statement; a multiple of a block of traces. The engine has about 1 GB for everything. */
+const SPANS_AT_ONCE = 126_000;
+const SPAN_SETTINGS = { max_insert_threads: '1', max_threads: '1', min_insert_block_size_rows: '131072' };
 
 export interface Filled {
   spans: number;
@@ -45,6 +47,15 @@ function makeTexts(clickhouseUrl: string, count: number): Promise<unknown> {
     });
   });
   return Promise.all(threads);
+}
+
+/** Spans and their traces, a part of a chunk at a time. */
+async function fillSpans(runSql: RunSql, plan: FillPlan, from: number, count: number): Promise<void> {
+  for (let first = from; first < from + count; first += SPANS_AT_ONCE) {
+    const rows = Math.min(SPANS_AT_ONCE, from + count - first);
+    await runSql(spansSql(plan, first, rows), SPAN_SETTINGS);
+    await runSql(tracesSql(first, rows), SPAN_SETTINGS);
+  }
 }
 
 /** Waits until the engine has no merge to do, or long enough. */
@@ -70,10 +81,7 @@ export async function fillStore(clickhouseUrl: string, org: string, wanted: numb
   await makeTexts(clickhouseUrl, Math.max(chunk, LARGE_TRACES * 1000));
   progress(`  ${thousands(chunk)} texts made in ${seconds()} s`);
   for (let from = 0; from < spans; from += chunk) {
-    await Promise.all([
-      runSql(textsSql(plan, from, chunk), TEXT_SETTINGS),
-      runSql(spansSql(plan, from, chunk), SPAN_SETTINGS).then(() => runSql(tracesSql(from, chunk), SPAN_SETTINGS)),
-    ]);
+    await Promise.all([runSql(textsSql(plan, from, chunk), TEXT_SETTINGS), fillSpans(runSql, plan, from, chunk)]);
     progress(`  ${thousands(from + chunk)} of ${thousands(spans)} spans after ${seconds()} s`);
   }
   for (const statement of largeSql(plan, LARGE_TRACES)) await runSql(statement, TEXT_SETTINGS);

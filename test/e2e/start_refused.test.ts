@@ -13,7 +13,7 @@ async function refused(env: Record<string, string>): Promise<string> {
   return lines[0] ?? '';
 }
 
-async function takenPort(): Promise<{ port: number; free(): void }> {
+async function takenPort(): Promise<{ port: number; free: () => void }> {
   const server = createServer();
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', () => {

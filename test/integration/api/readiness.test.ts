@@ -2,6 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sendBeat } from '../../../ops/heartbeats.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
@@ -45,8 +46,10 @@ test('it is ready when every partition has a live owner, and its metrics are tho
 
   const kv = await api.log.bucket('partitions');
   const metrics_url = `http://127.0.0.1:${String((worker.address() as AddressInfo).port)}/metrics`;
-  let beat = 0;
-  const heartbeat = () => kv.put('worker.w1', JSON.stringify({ worker_id: 'w1', metrics_url, at: new Date().toISOString(), beat: ++beat }));
+  const heartbeat = async () => {
+    sendBeat(api.log.nc, { worker_id: 'w1', metrics_url, ended: false });
+    await api.log.nc.flush();
+  };
   await heartbeat();
   const own = (partition: number, owner: string) =>
     kv.put(`partition.${String(partition)}`, JSON.stringify({ partition, owner, epoch: 1, checkpoint: 0 }));

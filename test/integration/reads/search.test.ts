@@ -106,6 +106,44 @@ describe('the span search', () => {
     for (const [index, hit] of data.entries()) expect(hit.score).toBeCloseTo(expected[index]?.score ?? NaN, 9);
   });
 
+  describe('with a bound on candidates', () => {
+    const bounded = (q: string, limit: number, candidatesMax: number, query: Record<string, string> = {}) =>
+      searchSpans(store.client, 'org_a', searchQuery.parse({ q, limit: String(limit), ...query }), signal, candidatesMax);
+
+    it('scores rare words alone, and exactly, where common ones cannot lift a span into the answer', async () => {
+      const expected = reference('don the', all);
+      const { data, meta } = await bounded('don the', 5, 60);
+      expect(meta.truncated).toBe(false);
+      expect(meta.candidates).toBeLessThan(expected.length);
+      expect(data.map((hit) => hit.score)).toEqual(expected.slice(0, 5).map(({ score }) => expect.closeTo(score, 9) as number));
+    });
+
+    it('says when it looked for common words among the newest spans only; every score is exact, every span with a rare word there', async () => {
+      const scores = new Map(reference('rare the of', all).map(({ span_id, score }) => [span_id, score]));
+      const rare = reference('rare', all);
+      const { data, meta } = await bounded('rare the of', 200, rare.length + 5);
+      expect(meta.truncated).toBe(true);
+      expect(meta.candidates).toBeGreaterThan(rare.length);
+      expect(new Set(data.map((hit) => hit.span_id)).size).toBe(data.length);
+      for (const [index, hit] of data.entries()) {
+        expect(hit.score).toBeCloseTo(scores.get(hit.span_id) ?? NaN, 9);
+        expect(hit.score).toBeLessThanOrEqual(data[index - 1]?.score ?? Infinity);
+      }
+      const found = new Set(data.map((hit) => hit.span_id));
+      expect(rare.filter(({ span_id }) => !found.has(span_id))).toEqual([]);
+    });
+
+    it('looks among the newest spans alone where every word is common', async () => {
+      const { data, meta } = await bounded('the of', 200, 40);
+      expect(meta.truncated).toBe(true);
+      expect(data.length).toBe(meta.candidates);
+      expect(meta.candidates).toBeGreaterThan(10);
+      expect(meta.candidates).toBeLessThan(120);
+      const newest = reference('the of', all).toSorted((a, b) => b.at - a.at).slice(0, data.length);
+      expect(new Set(data.map((hit) => hit.span_id))).toEqual(new Set(newest.map(({ span_id }) => span_id)));
+    });
+  });
+
   it('answers nothing for words that do not occur, and for an org without texts', async () => {
     expect(await search({ q: 'zebra' })).toEqual({ data: [], meta: { candidates: 0, truncated: false } });
     expect(await searchSpans(store.client, 'org_nobody', searchQuery.parse({ q: 'alpha' }), signal)).toEqual({ data: [], meta: { candidates: 0, truncated: false } });

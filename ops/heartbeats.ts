@@ -1,0 +1,86 @@
+// Heartbeats of pipeline workers: plain NATS messages, kept by nobody, heard by every process that listens.
+// They are not stored on purpose: two writes a second for each worker would be most of what an idle service writes to disk,
+// and a heartbeat that is older than two seconds says nothing.
+import type { NatsConnection } from '@nats-io/transport-node';
+import { z } from 'zod';
+
+const SUBJECT = 'workers.beat';
+
+const beatShape = z.object({
+  worker_id: z.string(),
+  /** Where the worker's own metrics are read. */
+  metrics_url: z.string(),
+  /** True for the last one: the worker ends in order. */
+  ended: z.boolean(),
+});
+export type Beat = z.infer<typeof beatShape>;
+
+/** Sends one. While the connection is down it is lost, as it should be. */
+export function sendBeat(nc: NatsConnection, beat: Beat): void {
+  if (!nc.isClosed()) nc.publish(SUBJECT, JSON.stringify(beat));
+}
+
+interface Heard {
+  /** On this process's monotonic clock, milliseconds. */
+  at: number;
+  metrics_url: string;
+}
+
+/** Who was heard, and when. Survives reconnects. */
+export class HeartbeatListener {
+  readonly #heard = new Map<string, Heard>();
+  readonly #stop: () => void;
+
+  constructor(nc: NatsConnection, now: () => number = () => performance.now()) {
+    const subscription = nc.subscribe(SUBJECT, {
+      callback: (error, message) => {
+        const beat = error === null ? parseBeat(message.string()) : null;
+        if (beat === null) return;
+        if (beat.ended) this.#heard.delete(beat.worker_id);
+        else this.#heard.set(beat.worker_id, { at: now(), metrics_url: beat.metrics_url });
+      },
+    });
+    this.#stop = () => {
+      subscription.unsubscribe();
+    };
+  }
+
+  /** Workers heard within the time, by id in order. */
+  live(now: number, withinMs: number): string[] {
+    return [...this.#heard]
+      .filter(([, { at }]) => now - at <= withinMs)
+      .map(([worker]) => worker)
+      .sort();
+  }
+
+  /** When a worker was heard last; undefined when never. */
+  heardAt(worker: string): number | undefined {
+    return this.#heard.get(worker)?.at;
+  }
+
+  metricsUrl(worker: string): string | undefined {
+    return this.#heard.get(worker)?.metrics_url;
+  }
+
+  /** Counts everybody as heard just now: nothing could be heard for a while, so silence says nothing. */
+  excuseAll(now: number): void {
+    for (const heard of this.#heard.values()) heard.at = now;
+  }
+
+  /** Drops workers that were silent for longer. */
+  forget(now: number, silentMs: number): void {
+    for (const [worker, { at }] of this.#heard) if (now - at > silentMs) this.#heard.delete(worker);
+  }
+
+  stop(): void {
+    this.#stop();
+  }
+}
+
+function parseBeat(text: string): Beat | null {
+  try {
+    return beatShape.parse(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}

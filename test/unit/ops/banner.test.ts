@@ -1,0 +1,43 @@
+// What a start prints.
+import { describe, expect, it } from 'vitest';
+import { type BannerFacts, banner } from '../../../ops/banner.ts';
+
+const facts: BannerFacts = {
+  baseUrl: 'http://127.0.0.1:8080',
+  orgId: 'org_local',
+  apiKey: 'sk_svc_0123456789abcdef',
+  adminToken: 'the-admin-token',
+  analystPassword: 'the-analyst-password',
+  clickhouse: 'http://127.0.0.1:8123',
+  secretsFile: 'data/secrets.json',
+  first: true,
+  seconds: 1.23,
+};
+
+describe('banner', () => {
+  it('shows secrets and two lines to try on the first start', () => {
+    const text = banner(facts);
+    expect(text).toContain('sk_svc_0123456789abcdef');
+    expect(text).toContain('the-admin-token');
+    expect(text).toContain('the-analyst-password');
+    expect(text.match(/^ {2}curl .*/gm)).toHaveLength(2);
+  });
+
+  it('shows no secret later, but where they are', () => {
+    const text = banner({ ...facts, first: false });
+    for (const secret of [facts.apiKey, facts.adminToken, facts.analystPassword]) expect(text).not.toContain(secret);
+    expect(text).toContain('sk_svc_01234…');
+    expect(text).toContain('data/secrets.json');
+    expect(text).not.toContain('curl');
+  });
+
+  it('never shows a secret that the operator gave, and lets the shell fill in the key', () => {
+    const text = banner({ ...facts, apiKey: null, adminToken: null, analystPassword: null });
+    expect(text).toContain('as given by SERVICE_ADMIN_TOKEN');
+    expect(text).toContain('-H "X-Org-Api-Key: $SERVICE_BOOTSTRAP_API_KEY"');
+  });
+
+  it('says nothing of analysts where ClickHouse is external', () => {
+    expect(banner({ ...facts, clickhouse: null })).not.toContain('analyst');
+  });
+});

@@ -1,0 +1,88 @@
+// Small parts of child supervision: identity of a process, what of a log is shown, why a child ended.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { redactText } from '../../../ops/log.ts';
+import { isAlive, startOf } from '../../../ops/process/identity.ts';
+import { LogFollower, errorsOfClickHouse, errorsOfNats, warningsOfRecords } from '../../../ops/process/log_file.ts';
+import { lastWord } from '../../../ops/process/node_main.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'millrace-process-'));
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+describe('identity', () => {
+  it('tells this process from an earlier one of the same pid', () => {
+    const started = startOf(process.pid);
+    expect(isAlive({ pid: process.pid, started: started ?? '' })).toBe(true);
+    expect(isAlive({ pid: process.pid, started: 'another boot:1' })).toBe(false);
+  });
+
+  it('knows that nobody has a pid beyond the largest', () => {
+    expect(startOf(2 ** 30)).toBeNull();
+  });
+});
+
+describe('what the console shows of logs', () => {
+  it.each([
+    [
+      'a warning with its cause',
+      warningsOfRecords,
+      '{"level":40,"msg":"trying again","err":{"message":"refused"}}',
+      'trying again: refused',
+    ],
+    ['no information', warningsOfRecords, '{"level":30,"msg":"up"}', null],
+    ['no line that is no record', warningsOfRecords, 'plain text', null],
+    ['an error of nats-server', errorsOfNats, '[7] 2026/11/21 09:50:34.968450 [ERR] disk full', '[ERR] disk full'],
+    ['no warning of nats-server', errorsOfNats, '[7] 2026/11/21 09:50:34.968450 [WRN] slow', null],
+    [
+      'what ends ClickHouse',
+      errorsOfClickHouse,
+      '2026.11.21 09:35:17 [ 1 ] {} <Fatal> BaseDaemon: signal 11',
+      '<Fatal> BaseDaemon: signal 11',
+    ],
+    ['no failed query', errorsOfClickHouse, '2026.11.21 09:35:17 [ 1 ] {} <Error> executeQuery: Code: 62', null],
+  ])('%s', (_what, filter, line, shown) => {
+    expect(filter(line)).toBe(shown);
+  });
+
+  it('begins at the end of the file, and takes a line only when it is whole', () => {
+    const file = path.join(folder, 'followed.log');
+    const shown: string[] = [];
+    writeFileSync(file, 'old\n');
+    const follower = new LogFollower((line) => shown.push(line));
+    follower.add('api', file, (line) => line, false);
+    writeFileSync(file, 'new\nhal', { flag: 'a' });
+    follower.turn();
+    expect(shown).toEqual(['[api] new']);
+    writeFileSync(file, 'f\n', { flag: 'a' });
+    follower.turn();
+    expect(shown).toEqual(['[api] new', '[api] half']);
+    follower.stop();
+  });
+});
+
+describe('why a child ended', () => {
+  const file = path.join(folder, 'child.log');
+  it.each([
+    ['its own line', 'SERVICE_NATS_URL: got nothing\n', 'SERVICE_NATS_URL: got nothing'],
+    ['a record', '{"level":60,"msg":"failed","err":{"message":"port taken"}}\n', 'failed: port taken'],
+    [
+      'a crash of Node',
+      'node:internal\n    throw err\nTypeError: x is not a function\n    at main (file:1)\n\nNode.js v26.10.0\n',
+      'TypeError: x is not a function',
+    ],
+    ['nothing', '', 'it ended without a word'],
+  ])('%s', (_what, text, reason) => {
+    writeFileSync(file, `an earlier run\n${text}`);
+    expect(lastWord(file, 'an earlier run\n'.length)).toBe(reason);
+  });
+});
+
+it('logs show no credentials of URLs, and no keys', () => {
+  expect(redactText('connect http://app:pa55@127.0.0.1:8123/m with sk_svc_abc123')).toBe(
+    'connect http://***@127.0.0.1:8123/m with sk_svc_***',
+  );
+});
