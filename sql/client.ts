@@ -84,7 +84,12 @@ export class ClickHouse {
       // Long lists of parameters travel in the body: proxies cut long URLs.
       use_multipart_params_auto: true,
       // Batches must be atomic and land when we say so.
-      clickhouse_settings: { async_insert: 0, use_top_k_dynamic_filtering: 0, output_format_json_quote_64bit_integers: 1, date_time_output_format: 'iso' },
+      clickhouse_settings: {
+        async_insert: 0,
+        use_top_k_dynamic_filtering: 0,
+        output_format_json_quote_64bit_integers: 1,
+        date_time_output_format: 'iso',
+      },
       log: { level: 127 },
     };
     this.#client = createClient(this.#config);
@@ -93,7 +98,13 @@ export class ClickHouse {
   /** Rows of a SELECT as objects; UInt64 and Int64 as text, times in ISO 8601. */
   async rows<T>({ name, sql, params, timeoutMs, bytesMax, signal }: Read): Promise<T[]> {
     return this.#timed(name, timeoutMs, signal, async (abort_signal) => {
-      const result = await this.#client.query({ query: sql, ...bound(params), format: 'JSONEachRow', abort_signal, clickhouse_settings: readSettings(name, timeoutMs, bytesMax) });
+      const result = await this.#client.query({
+        query: sql,
+        ...bound(params),
+        format: 'JSONEachRow',
+        abort_signal,
+        clickhouse_settings: readSettings(name, timeoutMs, bytesMax),
+      });
       return result.json<T>();
     });
   }
@@ -108,7 +119,13 @@ export class ClickHouse {
     const stop = new AbortController();
     const abort_signal = AbortSignal.any([timeout, stop.signal, ...(signal === undefined ? [] : [signal])]);
     try {
-      const result = await this.#client.query({ query: sql, ...bound(params), format: 'JSONEachRow', abort_signal, clickhouse_settings: readSettings(name, timeoutMs, bytesMax) });
+      const result = await this.#client.query({
+        query: sql,
+        ...bound(params),
+        format: 'JSONEachRow',
+        abort_signal,
+        clickhouse_settings: readSettings(name, timeoutMs, bytesMax),
+      });
       for await (const rows of result.stream<T>()) yield rows.map((row) => row.json<T>());
     } catch (error) {
       throw explained(error, name, timeout, timeoutMs, signal);
@@ -121,7 +138,12 @@ export class ClickHouse {
   /** The answer of a SELECT … FORMAT as bytes. */
   async bytes({ name, sql, params, timeoutMs, signal }: Read): Promise<Buffer> {
     return this.#timed(name, timeoutMs, signal, async (abort_signal) => {
-      const { stream } = await this.#client.exec({ query: sql, ...bound(params), abort_signal, clickhouse_settings: { log_comment: name } });
+      const { stream } = await this.#client.exec({
+        query: sql,
+        ...bound(params),
+        abort_signal,
+        clickhouse_settings: { log_comment: name },
+      });
       const chunks: Buffer[] = [];
       for await (const chunk of stream) chunks.push(chunk as Buffer);
       return Buffer.concat(chunks);
@@ -155,7 +177,10 @@ export class ClickHouse {
 
   /** Makes the database when it is missing; on a cluster as a Replicated one, whose DDL spreads to every replica. */
   async createDatabase(cluster?: string): Promise<void> {
-    const engine = cluster === undefined ? '' : ` ON CLUSTER '${cluster}' ENGINE = Replicated('/clickhouse/databases/${this.database}', '{shard}', '{replica}')`;
+    const engine =
+      cluster === undefined
+        ? ''
+        : ` ON CLUSTER '${cluster}' ENGINE = Replicated('/clickhouse/databases/${this.database}', '{shard}', '{replica}')`;
     const maker = createClient({ ...this.#config, database: 'system' });
     try {
       await maker.command({ query: `CREATE DATABASE IF NOT EXISTS {name:Identifier}${engine}`, query_params: { name: this.database } });

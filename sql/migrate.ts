@@ -31,7 +31,8 @@ const MIGRATION_NAME = /^\d{4}_[a-z0-9_]+\.sql$/;
 /** Applies what is missing. Resolves with the names of the migrations applied now. */
 export async function migrate(client: ClickHouse, { cluster, scripts = readScripts() }: MigrateOptions): Promise<string[]> {
   checkNames(scripts.migrations);
-  const run = (name: string, sql: string) => client.execute({ name, sql: cluster === undefined ? sql : rewriteForCluster(sql), timeoutMs: STATEMENT_TIMEOUT_MS });
+  const run = (name: string, sql: string) =>
+    client.execute({ name, sql: cluster === undefined ? sql : rewriteForCluster(sql), timeoutMs: STATEMENT_TIMEOUT_MS });
   const apply = async ({ name, sql }: Script) => {
     for (const statement of splitStatements(sql)) await run('migrate', statement);
     await record(client, name, checksumOf(sql));
@@ -80,7 +81,8 @@ const checksumOf = (sql: string): string => createHash('sha256').update(sql).dig
 
 function checkNames(migrations: readonly Script[]): void {
   for (const [index, { name }] of migrations.entries()) {
-    if (!MIGRATION_NAME.test(name) || Number(name.slice(0, 4)) !== index + 1) throw new Error(`migration ${name} is not named NNNN_verb_noun.sql with the next number`);
+    if (!MIGRATION_NAME.test(name) || Number(name.slice(0, 4)) !== index + 1)
+      throw new Error(`migration ${name} is not named NNNN_verb_noun.sql with the next number`);
   }
 }
 
@@ -113,5 +115,8 @@ export function splitStatements(sql: string): string[] {
  * Names and keys stay as they are.
  */
 export function rewriteForCluster(sql: string): string {
-  return sql.replaceAll(/ENGINE\s*=\s*((?:VersionedCollapsing|Aggregating|Replacing|Summing|Collapsing)?MergeTree)\b/g, 'ENGINE = Replicated$1');
+  return sql.replaceAll(
+    /ENGINE\s*=\s*((?:VersionedCollapsing|Aggregating|Replacing|Summing|Collapsing)?MergeTree)\b/g,
+    'ENGINE = Replicated$1',
+  );
 }

@@ -32,12 +32,20 @@ export interface Query<P, R> {
 /** A read that takes longer is given up: whoever asked has gone by then. */
 export const READ_TIMEOUT_MS = 15_000;
 
-export function defineQuery<P extends z.ZodType<TemplateParams, TemplateParams>, R extends z.ZodType>(definition: QueryDefinition<P, R>): Query<z.input<P>, z.output<R>> {
+export function defineQuery<P extends z.ZodType<TemplateParams, TemplateParams>, R extends z.ZodType>(
+  definition: QueryDefinition<P, R>,
+): Query<z.input<P>, z.output<R>> {
   const { name, file, params: shape, row, timeoutMs = READ_TIMEOUT_MS } = definition;
   const template = readTemplate(file);
   const rows = z.array(row);
-  const read = (params: z.input<P>, options: QueryOptions | undefined) => ({ name, timeoutMs, ...options, ...renderTemplate(template, shape.parse(params)) });
-  const query = async (client: ClickHouse, params: z.input<P>, options?: QueryOptions) => rows.parse(await client.rows(read(params, options)));
+  const read = (params: z.input<P>, options: QueryOptions | undefined) => ({
+    name,
+    timeoutMs,
+    ...options,
+    ...renderTemplate(template, shape.parse(params)),
+  });
+  const query = async (client: ClickHouse, params: z.input<P>, options?: QueryOptions) =>
+    rows.parse(await client.rows(read(params, options)));
   async function* stream(client: ClickHouse, params: z.input<P>, options?: QueryOptions): AsyncGenerator<z.output<R>[]> {
     for await (const block of client.stream(read(params, options))) yield rows.parse(block);
   }

@@ -83,7 +83,12 @@ function records(name: string, value: unknown): readonly Record<string, unknown>
   return value as readonly Record<string, unknown>[];
 }
 
-function renderEach({ name, separator }: { name: string; separator: string }, elements: readonly Record<string, unknown>[], body: string, bound: Record<string, unknown>): string {
+function renderEach(
+  { name, separator }: { name: string; separator: string },
+  elements: readonly Record<string, unknown>[],
+  body: string,
+  bound: Record<string, unknown>,
+): string {
   const fields = new RegExp(`\\{(${name}_[a-z_]+):`, 'g');
   return elements
     .map((element, index) => {

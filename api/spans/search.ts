@@ -48,7 +48,13 @@ interface Pass {
 }
 
 /** Answers GET /v1/spans/search. */
-export async function searchSpans(clickhouse: ClickHouse, orgId: string, query: SearchQuery, signal: AbortSignal, candidatesMax = CANDIDATES_MAX): Promise<SearchAnswer> {
+export async function searchSpans(
+  clickhouse: ClickHouse,
+  orgId: string,
+  query: SearchQuery,
+  signal: AbortSignal,
+  candidatesMax = CANDIDATES_MAX,
+): Promise<SearchAnswer> {
   const counts = await readCounts(clickhouse, orgId, query, signal);
   if (counts.terms.length === 0) return { data: [], meta: { candidates: 0, truncated: false } };
   const search = { clickhouse, org_id: orgId, query, counts, candidatesMax, signal };
@@ -101,7 +107,12 @@ async function rank(search: Search): Promise<Pass & { truncated: boolean }> {
  * Scores the spans that hold any of `must`.
  * @param candidates how many these are, null where it has to be counted
  */
-async function score({ clickhouse, org_id, query, counts, signal }: Search, must: readonly Term[], candidates: number | null, since?: number): Promise<Pass> {
+async function score(
+  { clickhouse, org_id, query, counts, signal }: Search,
+  must: readonly Term[],
+  candidates: number | null,
+  since?: number,
+): Promise<Pass> {
   const filtered = [query.model, query.outcome, query.min_cost_usd, query.max_cost_usd].some((filter) => filter !== undefined);
   const counted = filtered || candidates === null;
   const weighted = counts.terms.map(({ word, hash, stop, idf }) => ({ word, hash, stop, weight: termScoreMax(idf) }));
@@ -150,7 +161,8 @@ function merge(a: readonly ScoredRow[], b: readonly ScoredRow[], limit: number):
   return [...rows.values()].sort((x, y) => y.score - x.score || y.started_ms - x.started_ms).slice(0, limit);
 }
 
-const placeKey = ({ log_seq, log_index, log_sub }: Pick<ScoredRow, 'log_seq' | 'log_index' | 'log_sub'>): string => `${log_seq}:${String(log_index)}:${String(log_sub)}`;
+const placeKey = ({ log_seq, log_index, log_sub }: Pick<ScoredRow, 'log_seq' | 'log_index' | 'log_sub'>): string =>
+  `${log_seq}:${String(log_index)}:${String(log_sub)}`;
 
 /** The texts of ranked spans, in their order; a span that was deleted in between is left out. */
 async function withTexts({ clickhouse, org_id, signal }: Search, rows: readonly ScoredRow[]): Promise<SearchHit[]> {
@@ -170,6 +182,8 @@ async function withTexts({ clickhouse, org_id, signal }: Search, rows: readonly 
   const byPlace = new Map(hits.map((hit) => [placeKey(hit), hit]));
   return rows.flatMap((row) => {
     const hit = byPlace.get(placeKey(row));
-    return hit === undefined ? [] : [{ span_id: hit.span_id, trace_id: hit.trace_id, prompt: hit.prompt, response: hit.response, model: hit.model, score: row.score }];
+    return hit === undefined
+      ? []
+      : [{ span_id: hit.span_id, trace_id: hit.trace_id, prompt: hit.prompt, response: hit.response, model: hit.model, score: row.score }];
   });
 }

@@ -63,6 +63,21 @@ export const readScores = defineQuery({
 export const readHits = defineQuery({
   name: 'search_texts',
   file: 'spans/search_texts.sql',
-  params: z.object({ org_id: z.string(), times: z.array(z.string()), seqs: z.array(uint64), indexes: z.array(z.int()), subs: z.array(z.int()) }),
-  row: z.object({ log_seq: z.string(), log_index: z.int(), log_sub: z.int(), span_id: z.string(), trace_id: z.string(), prompt: z.string(), response: z.string(), model: z.string() }),
+  params: z.object({
+    org_id: z.string(),
+    times: z.array(z.string()),
+    seqs: z.array(uint64),
+    indexes: z.array(z.int()),
+    subs: z.array(z.int()),
+  }),
+  row: z.object({
+    log_seq: z.string(),
+    log_index: z.int(),
+    log_sub: z.int(),
+    span_id: z.string(),
+    trace_id: z.string(),
+    prompt: z.string(),
+    response: z.string(),
+    model: z.string(),
+  }),
 });

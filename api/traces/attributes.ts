@@ -27,7 +27,9 @@ function parse(text: string): unknown {
 }
 
 function keepDigits(_key: string, value: unknown, { source }: { source?: string }): unknown {
-  return typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && INTEGER.test(source) ? json.rawJSON(source) : value;
+  return typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && INTEGER.test(source)
+    ? json.rawJSON(source)
+    : value;
 }
 
 /** The same value with every text in it changed; keys stay. */

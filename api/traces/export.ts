@@ -18,7 +18,14 @@ const CHUNK_BYTES_MAX = 8 * 1024 * 1024;
 const MEDIA = { json: 'application/json', ndjson: 'application/x-ndjson' } as const;
 
 /** Writes the file to the response and ends it. */
-export async function exportTrace(clickhouse: ClickHouse, orgId: string, traceId: string, options: ExportBody, res: ServerResponse, signal: AbortSignal): Promise<void> {
+export async function exportTrace(
+  clickhouse: ClickHouse,
+  orgId: string,
+  traceId: string,
+  options: ExportBody,
+  res: ServerResponse,
+  signal: AbortSignal,
+): Promise<void> {
   const range = await locateTrace(clickhouse, orgId, traceId, signal);
   const chunks = itemChunks(clickhouse, range, options, signal);
   const first = await chunks.next();
@@ -38,7 +45,12 @@ async function write(res: ServerResponse, text: string, signal: AbortSignal): Pr
   if (!res.write(text)) await once(res, 'drain', { signal });
 }
 
-async function* itemChunks(clickhouse: ClickHouse, range: TraceRange, options: ExportBody, signal: AbortSignal): AsyncGenerator<SpanItem[]> {
+async function* itemChunks(
+  clickhouse: ClickHouse,
+  range: TraceRange,
+  options: ExportBody,
+  signal: AbortSignal,
+): AsyncGenerator<SpanItem[]> {
   for await (const rows of rowChunks(streamSpans.stream(clickhouse, range, { signal }))) {
     const wanted = options.include_prompts || options.include_responses;
     const [texts, families] = await Promise.all([
@@ -78,7 +90,11 @@ function asked(texts: SpanTexts | undefined, options: ExportBody): SpanTexts | u
 
 function shaped(item: SpanItem, options: ExportBody): SpanItem {
   const { prompt, response, ...rest } = item;
-  const kept = { ...rest, ...(options.include_prompts && prompt !== undefined ? { prompt } : {}), ...(options.include_responses && response !== undefined ? { response } : {}) };
+  const kept = {
+    ...rest,
+    ...(options.include_prompts && prompt !== undefined ? { prompt } : {}),
+    ...(options.include_responses && response !== undefined ? { response } : {}),
+  };
   if (!options.anonymize_pii) return kept;
   return {
     ...kept,

@@ -33,7 +33,10 @@ export async function listTraces(deps: ListDeps, orgId: string, query: ListQuery
   if (phrases.length > 0) return listByPhrase(deps, filters, phrases, query, given, signal);
   if (given === null && query.offset > 0) return listByOffset(deps, filters, query, signal);
   const from = given ?? { ms: null, key: '0', before: 0 };
-  const [totals, rows] = await Promise.all([readTotal(deps.clickhouse, filters, { signal }), readTraces(deps, filters, given, query.limit + 1, signal)]);
+  const [totals, rows] = await Promise.all([
+    readTotal(deps.clickhouse, filters, { signal }),
+    readTraces(deps, filters, given, query.limit + 1, signal),
+  ]);
   return answer(rows, totals[0]?.total ?? 0, from.before, query);
 }
 
@@ -103,7 +106,11 @@ async function listByOffset(deps: ListDeps, filters: ListFilters, query: ListQue
       left -= traces;
       continue;
     }
-    const within = { ...filters, since_ms: Math.max(hour_ms, filters.since_ms ?? hour_ms), until_ms: Math.min(hour_ms + HOUR_MS - 1, filters.until_ms ?? Infinity) };
+    const within = {
+      ...filters,
+      since_ms: Math.max(hour_ms, filters.since_ms ?? hour_ms),
+      until_ms: Math.min(hour_ms + HOUR_MS - 1, filters.until_ms ?? Infinity),
+    };
     const [place] = await readPosition(deps.clickhouse, { ...within, skipped_before: left - 1 }, { signal });
     // Traces that moved in between may leave the hour shorter than it was counted.
     const from = place === undefined ? { ms: hour_ms, key: '0' } : { ms: place.started_ms, key: place.trace_key };
@@ -113,14 +120,20 @@ async function listByOffset(deps: ListDeps, filters: ListFilters, query: ListQue
 }
 
 /** The traces after a place, newest first; fewer than wanted only at the end of the list. */
-export async function readTraces(deps: ListDeps, filters: ListFilters, from: { ms: number; key: string } | null, wanted: number, signal: AbortSignal): Promise<TraceRow[]> {
+export async function readTraces(
+  deps: ListDeps,
+  filters: ListFilters,
+  from: { ms: number; key: string } | null,
+  wanted: number,
+  signal: AbortSignal,
+): Promise<TraceRow[]> {
   const found: TraceRow[] = [];
   const top = Math.min(from?.ms ?? Infinity, filters.until_ms ?? Infinity, deps.now());
   let place = from === null ? null : { ...from, version: '0' };
   for (const stretch of [...STRETCHES_MS, Infinity]) {
     const floor = Math.max(top - stretch, filters.since_ms ?? -Infinity);
     const bounded = { ...filters, since_ms: Number.isFinite(floor) ? floor : undefined };
-    for (let cut = true; cut && found.length < wanted; ) {
+    for (let cut = true; cut && found.length < wanted;) {
       const rowsMax = wanted - found.length + Math.max(PAIR_ROWS_MIN, Math.ceil(wanted / 10));
       const after = place === null ? {} : { from_ms: place.ms, from_key: place.key, from_version: place.version };
       const rows = await readPage(deps.clickhouse, { ...bounded, ...after, rows: rowsMax }, { signal });
@@ -142,7 +155,7 @@ export async function readTraces(deps: ListDeps, filters: ListFilters, from: { m
 export function foldPairs(rows: readonly TraceRow[], cut: boolean): { live: TraceRow[]; last: TraceRow | null } {
   const live: TraceRow[] = [];
   let last: TraceRow | null = null;
-  for (let start = 0; start < rows.length; ) {
+  for (let start = 0; start < rows.length;) {
     const first = rows[start];
     if (first === undefined) break;
     let end = start;
@@ -160,11 +173,22 @@ export function foldPairs(rows: readonly TraceRow[], cut: boolean): { live: Trac
  * Phrases are looked for in the texts of traces that hold their words, newest first, a bounded number at a time. A page may
  * be short, even empty, while next_cursor still leads on.
  */
-async function listByPhrase(deps: ListDeps, filters: ListFilters, phrases: readonly string[], query: ListQuery, given: ListPosition | null, signal: AbortSignal): Promise<TraceList> {
+async function listByPhrase(
+  deps: ListDeps,
+  filters: ListFilters,
+  phrases: readonly string[],
+  query: ListQuery,
+  given: ListPosition | null,
+  signal: AbortSignal,
+): Promise<TraceList> {
   const matches = async (from: { ms: number; key: string } | null) => {
     const candidates = await readTraces(deps, filters, from, PHRASE_TRACES_MAX + 1, signal);
     const looked = candidates.slice(0, PHRASE_TRACES_MAX);
-    return { rows: await findPhrases(deps.clickhouse, filters, phrases, looked, signal), more: candidates.length > looked.length, last: looked.at(-1) };
+    return {
+      rows: await findPhrases(deps.clickhouse, filters, phrases, looked, signal),
+      more: candidates.length > looked.length,
+      last: looked.at(-1),
+    };
   };
   const [newest, here] = await Promise.all([matches(null), given === null ? null : matches(given)]);
   const before = given?.before ?? query.offset;

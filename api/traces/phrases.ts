@@ -7,7 +7,13 @@ import { type ListFilters, readPhraseMatches, type TraceRow } from './store.ts';
 export const PHRASE_TRACES_MAX = 2000;
 
 /** The given traces, newest first, that have a span with all the words and phrases. */
-export async function findPhrases(clickhouse: ClickHouse, filters: ListFilters, phrases: readonly string[], traces: readonly TraceRow[], signal: AbortSignal): Promise<TraceRow[]> {
+export async function findPhrases(
+  clickhouse: ClickHouse,
+  filters: ListFilters,
+  phrases: readonly string[],
+  traces: readonly TraceRow[],
+  signal: AbortSignal,
+): Promise<TraceRow[]> {
   const oldest = traces.at(-1);
   if (oldest === undefined) return [];
   const matches = await readPhraseMatches(

@@ -14,7 +14,8 @@ export function traceRoutes(deps: ListDeps): Route[] {
       path: '/v1/traces',
       operation_id: 'listTraces',
       summary: 'Traces, newest first',
-      description: 'By offset, or by cursor: next_cursor is in the meta of both, so a client can begin with either. A page by cursor stays where it is while new traces arrive.',
+      description:
+        'By offset, or by cursor: next_cursor is in the meta of both, so a client can begin with either. A page by cursor stays where it is while new traces arrive.',
       tag: 'Traces',
       scope: 'traces:read',
       query: listQuery,

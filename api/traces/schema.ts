@@ -26,8 +26,13 @@ const searchParam = z
   .max(SEARCH_CHARS_MAX)
   .transform((text) => (text.trim() === '' ? undefined : parseSearch(text)))
   .refine((search) => search !== null, { error: 'holds no word to look for' })
-  .refine((search) => (search?.words.length ?? 0) <= SEARCH_WORDS_MAX, { error: `takes at most ${String(SEARCH_WORDS_MAX)} different words` })
-  .meta({ type: 'string', description: 'Words that must all occur in the prompt and response of one span, whatever their case; "quoted phrases" match as phrases' });
+  .refine((search) => (search?.words.length ?? 0) <= SEARCH_WORDS_MAX, {
+    error: `takes at most ${String(SEARCH_WORDS_MAX)} different words`,
+  })
+  .meta({
+    type: 'string',
+    description: 'Words that must all occur in the prompt and response of one span, whatever their case; "quoted phrases" match as phrases',
+  });
 
 export const listQuery = z
   .object({

@@ -48,16 +48,32 @@ const traceRow = z.object({
 });
 export type TraceRow = z.output<typeof traceRow>;
 
-export const readTotal = defineQuery({ name: 'trace_total', file: 'traces/total.sql', params: listFilters, row: z.object({ total: count }) });
+export const readTotal = defineQuery({
+  name: 'trace_total',
+  file: 'traces/total.sql',
+  params: listFilters,
+  row: z.object({ total: count }),
+});
 
 export const readPage = defineQuery({
   name: 'trace_page',
   file: 'traces/page.sql',
-  params: z.object({ ...filters, from_ms: z.int().optional(), from_key: z.string().optional(), from_version: z.string().optional(), rows: z.int() }),
+  params: z.object({
+    ...filters,
+    from_ms: z.int().optional(),
+    from_key: z.string().optional(),
+    from_version: z.string().optional(),
+    rows: z.int(),
+  }),
   row: traceRow,
 });
 
-export const readHours = defineQuery({ name: 'trace_hours', file: 'traces/hours.sql', params: listFilters, row: z.object({ hour_ms: millis, traces: count }) });
+export const readHours = defineQuery({
+  name: 'trace_hours',
+  file: 'traces/hours.sql',
+  params: listFilters,
+  row: z.object({ hour_ms: millis, traces: count }),
+});
 
 export const readPosition = defineQuery({
   name: 'trace_position',
@@ -69,7 +85,14 @@ export const readPosition = defineQuery({
 export const readPhraseMatches = defineQuery({
   name: 'trace_phrase_matches',
   file: 'traces/phrase_matches.sql',
-  params: z.object({ org_id: z.string(), from_ms: z.int(), to_ms: z.int(), trace_keys: z.array(uint64), words: z.array(z.string()), phrases: z.array(z.object({ pattern: z.string() })) }),
+  params: z.object({
+    org_id: z.string(),
+    from_ms: z.int(),
+    to_ms: z.int(),
+    trace_keys: z.array(uint64),
+    words: z.array(z.string()),
+    phrases: z.array(z.object({ pattern: z.string() })),
+  }),
   row: z.object({ trace_key: z.string() }),
 });
 
@@ -114,10 +137,21 @@ export type SpanRow = z.output<typeof spanRow>;
 
 const SPAN_STREAM_TIMEOUT_MS = 600_000;
 
-export const readSpans = defineQuery({ name: 'trace_spans', file: 'traces/spans.sql', params: z.object({ ...oneTrace, rows: z.int(), counted: z.literal(true) }), row: spanRow });
+export const readSpans = defineQuery({
+  name: 'trace_spans',
+  file: 'traces/spans.sql',
+  params: z.object({ ...oneTrace, rows: z.int(), counted: z.literal(true) }),
+  row: spanRow,
+});
 
 /** All spans of a trace, as long as their reader takes. */
-export const streamSpans = defineQuery({ name: 'trace_export', file: 'traces/spans.sql', params: traceRange, row: spanRow, timeoutMs: SPAN_STREAM_TIMEOUT_MS });
+export const streamSpans = defineQuery({
+  name: 'trace_export',
+  file: 'traces/spans.sql',
+  params: traceRange,
+  row: spanRow,
+  timeoutMs: SPAN_STREAM_TIMEOUT_MS,
+});
 
 export const readChildren = defineQuery({
   name: 'trace_children',
@@ -144,5 +178,14 @@ export const readTimeline = defineQuery({
   name: 'trace_timeline',
   file: 'traces/timeline.sql',
   params: z.object({ ...oneTrace, rows: z.int() }),
-  row: z.object({ span_id: z.string(), kind: z.string(), name: z.string(), model: z.string(), outcome, started_ms: millis, ended_ms: millis, total: count }),
+  row: z.object({
+    span_id: z.string(),
+    kind: z.string(),
+    name: z.string(),
+    model: z.string(),
+    outcome,
+    started_ms: millis,
+    ended_ms: millis,
+    total: count,
+  }),
 });

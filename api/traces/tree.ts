@@ -38,10 +38,18 @@ export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: s
   const children = childrenOf(rows);
   const spans = rows.map((row) => spanItem(row, texts?.get(placeKey(row)), children.get(row.span_id) ?? []));
   const root = spans.find((span) => span.parent_span_id === null);
-  return { data: { trace_id: traceId, root_span_id: root?.span_id ?? null, spans }, meta: { total, truncated: total > rows.length || texts === null } };
+  return {
+    data: { trace_id: traceId, root_span_id: root?.span_id ?? null, spans },
+    meta: { total, truncated: total > rows.length || texts === null },
+  };
 }
 
-async function textsOrNothing(clickhouse: ClickHouse, range: TraceRange, rows: readonly SpanRow[], signal: AbortSignal): Promise<TextsByPlace | null> {
+async function textsOrNothing(
+  clickhouse: ClickHouse,
+  range: TraceRange,
+  rows: readonly SpanRow[],
+  signal: AbortSignal,
+): Promise<TextsByPlace | null> {
   try {
     return await textsOf(clickhouse, range, rows, { signal, bytesMax: TREE_TEXT_BYTES_MAX });
   } catch (error) {
@@ -51,7 +59,12 @@ async function textsOrNothing(clickhouse: ClickHouse, range: TraceRange, rows: r
 }
 
 /** Prompts and responses of some spans of a trace. */
-export async function textsOf(clickhouse: ClickHouse, range: TraceRange, rows: readonly SpanRow[], options: { signal: AbortSignal; bytesMax?: number }): Promise<TextsByPlace> {
+export async function textsOf(
+  clickhouse: ClickHouse,
+  range: TraceRange,
+  rows: readonly SpanRow[],
+  options: { signal: AbortSignal; bytesMax?: number },
+): Promise<TextsByPlace> {
   const full = rows.filter((row) => row.sampled);
   if (full.length === 0) return new Map();
   const texts = await readTexts(

@@ -2,26 +2,33 @@
 import { readdirSync, lstatSync } from 'node:fs';
 import path from 'node:path';
 import { cpuBetween, describeCpu, describeRss, processTree, rssOf } from './processes.ts';
-import { mebibytes, type Section } from './report.ts';
+import { mebibytes, thousands, type Section } from './report.ts';
 import type { Target } from './target.ts';
 
 const SETTLE_MS = 15_000;
 const DAY_S = 86_400;
-const BLOCK_BYTES = 512;
 
-/** Bytes on disk below a folder. Files that vanish while it looks do not count. */
-function diskBytes(folder: string): number {
+/** Bytes in files below a folder. Files that vanish while it looks do not count. */
+function fileBytes(folder: string): number {
   let bytes = 0;
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const full = path.join(folder, entry.name);
-    try {
-      bytes += entry.isDirectory() ? diskBytes(full) : lstatSync(full).blocks * BLOCK_BYTES;
-    } catch {
-      continue;
-    }
+  for (const name of readdirSync(folder)) {
+    const full = path.join(folder, name);
+    const stat = lstatSync(full, { throwIfNoEntry: false });
+    if (stat?.isDirectory() === true) bytes += fileBytes(full);
+    else if (stat?.isFile() === true) bytes += stat.size;
   }
   return bytes;
 }
+
+/** By the folder of each part: nats, clickhouse, logs. */
+const bytesByFolder = (dataDir: string): Map<string, number> =>
+  new Map(
+    readdirSync(dataDir, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => [name, fileBytes(path.join(dataDir, name))]),
+  );
+
+const total = (bytes: ReadonlyMap<string, number>): number => [...bytes.values()].reduce((sum, value) => sum + value, 0);
 
 const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {
@@ -44,10 +51,11 @@ export async function benchFootprint({
   if (pid === null || dataDir === null) throw new Error('footprint takes a service of its own: leave --url out');
   progress(`footprint: ${title}, ${String(seconds)} s without any request`);
   await pause(SETTLE_MS);
-  const [before, diskBefore] = [processTree(pid), diskBytes(dataDir)];
+  const [before, diskBefore] = [processTree(pid), bytesByFolder(dataDir)];
   await pause(seconds * 1000);
-  const [after, diskAfter] = [processTree(pid), diskBytes(dataDir)];
-  const grownPerDay = ((diskAfter - diskBefore) / seconds) * DAY_S;
+  const [after, diskAfter] = [processTree(pid), bytesByFolder(dataDir)];
+  const grown = [...diskAfter].map(([folder, bytes]) => `${folder} ${thousands(bytes - (diskBefore.get(folder) ?? 0))}`).join(', ');
+  const grownPerDay = ((total(diskAfter) - total(diskBefore)) / seconds) * DAY_S;
   const used = cpuBetween(before, after);
   const cpu = [...used.values()].reduce((sum, value) => sum + value, 0);
   return {
@@ -58,14 +66,14 @@ export async function benchFootprint({
         what: 'disk growth, extrapolated',
         value: `${mebibytes(grownPerDay)}/day`,
         bar: '< 10 MB/day',
-        note: `${mebibytes(diskAfter)} now, ${String(diskAfter - diskBefore)} B in ${String(seconds)} s`,
+        note: `${mebibytes(total(diskAfter))} now; bytes in ${String(seconds)} s: ${grown}`,
       },
       { what: 'CPU', value: `${((cpu / seconds) * 100).toFixed(1)} % of a core`, note: describeCpu(used) },
     ],
     data: {
       rss_bytes: rssOf(after),
-      disk_bytes: diskAfter,
-      disk_growth_bytes: diskAfter - diskBefore,
+      disk_bytes: Object.fromEntries(diskAfter),
+      disk_growth_bytes: total(diskAfter) - total(diskBefore),
       disk_growth_bytes_per_day: grownPerDay,
       cpu_s: Object.fromEntries(used),
       seconds,

@@ -1,6 +1,6 @@
 // `npm run bench`: measures the service and prints one table of what it did beside what was promised.
 // Starts a service of its own in a temporary folder unless --url names one; ends what it started, by pid, whatever happens.
-import { cpus, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { LARGE_TRACES, fillStore } from './fill.ts';
@@ -118,10 +118,16 @@ async function measure(part: Part, target: Target, options: Options, vocabulary:
 async function measureAll(options: Options, stopping: AbortSignal): Promise<Section[]> {
   let vocabulary: Vocabulary | null = null;
   const sections: Section[] = [];
+  const isStopping = (): boolean => stopping.aborted;
   for (const part of options.parts) {
-    if (stopping.aborted) break;
+    // A figure is worth what the machine was doing beside it.
+    progress(`load average before: ${(loadavg()[0] ?? 0).toFixed(1)}`);
     progress(options.running === null ? `${part}: starting a service …` : `${part}: ${options.running.url}`);
     const target = options.running ?? (await startTarget());
+    if (isStopping()) {
+      await target.stop();
+      break;
+    }
     const onAbort = (): void => void target.stop().then(() => process.exit(130));
     stopping.addEventListener('abort', onAbort);
     try {

@@ -17,10 +17,18 @@ let store: TestStore;
 /** Live traces of org_a, in the order of the list. */
 let live: { state: TraceState; key: bigint; texts: string[] }[];
 
-const list = (query: Record<string, unknown>, orgId = 'org_a'): Promise<TraceList> => listTraces({ clickhouse: store.client, now: () => NOW }, orgId, listQuery.parse(query), signal);
+const list = (query: Record<string, unknown>, orgId = 'org_a'): Promise<TraceList> =>
+  listTraces({ clickhouse: store.client, now: () => NOW }, orgId, listQuery.parse(query), signal);
 const ids = ({ data }: TraceList): string[] => data.map((item) => item.trace_id);
 
-const SAYINGS = ['the red car stopped', 'a red and fast car', 'car red, said she', 'GRÖSSE zählt—sehr', 'nothing of note', 'don’t stop the red   car'];
+const SAYINGS = [
+  'the red car stopped',
+  'a red and fast car',
+  'car red, said she',
+  'GRÖSSE zählt—sehr',
+  'nothing of note',
+  'don’t stop the red   car',
+];
 
 /** Spans of 240 traces over 100 days: most of them several times landed, some starting in the same millisecond. */
 function someSpans(): Span[] {
@@ -39,7 +47,16 @@ function someSpans(): Span[] {
       const tags = pick([[], ['x'], ['x', 'y'], ['z']]);
       const parent = i === 0 && n % 5 !== 0 ? '' : 'spn_parent';
       const texts = random() < 0.3 ? { prompt: pick(SAYINGS), response: pick(SAYINGS) } : { prompt: '', response: '' };
-      return aSpan({ ...about, ...texts, started_at: at, ended_at: at + Math.floor(random() * 10_000), parent_span_id: parent, outcome, tags, cost_pico_usd: BigInt(Math.floor(random() * 1e12)) });
+      return aSpan({
+        ...about,
+        ...texts,
+        started_at: at,
+        ended_at: at + Math.floor(random() * 10_000),
+        parent_span_id: parent,
+        outcome,
+        tags,
+        cost_pico_usd: BigInt(Math.floor(random() * 1e12)),
+      });
     });
   }).flat();
 }
@@ -60,10 +77,22 @@ beforeAll(async () => {
     }
   }
   for (const landing of rows) await store.landTraces(landing);
-  const keys = new Map((await store.client.rows<{ trace_id: string; key: string }>({ name: 'keys', sql: 'SELECT DISTINCT trace_id, toString(trace_key) AS key FROM traces', timeoutMs: 5000 })).map((row) => [row.trace_id, BigInt(row.key)]));
+  const keys = new Map(
+    (
+      await store.client.rows<{ trace_id: string; key: string }>({
+        name: 'keys',
+        sql: 'SELECT DISTINCT trace_id, toString(trace_key) AS key FROM traces',
+        timeoutMs: 5000,
+      })
+    ).map((row) => [row.trace_id, BigInt(row.key)]),
+  );
   live = tracesOf(spans)
     .filter((state) => state.org_id === 'org_a')
-    .map((state) => ({ state, key: keys.get(state.trace_id) ?? 0n, texts: (byTrace.get(state.trace_id) ?? []).map((span) => `${span.prompt}\n${span.response}`.toLowerCase()) }))
+    .map((state) => ({
+      state,
+      key: keys.get(state.trace_id) ?? 0n,
+      texts: (byTrace.get(state.trace_id) ?? []).map((span) => `${span.prompt}\n${span.response}`.toLowerCase()),
+    }))
     .sort((a, b) => b.state.started_at - a.state.started_at || (b.key > a.key ? 1 : -1));
 });
 
@@ -75,7 +104,11 @@ const holds = (texts: readonly string[], check: (words: string[]) => boolean): b
 
 describe('the trace list', () => {
   it('has unmet pairs to deal with', async () => {
-    const [row] = await store.client.rows<{ rows: string; traces: string }>({ name: 'pairs', sql: 'SELECT count() AS rows, sum(sign) AS traces FROM traces', timeoutMs: 5000 });
+    const [row] = await store.client.rows<{ rows: string; traces: string }>({
+      name: 'pairs',
+      sql: 'SELECT count() AS rows, sum(sign) AS traces FROM traces',
+      timeoutMs: 5000,
+    });
     expect(Number(row?.rows)).toBeGreaterThan(Number(row?.traces));
     expect(Number(row?.traces)).toBe(240);
   });
@@ -113,7 +146,11 @@ describe('the trace list', () => {
     ['both', { min_duration_ms: '2000', max_duration_ms: '6000' }, ({ state }) => durationMs(state) >= 2000 && durationMs(state) <= 6000],
     ['since', { since: iso(NOW - 20 * DAY_MS) }, ({ state }) => state.started_at >= NOW - 20 * DAY_MS],
     ['until', { until: iso(NOW - 20 * DAY_MS) }, ({ state }) => state.started_at <= NOW - 20 * DAY_MS],
-    ['a day', { since: iso(NOW - 31 * DAY_MS), until: iso(NOW - 3 * DAY_MS) }, ({ state }) => state.started_at >= NOW - 31 * DAY_MS && state.started_at <= NOW - 3 * DAY_MS],
+    [
+      'a day',
+      { since: iso(NOW - 31 * DAY_MS), until: iso(NOW - 3 * DAY_MS) },
+      ({ state }) => state.started_at >= NOW - 31 * DAY_MS && state.started_at <= NOW - 3 * DAY_MS,
+    ],
     ['a date', { since: '2026-02-01' }, ({ state }) => state.started_at >= Date.parse('2026-02-01T00:00:00Z')],
     ['a tag', { tags: 'y' }, ({ state }) => state.tags.includes('y')],
     ['any of two tags', { tags: ['y', 'z'] }, ({ state }) => state.tags.includes('y') || state.tags.includes('z')],
@@ -121,14 +158,30 @@ describe('the trace list', () => {
     ['session', { session_id: 's1' }, ({ state }) => state.session_id === 's1'],
     ['user', { user_id: 'u1' }, ({ state }) => state.user_id === 'u1'],
     ['a word', { search: 'CAR' }, ({ texts }) => holds(texts, (words) => words.includes('car'))],
-    ['two words, in one span', { search: 'fast stopped' }, ({ texts }) => holds(texts, (words) => words.includes('fast') && words.includes('stopped'))],
+    [
+      'two words, in one span',
+      { search: 'fast stopped' },
+      ({ texts }) => holds(texts, (words) => words.includes('fast') && words.includes('stopped')),
+    ],
     ['a word with letters beyond ASCII', { search: 'grösse' }, ({ texts }) => holds(texts, (words) => words.includes('grösse'))],
     ['a word beside a dash', { search: 'sehr' }, ({ texts }) => holds(texts, (words) => words.includes('sehr'))],
     ['a word that nobody wrote', { search: 'zebra' }, () => false],
     ['a phrase', { search: '"red car"' }, ({ texts }) => texts.some((text) => /red\s+car/.test(text))],
-    ['a phrase and a word', { search: 'don "red car"' }, ({ texts }) => texts.some((text) => /red\s+car/.test(text) && text.includes('don’t'))],
+    [
+      'a phrase and a word',
+      { search: 'don "red car"' },
+      ({ texts }) => texts.some((text) => /red\s+car/.test(text) && text.includes('don’t')),
+    ],
     ['a phrase beyond ASCII', { search: '"Grösse ZÄHLT"' }, ({ texts }) => texts.some((text) => text.includes('grösse zählt'))],
-    ['much at once', { outcome: 'success', tags: 'x', search: 'red', max_duration_ms: '9000' }, ({ state, texts }) => state.outcome === 'success' && state.tags.includes('x') && durationMs(state) <= 9000 && holds(texts, (words) => words.includes('red'))],
+    [
+      'much at once',
+      { outcome: 'success', tags: 'x', search: 'red', max_duration_ms: '9000' },
+      ({ state, texts }) =>
+        state.outcome === 'success' &&
+        state.tags.includes('x') &&
+        durationMs(state) <= 9000 &&
+        holds(texts, (words) => words.includes('red')),
+    ],
   ];
 
   it.each(cases)('filters by %s, with an exact total, the same by offset and by cursor', async (_name, query, matches) => {
@@ -151,7 +204,12 @@ describe('the trace list', () => {
       if (offset < 0) continue;
       const page = await list({ ...query, limit: '20', offset: String(offset) });
       expect(ids(page)).toEqual(expected.slice(offset, offset + 20));
-      expect(page.meta).toMatchObject({ total: expected.length, page: Math.floor(offset / 20) + 1, per_page: 20, has_more: offset + 20 < expected.length });
+      expect(page.meta).toMatchObject({
+        total: expected.length,
+        page: Math.floor(offset / 20) + 1,
+        per_page: 20,
+        has_more: offset + 20 < expected.length,
+      });
       expect(page.meta.next_cursor === null).toBe(offset + 20 >= expected.length);
     }
   });
@@ -174,7 +232,9 @@ describe('the trace list', () => {
   it('keeps its cursors while new traces arrive and old ones go on', async () => {
     const own = await openTestStore();
     const deps = { clickhouse: own.client, now: () => NOW };
-    const spans = Array.from({ length: 30 }, (_, n) => aSpan({ trace_id: `t${String(n)}`, started_at: NOW - n * 1000, ended_at: NOW - n * 1000 + 5 }));
+    const spans = Array.from({ length: 30 }, (_, n) =>
+      aSpan({ trace_id: `t${String(n)}`, started_at: NOW - n * 1000, ended_at: NOW - n * 1000 + 5 }),
+    );
     await own.landTraces(tracesOf(spans).map((state) => ({ state, version: 1, sign: 1 })));
     const first = await listTraces(deps, 'org_a', listQuery.parse({ limit: '10' }), signal);
     const arrived = Array.from({ length: 20 }, (_, n) => aSpan({ trace_id: `new${String(n)}`, started_at: NOW + n, ended_at: NOW + n }));

@@ -22,7 +22,7 @@ async function exported(traceId: string, body: Record<string, unknown> = {}): Pr
   failed.promise.catch(() => undefined);
   const server = createServer((_req, res: ServerResponse) => {
     exportTrace(store.client, 'org_a', traceId, exportBody.parse(body), res, signal).catch((error: unknown) => {
-      failed.reject(error as Error);
+      failed.reject(error);
       res.destroy();
     });
   });
@@ -41,10 +41,54 @@ async function exported(traceId: string, body: Record<string, unknown> = {}): Pr
 }
 
 const RUN = [
-  aSpan({ trace_id: 'run', span_id: 'call-2', parent_span_id: 'root', kind: 'llm', started_at: AT + 300, ended_at: AT + 900, prompt: 'again', response: 'done: 10.0.0.1', attributes: { turn: 2 } }),
-  aSpan({ trace_id: 'run', span_id: 'root', parent_span_id: '', kind: 'event', name: 'agent', model: '', started_at: AT, ended_at: AT + 1000, prompt: '', response: '', source_format: 'custom', tags: ['a', 'b'] }),
-  aSpan({ trace_id: 'run', span_id: 'call-1', parent_span_id: 'root', kind: 'llm', outcome: 'error', started_at: AT + 10, ended_at: AT + 200, prompt: 'first, for jo@example.com', response: '' }),
-  aSpan({ trace_id: 'run', span_id: 'tool-1', parent_span_id: 'call-1', kind: 'tool', name: 'search', model: '', started_at: AT + 50, ended_at: AT + 60, prompt: 'query', response: 'hits' }),
+  aSpan({
+    trace_id: 'run',
+    span_id: 'call-2',
+    parent_span_id: 'root',
+    kind: 'llm',
+    started_at: AT + 300,
+    ended_at: AT + 900,
+    prompt: 'again',
+    response: 'done: 10.0.0.1',
+    attributes: { turn: 2 },
+  }),
+  aSpan({
+    trace_id: 'run',
+    span_id: 'root',
+    parent_span_id: '',
+    kind: 'event',
+    name: 'agent',
+    model: '',
+    started_at: AT,
+    ended_at: AT + 1000,
+    prompt: '',
+    response: '',
+    source_format: 'custom',
+    tags: ['a', 'b'],
+  }),
+  aSpan({
+    trace_id: 'run',
+    span_id: 'call-1',
+    parent_span_id: 'root',
+    kind: 'llm',
+    outcome: 'error',
+    started_at: AT + 10,
+    ended_at: AT + 200,
+    prompt: 'first, for jo@example.com',
+    response: '',
+  }),
+  aSpan({
+    trace_id: 'run',
+    span_id: 'tool-1',
+    parent_span_id: 'call-1',
+    kind: 'tool',
+    name: 'search',
+    model: '',
+    started_at: AT + 50,
+    ended_at: AT + 60,
+    prompt: 'query',
+    response: 'hits',
+  }),
 ];
 
 beforeAll(async () => {
@@ -52,7 +96,10 @@ beforeAll(async () => {
   await store.landSpans(RUN.slice(0, 2));
   await store.moveTexts();
   await store.landSpans(RUN.slice(2));
-  await store.landSpans([aSpan({ org_id: 'org_b', trace_id: 'theirs', started_at: AT }), aSpan({ org_id: 'org_b', trace_id: 'run', span_id: 'other', started_at: AT })]);
+  await store.landSpans([
+    aSpan({ org_id: 'org_b', trace_id: 'theirs', started_at: AT }),
+    aSpan({ org_id: 'org_b', trace_id: 'run', span_id: 'other', started_at: AT }),
+  ]);
 });
 afterAll(() => store.close());
 
@@ -63,12 +110,28 @@ describe('a tree', () => {
     expect(data.spans.map((span) => span.span_id)).toEqual(['root', 'tool-1', 'call-1', 'call-2']);
     expect(meta).toEqual({ total: 4, truncated: false });
     const [root, tool, first] = data.spans as [SpanItem, SpanItem, SpanItem];
-    expect(root).toMatchObject({ parent_span_id: null, name: 'agent', model: '', source_format: 'custom', duration_ms: 1000, tags: ['a', 'b'], children: ['call-1', 'call-2'] });
+    expect(root).toMatchObject({
+      parent_span_id: null,
+      name: 'agent',
+      model: '',
+      source_format: 'custom',
+      duration_ms: 1000,
+      tags: ['a', 'b'],
+      children: ['call-1', 'call-2'],
+    });
     expect(root.started_at).toBe('2026-02-03T04:05:06.789Z');
     expect(root.attributes).toEqual({ span_kind: 'event' });
     expect(root).not.toHaveProperty('prompt');
     expect(tool).toMatchObject({ parent_span_id: 'call-1', prompt: 'query', response: 'hits', children: [] });
-    expect(first).toMatchObject({ prompt: 'first, for jo@example.com', response: '', outcome: 'error', input_tokens: 10, output_tokens: 5, cost_usd: 0.000075, children: ['tool-1'] });
+    expect(first).toMatchObject({
+      prompt: 'first, for jo@example.com',
+      response: '',
+      outcome: 'error',
+      input_tokens: 10,
+      output_tokens: 5,
+      cost_usd: 0.000075,
+      children: ['tool-1'],
+    });
     expect(first.event_id).toMatch(/^evt_[0-9a-f]{16}$/);
   });
 
@@ -106,15 +169,32 @@ describe('a tree', () => {
   });
 
   it('keeps the digits of large integers and any shape of attributes', async () => {
-    await store.landSpans([aSpan({ trace_id: 'attrs', started_at: AT, attributes: { span_kind: 'mine', 'a.b': 1, a: { b: null, c: {} }, list: [1, 'x'], text: '12345678901234567890' } })]);
-    await store.database.run("INSERT INTO spans (org_id, started_at, ended_at, trace_id, span_id, kind, outcome, attributes, log_seq) VALUES ('org_a', '2026-01-01 00:00:00', '2026-01-01 00:00:01', 'digits', 's', 'llm', 'success', '{\"id\":12345678901234567890,\"f\":0.1}', 1000000)");
+    await store.landSpans([
+      aSpan({
+        trace_id: 'attrs',
+        started_at: AT,
+        attributes: { span_kind: 'mine', 'a.b': 1, a: { b: null, c: {} }, list: [1, 'x'], text: '12345678901234567890' },
+      }),
+    ]);
+    await store.database.run(
+      "INSERT INTO spans (org_id, started_at, ended_at, trace_id, span_id, kind, outcome, attributes, log_seq) VALUES ('org_a', '2026-01-01 00:00:00', '2026-01-01 00:00:01', 'digits', 's', 'llm', 'success', '{\"id\":12345678901234567890,\"f\":0.1}', 1000000)",
+    );
     const [span] = (await tree('attrs')).data.spans;
     expect(span?.attributes).toEqual({ span_kind: 'llm', 'a.b': 1, a: { b: null, c: {} }, list: [1, 'x'], text: '12345678901234567890' });
     expect(JSON.stringify((await tree('digits')).data.spans[0]?.attributes)).toBe('{"id":12345678901234567890,"f":0.1,"span_kind":"llm"}');
   });
 
   it('is bounded to 1000 spans, says so, and an export has them all', async () => {
-    const spans = Array.from({ length: 1204 }, (_, n) => aSpan({ trace_id: 'large', span_id: `s${String(n).padStart(4, '0')}`, parent_span_id: n === 0 ? '' : 's0000', started_at: AT + n, ended_at: AT + n, prompt: `p${String(n)}` }));
+    const spans = Array.from({ length: 1204 }, (_, n) =>
+      aSpan({
+        trace_id: 'large',
+        span_id: `s${String(n).padStart(4, '0')}`,
+        parent_span_id: n === 0 ? '' : 's0000',
+        started_at: AT + n,
+        ended_at: AT + n,
+        prompt: `p${String(n)}`,
+      }),
+    );
     await store.landSpans(spans);
     await store.moveTexts();
     const { data, meta } = await tree('large');
@@ -122,7 +202,10 @@ describe('a tree', () => {
     expect(data.spans.map((span) => span.prompt)).toEqual(spans.slice(0, 1000).map((span) => span.prompt));
     expect(data.spans[0]?.children).toHaveLength(999);
     const { text } = await exported('large', { format: 'ndjson' });
-    const lines = text.trimEnd().split('\n').map((line) => JSON.parse(line) as SpanItem);
+    const lines = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as SpanItem);
     expect(lines.map((span) => span.prompt)).toEqual(spans.map((span) => span.prompt));
     expect(lines[0]?.children).toHaveLength(1203);
   });
@@ -156,7 +239,12 @@ describe('an export', () => {
     const ndjson = await exported('run', { format: 'ndjson' });
     expect(ndjson.type).toBe('application/x-ndjson');
     expect(ndjson.text.endsWith('}\n')).toBe(true);
-    expect(ndjson.text.trimEnd().split('\n').map((line) => JSON.parse(line) as unknown)).toEqual(data.spans);
+    expect(
+      ndjson.text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    ).toEqual(data.spans);
   });
 
   it('leaves prompts or responses out, and replaces personal data', async () => {

@@ -10,7 +10,8 @@ import { eventually } from '../../support/wait.ts';
 let database: TestDatabase;
 let client: ClickHouse;
 const observed: string[] = [];
-const FOREVER = "SELECT sleepEachRow(1) FROM numbers(100) SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 1000000000";
+const FOREVER =
+  'SELECT sleepEachRow(1) FROM numbers(100) SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 1000000000';
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -22,12 +23,17 @@ afterAll(async () => {
   await database.drop();
 });
 
-const failure = (run: Promise<unknown>): Promise<unknown> => run.then(() => null, (error: unknown) => error);
-const running = async (name: string): Promise<number> => Number(await database.run(`SELECT count() FROM system.processes WHERE Settings['log_comment'] = '${name}'`));
+const failure = (run: Promise<unknown>): Promise<unknown> =>
+  run.then(
+    () => null,
+    (error: unknown) => error,
+  );
+const running = async (name: string): Promise<number> =>
+  Number(await database.run(`SELECT count() FROM system.processes WHERE Settings['log_comment'] = '${name}'`));
 
 describe('reads', () => {
   it('keep every digit and every character', async () => {
-    const text = "a'b\\n\n\t\"ü東\0";
+    const text = 'a\'b\\n\n\t"ü東\0';
     const rows = await client.rows({
       name: 'types',
       sql: "SELECT {key:UInt64} AS key, {text:String} AS text, {texts:Array(String)} AS texts, toDateTime64('2026-01-02 03:04:05.678', 3, 'UTC') AS at, toDecimal64('0.000000000001', 12) AS cost",
@@ -39,7 +45,9 @@ describe('reads', () => {
 
   it('take long lists of parameters', async () => {
     const keys = Array.from({ length: 10_000 }, (_, n) => BigInt(n));
-    expect(await client.rows({ name: 'long', sql: 'SELECT length({keys:Array(UInt64)}) AS n', params: { keys }, timeoutMs: 5000 })).toEqual([{ n: '10000' }]);
+    expect(await client.rows({ name: 'long', sql: 'SELECT length({keys:Array(UInt64)}) AS n', params: { keys }, timeoutMs: 5000 })).toEqual(
+      [{ n: '10000' }],
+    );
   });
 
   it('change nothing', async () => {
@@ -61,7 +69,11 @@ describe('reads', () => {
   });
 
   it('end when a stream is left early', async () => {
-    for await (const rows of client.stream({ name: 'left_stream', sql: "SELECT number, repeat('x', 1000) AS s, sleepEachRow(0.001) AS z FROM numbers(1000000) SETTINGS max_block_size = 100", timeoutMs: 30_000 })) {
+    for await (const rows of client.stream({
+      name: 'left_stream',
+      sql: "SELECT number, repeat('x', 1000) AS s, sleepEachRow(0.001) AS z FROM numbers(1000000) SETTINGS max_block_size = 100",
+      timeoutMs: 30_000,
+    })) {
       expect(rows.length).toBeGreaterThan(0);
       break;
     }
@@ -71,14 +83,26 @@ describe('reads', () => {
   it('throw in the middle when the store fails in the middle', async () => {
     const read = async () => {
       let rows = 0;
-      for await (const block of client.stream({ name: 'broken', sql: "SELECT number, throwIf(number = 500000, 'enough') AS z, repeat('x', 100) AS s FROM numbers(1000000)", timeoutMs: 30_000 })) rows += block.length;
+      for await (const block of client.stream({
+        name: 'broken',
+        sql: "SELECT number, throwIf(number = 500000, 'enough') AS z, repeat('x', 100) AS s FROM numbers(1000000)",
+        timeoutMs: 30_000,
+      }))
+        rows += block.length;
       return rows;
     };
     expect(await failure(read())).toMatchObject({ message: expect.stringContaining('enough') as string });
   });
 
   it('say when an answer is larger than the caller takes', async () => {
-    const error = await failure(client.rows({ name: 'large', sql: "SELECT repeat('x', 1000 + number % 2) AS s FROM numbers(100000)", timeoutMs: 5000, bytesMax: 100_000 }));
+    const error = await failure(
+      client.rows({
+        name: 'large',
+        sql: "SELECT repeat('x', 1000 + number % 2) AS s FROM numbers(100000)",
+        timeoutMs: 5000,
+        bytesMax: 100_000,
+      }),
+    );
     expect(isTooLarge(error)).toBe(true);
     expect(isTooLarge(new Error('other'))).toBe(false);
   });
@@ -89,7 +113,13 @@ describe('reads', () => {
 });
 
 describe('inserts', () => {
-  const insert = (body: string) => client.execute({ name: 'insert', sql: "INSERT INTO t SELECT n, s FROM input('n UInt32, s String') WHERE n < 100 FORMAT JSONCompactEachRow", body, timeoutMs: 5000 });
+  const insert = (body: string) =>
+    client.execute({
+      name: 'insert',
+      sql: "INSERT INTO t SELECT n, s FROM input('n UInt32, s String') WHERE n < 100 FORMAT JSONCompactEachRow",
+      body,
+      timeoutMs: 5000,
+    });
 
   it('tell how many rows they wrote', async () => {
     expect(await insert('[1,"a"]\n[2,"b"]\n[100,"not taken"]')).toEqual({ written_rows: 2 });
@@ -106,7 +136,9 @@ describe('inserts', () => {
   });
 
   it('are tried again for anything else', async () => {
-    const error = await failure(client.execute({ name: 'insert', sql: 'INSERT INTO missing FORMAT JSONEachRow', body: '{}', timeoutMs: 5000 }));
+    const error = await failure(
+      client.execute({ name: 'insert', sql: 'INSERT INTO missing FORMAT JSONEachRow', body: '{}', timeoutMs: 5000 }),
+    );
     expect(classifyStoreError(error)).toBe('unavailable');
   });
 });
@@ -132,11 +164,18 @@ describe('a store that is away', () => {
 });
 
 describe('a defined query', () => {
-  const readLookup = defineQuery({ name: 'probe', file: 'traces/lookup.sql', params: z.object({ trace_id: z.string() }), row: z.object({ org_id: z.string() }) });
+  const readLookup = defineQuery({
+    name: 'probe',
+    file: 'traces/lookup.sql',
+    params: z.object({ trace_id: z.string() }),
+    row: z.object({ org_id: z.string() }),
+  });
 
   it('refuses parameters and rows of another shape', async () => {
     await expect(readLookup(client, { trace_id: 1 } as unknown as { trace_id: string })).rejects.toBeInstanceOf(z.ZodError);
-    await database.run('CREATE TABLE trace_lookup (trace_key UInt64, org_id UInt8, first_at DateTime64(3), last_at DateTime64(3)) ENGINE = MergeTree ORDER BY trace_key');
+    await database.run(
+      'CREATE TABLE trace_lookup (trace_key UInt64, org_id UInt8, first_at DateTime64(3), last_at DateTime64(3)) ENGINE = MergeTree ORDER BY trace_key',
+    );
     await database.run("INSERT INTO trace_lookup VALUES (sipHash64('a'), 7, 0, 0)");
     await expect(readLookup(client, { trace_id: 'a' })).rejects.toBeInstanceOf(z.ZodError);
     expect(await readLookup(client, { trace_id: 'b' })).toEqual([]);

@@ -25,14 +25,20 @@ describe('migrations', () => {
     await other.close();
     expect([...new Set([...mine, ...theirs])].sort()).toEqual(names);
     expect(await migrate(client, {})).toEqual([]);
-    const views = await client.rows<{ name: string }>({ name: 'views', sql: "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'View' ORDER BY name", timeoutMs: 5000 });
+    const views = await client.rows<{ name: string }>({
+      name: 'views',
+      sql: "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'View' ORDER BY name",
+      timeoutMs: 5000,
+    });
     expect(views.map(({ name }) => `${name}.sql`)).toEqual(readScripts().views.map(({ name }) => name));
   });
 
   it('refuse a landed migration that was edited', async () => {
     const { migrations, views } = readScripts();
     const edited = migrations.map((script, index) => (index === 1 ? { ...script, sql: `${script.sql}\n-- a late idea\n` } : script));
-    await expect(migrate(client, { scripts: { migrations: edited, views } })).rejects.toThrow(`${migrations[1]?.name ?? ''} was changed after it had been applied`);
+    await expect(migrate(client, { scripts: { migrations: edited, views } })).rejects.toThrow(
+      `${migrations[1]?.name ?? ''} was changed after it had been applied`,
+    );
   });
 
   it('refuse a gap in the numbers', async () => {
@@ -41,11 +47,20 @@ describe('migrations', () => {
   });
 
   it('replace a view that changed', async () => {
-    const scripts = { migrations: readScripts().migrations, views: [{ name: 'analyst_probe.sql', sql: "CREATE OR REPLACE VIEW analyst_probe (a UInt8 COMMENT 'one') AS SELECT 1 AS a;" }] };
-    const read = async () => (await client.rows<Record<string, number>>({ name: 'probe', sql: 'SELECT * FROM analyst_probe', timeoutMs: 5000 }))[0];
+    const scripts = {
+      migrations: readScripts().migrations,
+      views: [{ name: 'analyst_probe.sql', sql: "CREATE OR REPLACE VIEW analyst_probe (a UInt8 COMMENT 'one') AS SELECT 1 AS a;" }],
+    };
+    const read = async () =>
+      (await client.rows<Record<string, number>>({ name: 'probe', sql: 'SELECT * FROM analyst_probe', timeoutMs: 5000 }))[0];
     await migrate(client, { scripts });
     expect(await read()).toEqual({ a: 1 });
-    await migrate(client, { scripts: { ...scripts, views: [{ name: 'analyst_probe.sql', sql: "CREATE OR REPLACE VIEW analyst_probe (b UInt8 COMMENT 'two') AS SELECT 2 AS b;" }] } });
+    await migrate(client, {
+      scripts: {
+        ...scripts,
+        views: [{ name: 'analyst_probe.sql', sql: "CREATE OR REPLACE VIEW analyst_probe (b UInt8 COMMENT 'two') AS SELECT 2 AS b;" }],
+      },
+    });
     expect(await read()).toEqual({ b: 2 });
   });
 

@@ -21,7 +21,9 @@ describe('the rewrite for a cluster', () => {
   });
 
   it('keeps the parameters of an engine', () => {
-    expect(rewriteForCluster('x ENGINE = VersionedCollapsingMergeTree(sign, version) y')).toBe('x ENGINE = ReplicatedVersionedCollapsingMergeTree(sign, version) y');
+    expect(rewriteForCluster('x ENGINE = VersionedCollapsingMergeTree(sign, version) y')).toBe(
+      'x ENGINE = ReplicatedVersionedCollapsingMergeTree(sign, version) y',
+    );
     expect(rewriteForCluster('x ENGINE=MergeTree ORDER BY a')).toBe('x ENGINE = ReplicatedMergeTree ORDER BY a');
   });
 
@@ -33,10 +35,9 @@ describe('the rewrite for a cluster', () => {
 
 describe('statements of a script', () => {
   it('end with a semicolon at the end of a line and leave comments out', () => {
-    expect(splitStatements("-- why; because\nCREATE TABLE a (x String DEFAULT ';');\n\n  -- more\nALTER TABLE a\n  ADD INDEX y;\n")).toEqual([
-      "CREATE TABLE a (x String DEFAULT ';')",
-      'ALTER TABLE a\n  ADD INDEX y',
-    ]);
+    expect(
+      splitStatements("-- why; because\nCREATE TABLE a (x String DEFAULT ';');\n\n  -- more\nALTER TABLE a\n  ADD INDEX y;\n"),
+    ).toEqual(["CREATE TABLE a (x String DEFAULT ';')", 'ALTER TABLE a\n  ADD INDEX y']);
   });
 });
 

@@ -10,11 +10,15 @@ describe('query templates', () => {
   it('keep a part only when its parameter is given', () => {
     const sql = 'SELECT 1 WHERE a = {a:String}/*if b*/ AND b = {b:String}/*end*/';
     expect(render(sql, { a: 'x', b: undefined })).toEqual({ sql: 'SELECT 1 WHERE a = {a:String}', params: { a: 'x' } });
-    expect(render(sql, { a: 'x', b: 'y' })).toEqual({ sql: 'SELECT 1 WHERE a = {a:String} AND b = {b:String}', params: { a: 'x', b: 'y' } });
+    expect(render(sql, { a: 'x', b: 'y' })).toEqual({
+      sql: 'SELECT 1 WHERE a = {a:String} AND b = {b:String}',
+      params: { a: 'x', b: 'y' },
+    });
   });
 
   it('give each element of a list its own parameters, in every part that names the list', () => {
-    const sql = 'SELECT /*each words with +*/f({words_word:String}, {words_hash:UInt32})/*end*/ WHERE /*each words with OR*/g({words_word:String})/*end*/';
+    const sql =
+      'SELECT /*each words with +*/f({words_word:String}, {words_hash:UInt32})/*end*/ WHERE /*each words with OR*/g({words_word:String})/*end*/';
     const words = [
       { word: "x'; DROP TABLE spans --", hash: 1 },
       { word: '{words_hash:UInt32}', hash: 2 },

@@ -11,7 +11,9 @@ describe('attributes', () => {
 
   it('are written again digit by digit', () => {
     const text = '{"a":12345678901234567890,"b":[-9007199254740993],"c":9007199254740991,"d":1.5,"e":"12345678901234567890","f":1e400}';
-    expect(JSON.stringify(readAttributes(text, 'llm'))).toBe('{"a":12345678901234567890,"b":[-9007199254740993],"c":9007199254740991,"d":1.5,"e":"12345678901234567890","f":null,"span_kind":"llm"}');
+    expect(JSON.stringify(readAttributes(text, 'llm'))).toBe(
+      '{"a":12345678901234567890,"b":[-9007199254740993],"c":9007199254740991,"d":1.5,"e":"12345678901234567890","f":null,"span_kind":"llm"}',
+    );
   });
 
   it.each(['', 'nonsense', '[1]', 'null', '7'])('that are no object show as none: %s', (text) => {
@@ -20,7 +22,9 @@ describe('attributes', () => {
 
   it('change in their texts only', () => {
     const value = readAttributes('{"a":"x","b":["x",1,null,{"x":"x"}],"c":12345678901234567890}', 'x');
-    expect(JSON.stringify(mapTexts(value, (text) => text.toUpperCase()))).toBe('{"a":"X","b":["X",1,null,{"x":"X"}],"c":12345678901234567890,"span_kind":"X"}');
+    expect(JSON.stringify(mapTexts(value, (text) => text.toUpperCase()))).toBe(
+      '{"a":"X","b":["X",1,null,{"x":"X"}],"c":12345678901234567890,"span_kind":"X"}',
+    );
   });
 });
 
@@ -41,7 +45,12 @@ describe('chunks of an export', () => {
 
   it('are bounded in bytes', async () => {
     const megabyte = 1024 * 1024;
-    expect(await sizes([[5 * megabyte, 5 * megabyte, megabyte], [7 * megabyte, 1]])).toEqual([2, 2, 1]);
+    expect(
+      await sizes([
+        [5 * megabyte, 5 * megabyte, megabyte],
+        [7 * megabyte, 1],
+      ]),
+    ).toEqual([2, 2, 1]);
   });
 
   it('are none for no rows', async () => {

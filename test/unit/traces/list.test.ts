@@ -27,11 +27,23 @@ const row = (trace_key: string, version: string, sign: number): TraceRow => ({
 });
 
 describe('pairs', () => {
-  const rows = [row('3', '9', 1), row('3', '5', -1), row('3', '5', 1), row('2', '4', 1), row('1', '7', 1), row('1', '6', 1), row('1', '6', -1)];
+  const rows = [
+    row('3', '9', 1),
+    row('3', '5', -1),
+    row('3', '5', 1),
+    row('2', '4', 1),
+    row('1', '7', 1),
+    row('1', '6', 1),
+    row('1', '6', -1),
+  ];
 
   it('leave the one state of each trace that nothing takes back', () => {
     const { live, last } = foldPairs(rows, false);
-    expect(live.map(({ trace_id, version }) => [trace_id, version])).toEqual([['t3', '9'], ['t2', '4'], ['t1', '7']]);
+    expect(live.map(({ trace_id, version }) => [trace_id, version])).toEqual([
+      ['t3', '9'],
+      ['t2', '4'],
+      ['t1', '7'],
+    ]);
     expect(last).toMatchObject({ trace_key: '1', version: '6' });
   });
 
@@ -47,12 +59,15 @@ describe('pairs', () => {
     for (let size = 3; size <= rows.length + 1; size++) {
       const live: TraceRow[] = [];
       let at = 0;
-      for (let cut = true; cut; ) {
+      for (let cut = true; cut;) {
         const read = rows.slice(at, at + size);
         cut = read.length === size;
         const folded = foldPairs(read, cut);
         live.push(...folded.live);
-        at = folded.last === null ? rows.length : rows.findLastIndex((other) => other.trace_key === folded.last?.trace_key && other.version === folded.last.version) + 1;
+        at =
+          folded.last === null
+            ? rows.length
+            : rows.findLastIndex((other) => other.trace_key === folded.last?.trace_key && other.version === folded.last.version) + 1;
       }
       expect(live).toEqual(whole);
     }
@@ -66,7 +81,14 @@ describe('a cursor', () => {
     expect(positionOf(cursorOf(position))).toEqual(position);
   });
 
-  it.each(['', 'x', 'e30', Buffer.from('[1,"x",0]').toString('base64url'), Buffer.from('[1,"1",-1]').toString('base64url'), Buffer.from('[1,"1"]').toString('base64url')])('that this list has not given is refused: %s', (cursor) => {
+  it.each([
+    '',
+    'x',
+    'e30',
+    Buffer.from('[1,"x",0]').toString('base64url'),
+    Buffer.from('[1,"1",-1]').toString('base64url'),
+    Buffer.from('[1,"1"]').toString('base64url'),
+  ])('that this list has not given is refused: %s', (cursor) => {
     expect(() => positionOf(cursor)).toThrow(ApiError);
   });
 });
@@ -113,7 +135,10 @@ describe('the query of a list', () => {
 
 describe('the text of a search', () => {
   it('is words, and phrases in quotes', () => {
-    expect(parseSearch('Red "fast CAR" x "one"')).toEqual({ words: ['red', 'fast', 'car', 'x', 'one'], phrases: ['(?i)(?:^|[^\\pL\\pN])fast[^\\pL\\pN]+CAR(?:[^\\pL\\pN]|$)'] });
+    expect(parseSearch('Red "fast CAR" x "one"')).toEqual({
+      words: ['red', 'fast', 'car', 'x', 'one'],
+      phrases: ['(?i)(?:^|[^\\pL\\pN])fast[^\\pL\\pN]+CAR(?:[^\\pL\\pN]|$)'],
+    });
   });
 
   it('takes an open quote for a blank', () => {

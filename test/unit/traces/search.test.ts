@@ -23,7 +23,10 @@ describe('a search plan', () => {
 
 describe('the query of a search', () => {
   it('has words that count once', () => {
-    expect(searchQuery.parse({ q: 'The the CAR' }).q.map(({ word, stop }) => [word, stop])).toEqual([['the', true], ['car', false]]);
+    expect(searchQuery.parse({ q: 'The the CAR' }).q.map(({ word, stop }) => [word, stop])).toEqual([
+      ['the', true],
+      ['car', false],
+    ]);
   });
 
   it.each([
