@@ -35,6 +35,8 @@ const schema = z.object({
   SERVICE_LOG_MAX_BYTES: integer(16 * 1024 * 1024, 2 ** 50).default(16 * 1024 ** 3),
   SERVICE_CLICKHOUSE_URL: url('http', 'https').optional(),
   SERVICE_CLICKHOUSE_PORT: integer(0, 65535).default(8123),
+  /** Folder of an embedded ClickHouse on this machine: rows are then synced once a checkpoint, not file by file. npm start sets it. */
+  SERVICE_CLICKHOUSE_DATA_DIR: z.string().min(1).optional(),
   SERVICE_CLICKHOUSE_CLUSTER: z
     .string()
     .regex(/^[A-Za-z0-9_.-]+$/, { error: 'takes the name of a cluster: letters, digits, _ . -' })

@@ -211,6 +211,7 @@ export class Supervisor {
       SERVICE_PORT: String(this.#apiPort),
       SERVICE_NATS_URL: this.#natsUrl,
       SERVICE_CLICKHOUSE_URL: this.#clickhouseUrl,
+      SERVICE_CLICKHOUSE_DATA_DIR: this.#env.SERVICE_CLICKHOUSE_URL === undefined ? this.#file('clickhouse') : undefined,
       SERVICE_LOG_MAX_BYTES: String(logBytesMax(this.#env, this.#options.dataDir)),
       SERVICE_ADMIN_TOKEN: SERVICE_ADMIN_TOKEN ?? this.#options.secrets.admin_token,
       SERVICE_BOOTSTRAP_API_KEY: SERVICE_BOOTSTRAP_API_KEY ?? this.#options.secrets.api_key,

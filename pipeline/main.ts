@@ -3,6 +3,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
+import { createSyncer } from '../ops/clickhouse/durability.ts';
 import { EnvError, parseEnv, type Env } from '../ops/env.ts';
 import { createLogger, type Logger } from '../ops/log.ts';
 import * as metrics from '../ops/metrics.ts';
@@ -120,9 +121,18 @@ interface Parts {
   logBase: number;
   workerId: string;
   metricsUrl: string;
+  /** Resolves when everything landed before the call would survive power loss. */
+  sync(): Promise<void>;
 }
 
-async function assemble({ env, logger, log, client, partitions, logBase, workerId, metricsUrl }: Parts) {
+/** Chooses how landed rows are made durable: by one sync before a checkpoint where the store is on this machine, else by the store itself. */
+async function chooseDurability(env: Env, store: ClickHouseLandingStore): Promise<() => Promise<void>> {
+  const syncer = env.SERVICE_CLICKHOUSE_DATA_DIR === undefined ? null : await createSyncer(env.SERVICE_CLICKHOUSE_DATA_DIR);
+  await store.syncInserts(syncer === null);
+  return () => (syncer === null ? Promise.resolve() : syncer.sync());
+}
+
+async function assemble({ env, logger, log, client, partitions, logBase, workerId, metricsUrl, sync }: Parts) {
   const store = new ClickHouseLandingStore(client, workerId);
   const windowMs = env.SERVICE_DEDUP_WINDOW_HOURS * HOUR_MS;
   const publisher = createPublisher(log, logger, {
@@ -175,6 +185,7 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
     isOwner: (partition) => ownership.isOwner(partition),
     bury: (casualties) => publisher.bury(casualties),
     tell: (events) => publisher.tell(events),
+    sync,
     checkpoint: (partition, landed, completed) => ownership.checkpoint(partition, landed, completed),
   });
   async function bringUp(records: PartitionRecord[]): Promise<void> {
@@ -212,6 +223,7 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
     workerId,
     log: logger,
     isLeader: () => ownership.isLeader,
+    sync,
     observe: (waiting, moved, seconds) => {
       metrics.pipelineTextsWaiting.set(waiting);
       if (moved === 0) return;
@@ -262,8 +274,19 @@ async function main(): Promise<void> {
   const { base: logBase } = await untilDone(logger, 'placing the log', () =>
     settle(log, 'log', async () => ({ base: await new ClickHouseLandingStore(client, workerId).newestPosition() })),
   );
+  const sync = await untilDone(logger, 'choosing durability', () => chooseDurability(env, new ClickHouseLandingStore(client, workerId)));
   const exposed = await serveMetrics();
-  const { ownership, worker, mover } = await assemble({ env, logger, log, client, partitions, logBase, workerId, metricsUrl: exposed.url });
+  const { ownership, worker, mover } = await assemble({
+    env,
+    logger,
+    log,
+    client,
+    partitions,
+    logBase,
+    workerId,
+    metricsUrl: exposed.url,
+    sync,
+  });
 
   worker.start((error) => {
     logger.fatal({ err: error }, 'the worker failed; ending, so that its partitions are read again from their checkpoints');

@@ -1,16 +1,18 @@
 // Search over prompts and responses, ranked by BM25.
 // Two rounds of reads: the counts that the ranking needs (documents, their mean length, in how many each word occurs), then
-// the scores, which the store computes without reading a text; at last the texts of what is shown.
+// the scores, which the store computes without reading a text other than those that are shown.
 // Scores are exact. Which spans are scored is bounded: where words are so common that their spans are too many, rare words
 // are scored over all the time and common ones over the newest spans, unless no span of common words alone could rank.
 import { inverseDocumentFrequency, termScoreMax } from '../../pipeline/domain/bm25.ts';
 import type { QueryWord } from '../../pipeline/domain/text_terms.ts';
-import type { ClickHouse } from '../../sql/client.ts';
+import { type ClickHouse, isTooLarge } from '../../sql/client.ts';
 import type { SearchHit, SearchQuery } from './schema.ts';
-import { type DayCounts, readDays, readHits, readScores, readWords, type ScoredRow } from './store.ts';
+import { type Candidates, type DayCounts, readCount, readDays, readScores, readWords, type ScoredRow } from './store.ts';
 
 /** Spans that one pass may score; a search has at most two passes. */
 const CANDIDATES_MAX = 150_000;
+/** What the texts of one answer may weigh. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 const DAY_MS = 86_400_000;
 
 export interface SearchAnswer {
@@ -59,7 +61,7 @@ export async function searchSpans(
   if (counts.terms.length === 0) return { data: [], meta: { candidates: 0, truncated: false } };
   const search = { clickhouse, org_id: orgId, query, counts, candidatesMax, signal };
   const { rows, candidates, truncated } = await rank(search);
-  return { data: await withTexts(search, rows), meta: { candidates, truncated } };
+  return { data: rows.map(hitOf), meta: { candidates, truncated } };
 }
 
 async function readCounts(clickhouse: ClickHouse, orgId: string, query: SearchQuery, signal: AbortSignal): Promise<Counts> {
@@ -105,39 +107,45 @@ async function rank(search: Search): Promise<Pass & { truncated: boolean }> {
 
 /**
  * Scores the spans that hold any of `must`.
- * @param candidates how many these are, null where it has to be counted
+ * @param candidates how many these are without filters, null where that is not known
  */
-async function score(
-  { clickhouse, org_id, query, counts, signal }: Search,
-  must: readonly Term[],
-  candidates: number | null,
-  since?: number,
-): Promise<Pass> {
+async function score(search: Search, must: readonly Term[], candidates: number | null, since?: number): Promise<Pass> {
+  const { clickhouse, org_id, query, signal } = search;
+  const which: Candidates = {
+    org_id,
+    since_ms: since === undefined ? query.since : Math.max(since, query.since ?? since),
+    model: query.model,
+    outcome: query.outcome,
+    min_cost_usd: query.min_cost_usd,
+    max_cost_usd: query.max_cost_usd,
+    must: must.map(({ word }) => ({ word })),
+  };
   const filtered = [query.model, query.outcome, query.min_cost_usd, query.max_cost_usd].some((filter) => filter !== undefined);
-  const counted = filtered || candidates === null;
+  const known = filtered ? null : candidates;
+  const [rows, count] = await Promise.all([scoredRows(search, which, query.limit), known ?? readCount(clickhouse, which, { signal })]);
+  return { rows, candidates: typeof count === 'number' ? count : (count[0]?.candidates ?? 0) };
+}
+
+/** The best of the candidates; fewer where their texts are more than one answer can hold. */
+async function scoredRows(search: Search, which: Candidates, limit: number): Promise<ScoredRow[]> {
+  const { clickhouse, counts, signal } = search;
   const weighted = counts.terms.map(({ word, hash, stop, idf }) => ({ word, hash, stop, weight: termScoreMax(idf) }));
   const fields = ({ word, hash, weight }: { word: string; hash: number; weight: number }) => ({ word, hash, weight });
-  const needed = new Set(must.map(({ word }) => word));
-  const rows = await readScores(
-    clickhouse,
-    {
-      org_id,
-      since_ms: since === undefined ? query.since : Math.max(since, query.since ?? since),
-      model: query.model,
-      outcome: query.outcome,
-      min_cost_usd: query.min_cost_usd,
-      max_cost_usd: query.max_cost_usd,
-      plain: weighted.filter(({ stop }) => !stop).map(fields),
-      stops: weighted.filter(({ stop }) => stop).map(fields),
-      must: must.map(({ word }) => ({ word })),
-      also: counts.terms.filter(({ word }) => !needed.has(word)).map(({ word }) => ({ word })),
-      avgdl: counts.avgdl,
-      rows: query.limit,
-      counted: counted ? true : undefined,
-    },
-    { signal },
-  );
-  return { rows, candidates: counted ? (rows[0]?.candidates ?? 0) : candidates };
+  const needed = new Set(which.must.map(({ word }) => word));
+  const params = {
+    ...which,
+    plain: weighted.filter(({ stop }) => !stop).map(fields),
+    stops: weighted.filter(({ stop }) => stop).map(fields),
+    also: counts.terms.filter(({ word }) => !needed.has(word)).map(({ word }) => ({ word })),
+    avgdl: counts.avgdl,
+    rows: limit,
+  };
+  try {
+    return await readScores(clickhouse, params, { signal, bytesMax: ANSWER_BYTES_MAX });
+  } catch (error) {
+    if (!isTooLarge(error) || limit === 1) throw error;
+    return scoredRows(search, which, Math.ceil(limit / 4));
+  }
 }
 
 /**
@@ -161,29 +169,8 @@ function merge(a: readonly ScoredRow[], b: readonly ScoredRow[], limit: number):
   return [...rows.values()].sort((x, y) => y.score - x.score || y.started_ms - x.started_ms).slice(0, limit);
 }
 
-const placeKey = ({ log_seq, log_index, log_sub }: Pick<ScoredRow, 'log_seq' | 'log_index' | 'log_sub'>): string =>
-  `${log_seq}:${String(log_index)}:${String(log_sub)}`;
+const placeKey = ({ log_seq, log_index, log_sub }: ScoredRow): string => `${log_seq}:${String(log_index)}:${String(log_sub)}`;
 
-/** The texts of ranked spans, in their order; a span that was deleted in between is left out. */
-async function withTexts({ clickhouse, org_id, signal }: Search, rows: readonly ScoredRow[]): Promise<SearchHit[]> {
-  if (rows.length === 0) return [];
-  const hits = await readHits(
-    clickhouse,
-    {
-      org_id,
-      // As ClickHouse takes times within an array.
-      times: [...new Set(rows.map((row) => row.started_at.slice(0, 23).replace('T', ' ')))],
-      seqs: rows.map((row) => row.log_seq),
-      indexes: rows.map((row) => row.log_index),
-      subs: rows.map((row) => row.log_sub),
-    },
-    { signal },
-  );
-  const byPlace = new Map(hits.map((hit) => [placeKey(hit), hit]));
-  return rows.flatMap((row) => {
-    const hit = byPlace.get(placeKey(row));
-    return hit === undefined
-      ? []
-      : [{ span_id: hit.span_id, trace_id: hit.trace_id, prompt: hit.prompt, response: hit.response, model: hit.model, score: row.score }];
-  });
+function hitOf({ span_id, trace_id, prompt, response, model, score }: ScoredRow): SearchHit {
+  return { span_id, trace_id, prompt, response, model, score };
 }

@@ -4,8 +4,6 @@ import { defineQuery } from '../../sql/query.ts';
 
 /** Int64 and UInt64 come as text; these stay below 2^53. */
 const count = z.coerce.number().pipe(z.int());
-/** UInt64 within an array goes out as a bare number. */
-const uint64 = z.string().transform(BigInt);
 
 const time = { org_id: z.string(), since_ms: z.int().optional() };
 const word = z.object({ word: z.string() });
@@ -28,15 +26,36 @@ export const readWords = defineQuery({
   row: z.object({ df: z.array(count), any: count }),
 });
 
+const candidates = {
+  ...time,
+  model: z.string().optional(),
+  outcome: z.string().optional(),
+  min_cost_usd: z.number().optional(),
+  max_cost_usd: z.number().optional(),
+  must: z.array(word),
+};
+const candidateParams = z.object(candidates);
+/** Which documents a search scores. */
+export type Candidates = z.input<typeof candidateParams>;
+
+export const readCount = defineQuery({
+  name: 'search_count',
+  file: 'spans/search_count.sql',
+  params: candidateParams,
+  row: z.object({ candidates: count }),
+});
+
 const scoredRow = z.object({
-  started_at: z.string(),
-  started_ms: count,
   span_id: z.string(),
+  trace_id: z.string(),
+  prompt: z.string(),
+  response: z.string(),
+  model: z.string(),
+  started_ms: count,
   log_seq: z.string(),
   log_index: z.int(),
   log_sub: z.int(),
   score: z.number(),
-  candidates: count.optional(),
 });
 export type ScoredRow = z.output<typeof scoredRow>;
 
@@ -44,40 +63,12 @@ export const readScores = defineQuery({
   name: 'search_scores',
   file: 'spans/search_scores.sql',
   params: z.object({
-    ...time,
-    model: z.string().optional(),
-    outcome: z.string().optional(),
-    min_cost_usd: z.number().optional(),
-    max_cost_usd: z.number().optional(),
+    ...candidates,
     plain: z.array(weighted),
     stops: z.array(weighted),
-    must: z.array(word),
     also: z.array(word),
     avgdl: z.number(),
     rows: z.int(),
-    counted: z.literal(true).optional(),
   }),
   row: scoredRow,
-});
-
-export const readHits = defineQuery({
-  name: 'search_texts',
-  file: 'spans/search_texts.sql',
-  params: z.object({
-    org_id: z.string(),
-    times: z.array(z.string()),
-    seqs: z.array(uint64),
-    indexes: z.array(z.int()),
-    subs: z.array(z.int()),
-  }),
-  row: z.object({
-    log_seq: z.string(),
-    log_index: z.int(),
-    log_sub: z.int(),
-    span_id: z.string(),
-    trace_id: z.string(),
-    prompt: z.string(),
-    response: z.string(),
-    model: z.string(),
-  }),
 });

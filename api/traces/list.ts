@@ -23,7 +23,10 @@ const HOUR_MS = 3_600_000;
 /** How far back a page looks, in turn; then without bound. */
 const STRETCHES_MS = [DAY_MS, 30 * DAY_MS];
 /** Rows beyond a page that a read takes, for pairs that have not met. */
-const PAIR_ROWS_MIN = 50;
+const PAIR_ROWS_MIN = 20;
+const PAIR_ROWS_MAX = 5000;
+/** A list of fewer than this is read in one go when the newest stretch did not fill the page. */
+const FEW_TRACES = 5000;
 
 /** Answers GET /v1/traces. */
 export async function listTraces(deps: ListDeps, orgId: string, query: ListQuery, signal: AbortSignal): Promise<TraceList> {
@@ -32,12 +35,9 @@ export async function listTraces(deps: ListDeps, orgId: string, query: ListQuery
   const phrases = query.search?.phrases ?? [];
   if (phrases.length > 0) return listByPhrase(deps, filters, phrases, query, given, signal);
   if (given === null && query.offset > 0) return listByOffset(deps, filters, query, signal);
-  const from = given ?? { ms: null, key: '0', before: 0 };
-  const [totals, rows] = await Promise.all([
-    readTotal(deps.clickhouse, filters, { signal }),
-    readTraces(deps, filters, given, query.limit + 1, signal),
-  ]);
-  return answer(rows, totals[0]?.total ?? 0, from.before, query);
+  const total = readTotal(deps.clickhouse, filters, { signal }).then(([row]) => row?.total ?? 0);
+  const [all, rows] = await Promise.all([total, readTraces(deps, filters, given, query.limit + 1, signal, total)]);
+  return answer(rows, all, given?.before ?? 0, query);
 }
 
 function filtersOf(orgId: string, query: ListQuery): ListFilters {
@@ -119,32 +119,61 @@ async function listByOffset(deps: ListDeps, filters: ListFilters, query: ListQue
   return answer([], total, query.offset, query);
 }
 
-/** The traces after a place, newest first; fewer than wanted only at the end of the list. */
+/**
+ * The traces after a place, newest first; fewer than wanted only at the end of the list.
+ * @param total how many the whole list has, where that is being counted: few lie far apart, so they are not looked for by steps
+ */
 export async function readTraces(
   deps: ListDeps,
   filters: ListFilters,
   from: { ms: number; key: string } | null,
   wanted: number,
   signal: AbortSignal,
+  total?: Promise<number>,
 ): Promise<TraceRow[]> {
   const found: TraceRow[] = [];
   const top = Math.min(from?.ms ?? Infinity, filters.until_ms ?? Infinity, deps.now());
   let place = from === null ? null : { ...from, version: '0' };
   for (const stretch of [...STRETCHES_MS, Infinity]) {
     const floor = Math.max(top - stretch, filters.since_ms ?? -Infinity);
+    const last = floor === filters.since_ms || stretch === Infinity;
+    if (!last && stretch !== STRETCHES_MS[0] && ((await total) ?? Infinity) < FEW_TRACES) continue;
     const bounded = { ...filters, since_ms: Number.isFinite(floor) ? floor : undefined };
-    for (let cut = true; cut && found.length < wanted;) {
-      const rowsMax = wanted - found.length + Math.max(PAIR_ROWS_MIN, Math.ceil(wanted / 10));
-      const after = place === null ? {} : { from_ms: place.ms, from_key: place.key, from_version: place.version };
-      const rows = await readPage(deps.clickhouse, { ...bounded, ...after, rows: rowsMax }, { signal });
-      cut = rows.length === rowsMax;
-      const { live, last } = foldPairs(rows, cut);
-      found.push(...live);
-      if (last !== null) place = { ...placeOf(last), version: last.version };
-    }
-    if (found.length >= wanted || floor === filters.since_ms) break;
+    const read = await readStretch(deps, bounded, place, wanted - found.length, signal);
+    found.push(...read.live);
+    place = read.place;
+    if (last || found.length >= wanted) break;
   }
   return found.slice(0, wanted);
+}
+
+interface Place {
+  ms: number;
+  key: string;
+  version: string;
+}
+
+/** Reads on until there are as many as wanted, or the stretch of time ends; with many unmet pairs each read takes more rows. */
+async function readStretch(
+  deps: ListDeps,
+  filters: ListFilters,
+  from: Place | null,
+  wanted: number,
+  signal: AbortSignal,
+): Promise<{ live: TraceRow[]; place: Place | null }> {
+  const found: TraceRow[] = [];
+  let place = from;
+  let spare = Math.max(PAIR_ROWS_MIN, Math.ceil(wanted / 10));
+  for (let cut = true; cut && found.length < wanted; spare = Math.min(spare * 4, PAIR_ROWS_MAX)) {
+    const rowsMax = wanted - found.length + spare;
+    const after = place === null ? {} : { from_ms: place.ms, from_key: place.key, from_version: place.version };
+    const rows = await readPage(deps.clickhouse, { ...filters, ...after, rows: rowsMax }, { signal });
+    cut = rows.length === rowsMax;
+    const { live, last } = foldPairs(rows, cut);
+    found.push(...live);
+    if (last !== null) place = { ...placeOf(last), version: last.version };
+  }
+  return { live: found, place };
 }
 
 /**

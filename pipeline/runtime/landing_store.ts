@@ -101,6 +101,14 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     return written_rows;
   }
 
+  /** Whether every insert is synced by itself, or rows are made durable otherwise before a checkpoint passes them. */
+  async syncInserts(each: boolean): Promise<void> {
+    const on = each ? '1' : '0';
+    for (const table of ['spans', 'span_texts', 'span_texts_recent', 'traces', 'trace_lookup', 'usage_events']) {
+      await this.#command('sync_inserts', `ALTER TABLE ${table} MODIFY SETTING fsync_after_insert = ${on}, fsync_part_directory = ${on}`, {});
+    }
+  }
+
   async end(queryId: string): Promise<void> {
     await this.#command('end_statement', 'KILL QUERY WHERE query_id = {id:String} SYNC', { id: queryId });
   }
@@ -219,6 +227,14 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     const { partition } = record;
     const checkpoint = logBase + record.checkpoint;
     const above = checkpoint + 1;
+    // Power loss may have taken the look-up's rows of an insert whose spans survived; a repeated row changes nothing there.
+    await this.#command(
+      'mend_lookup',
+      `INSERT INTO trace_lookup (trace_key, org_id, first_at, last_at)
+       SELECT sipHash64(s.trace_id), s.org_id, min(s.started_at), max(s.started_at) FROM spans AS s
+       WHERE s.partition = {partition:UInt16} AND s.log_seq > {checkpoint:UInt64} GROUP BY s.trace_id, s.org_id`,
+      { partition, checkpoint },
+    );
     const [spans, texts, usage, traces, hashes, ids] = await Promise.all([
       this.landedKeys('spans', partition, above),
       this.landedKeys('span_texts_recent', partition, above),

@@ -27,6 +27,8 @@ export interface TextMoverOptions {
   workerId: string;
   log: Logger;
   isLeader(): boolean;
+  /** Resolves when everything written before the call would survive power loss. */
+  sync(): Promise<void>;
   observe(waitingRows: number, movedRows: number, seconds: number): void;
 }
 
@@ -135,6 +137,7 @@ export class TextMover {
       this.#epoch = null;
       return false;
     }
+    await this.#options.sync();
     for (const part of chosen) await store.dropPart(part.name);
     const rows = chosen.reduce((sum, part) => sum + part.rows, 0);
     this.#options.observe(waiting - rows, rows, (performance.now() - began) / 1000);

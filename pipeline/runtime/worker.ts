@@ -19,6 +19,8 @@ export interface WorkerDeps {
   bury(casualties: readonly Casualty[]): Promise<void>;
   /** Resolves when all are stored in EVENTS. */
   tell(events: readonly BookEvent[]): Promise<void>;
+  /** Resolves when everything that has landed before the call would survive power loss. */
+  sync(): Promise<void>;
   /** @returns false when the partition is another's by now */
   checkpoint(partition: number, landedThrough: number, completedThrough: number): Promise<boolean>;
 }
@@ -31,6 +33,7 @@ export class Worker {
   #landing: Promise<void> = Promise.resolve();
   #lastLandingAt = 0;
   #lastCheckpointAt = 0;
+  #checkpointing: Promise<void> | null = null;
   #turn = 0;
   #stopped = false;
   #running: Promise<void> | null = null;
@@ -98,7 +101,7 @@ export class Worker {
       const messages = this.#take();
       const due = [...this.#states.values()].some((state) => this.#tickDue(state));
       if (messages.length > 0 || due) await this.#handle(messages);
-      await this.#writeCheckpointsWhenDue();
+      this.#writeCheckpointsWhenDue();
     }
     await this.#landing;
   }
@@ -198,28 +201,39 @@ export class Worker {
   async #runJobs(): Promise<void> {
     if (this.#jobs.length === 0) return;
     await this.#landing;
+    await this.#checkpointing;
     const jobs = this.#jobs;
     this.#jobs = [];
     for (const job of jobs) await job();
   }
 
-  async #writeCheckpointsWhenDue(): Promise<void> {
-    if (performance.now() - this.#lastCheckpointAt < LIMITS.checkpoint_interval_ms) return;
+  /** Beside the landings, not between them. */
+  #writeCheckpointsWhenDue(): void {
+    if (this.#checkpointing !== null || performance.now() - this.#lastCheckpointAt < LIMITS.checkpoint_interval_ms) return;
     this.#lastCheckpointAt = performance.now();
-    await this.#writeCheckpoints([...this.#states.keys()]).catch((error: unknown) => {
-      this.#deps.log.warn({ err: error }, 'checkpoints could not be written; trying again');
-    });
+    this.#checkpointing = this.#writeCheckpoints([...this.#states.keys()])
+      .catch((error: unknown) => {
+        this.#deps.log.warn({ err: error }, 'checkpoints could not be written; trying again');
+      })
+      .finally(() => {
+        this.#checkpointing = null;
+      });
   }
 
+  /** Written down is only what is on the disk of the store: the log forgets nothing above a checkpoint, and all below it. */
   async #writeCheckpoints(partitions: readonly number[]): Promise<void> {
+    const moved = partitions.flatMap((partition) => {
+      const state = this.#states.get(partition);
+      if (state === undefined) return [];
+      const { landed_through, completed_through } = state;
+      const mark = `${String(landed_through)}:${String(completed_through)}`;
+      return mark === state.checkpointed ? [] : [{ state, landed_through, completed_through, mark }];
+    });
+    if (moved.length === 0) return;
+    await this.#deps.sync();
     await Promise.all(
-      partitions.map(async (partition) => {
-        const state = this.#states.get(partition);
-        if (state === undefined) return;
-        const { landed_through, completed_through } = state;
-        const mark = `${String(landed_through)}:${String(completed_through)}`;
-        if (mark === state.checkpointed) return;
-        if (await this.#deps.checkpoint(partition, landed_through, completed_through)) state.checkpointed = mark;
+      moved.map(async ({ state, landed_through, completed_through, mark }) => {
+        if (await this.#deps.checkpoint(state.partition, landed_through, completed_through)) state.checkpointed = mark;
       }),
     );
   }

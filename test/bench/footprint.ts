@@ -64,7 +64,7 @@ export async function benchFootprint({
       { what: 'memory of all processes (RSS)', value: mebibytes(rssOf(after)), bar: '≤ 1 GiB', note: describeRss(after) },
       {
         what: 'disk growth, extrapolated',
-        value: `${mebibytes(grownPerDay)}/day`,
+        value: grownPerDay > 0 ? `${mebibytes(grownPerDay)}/day` : 'none',
         bar: '< 10 MB/day',
         note: `${mebibytes(total(diskAfter))} now; bytes in ${String(seconds)} s: ${grown}`,
       },

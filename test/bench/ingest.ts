@@ -1,5 +1,6 @@
 // Sustained ingest from HTTP to queryable: events a second sent and landed, how far landing is behind over time, and what
 // each process uses for it.
+import { availableParallelism } from 'node:os';
 import { BATCH_EVENTS, batchBody, singleBody, type Body, type Shape } from './bodies.ts';
 import { Load } from './load.ts';
 import { cpuBetween, describeCpu, describeRss, processTree, rssOf } from './processes.ts';
@@ -152,6 +153,8 @@ export async function runLoad(options: RunOptions): Promise<RunResult> {
 
 function rowsOf(result: RunResult, bar: string, unit: string): Section['rows'] {
   const growing = result.lag_growth_per_s > GROWTH_MAX * result.sent_per_s;
+  const cores = availableParallelism();
+  const microseconds = (Object.values(result.cpu_s).reduce((sum, used) => sum + used, result.generator_cpu_s) / result.acknowledged) * 1e6;
   const quarter = (part: number): string =>
     thousands(result.samples[Math.min(result.samples.length - 1, Math.floor(result.samples.length * part))]?.lag ?? NaN);
   return [
@@ -181,11 +184,9 @@ function rowsOf(result: RunResult, bar: string, unit: string): Section['rows'] {
     },
     { what: 'time to the acknowledgement', value: quantiles(result.latencies) },
     {
-      what: 'CPU seconds',
-      value: Object.values(result.cpu_s)
-        .reduce((sum, used) => sum + used, result.generator_cpu_s)
-        .toFixed(0),
-      note: `${describeCpu(new Map(Object.entries(result.cpu_s)))}, load generator ${result.generator_cpu_s.toFixed(1)}`,
+      what: 'CPU time an event',
+      value: `${String(Math.round(microseconds))} µs`,
+      note: `${describeCpu(new Map(Object.entries(result.cpu_s)))}, load generator ${result.generator_cpu_s.toFixed(1)} s; all of ${String(cores)} cores would carry ${thousands((cores * 1e6) / microseconds)}/s`,
     },
     { what: 'memory, most', value: mebibytes(result.rss_max_bytes), bar: '≤ 2 GiB', note: result.rss },
   ];
