@@ -9,16 +9,12 @@ const integer = (min: number, max: number) =>
     .min(min)
     .max(max);
 const url = (...schemes: string[]) =>
-  z
-    .string()
-    .refine((text) => schemes.includes(URL.parse(text)?.protocol.slice(0, -1) ?? ''), {
-      error: `takes a URL beginning with ${schemes.join(':// or ')}://`,
-    });
-const natsUrls = z
-  .string()
-  .refine((text) => text.split(',').every((part) => /^((nats|tls):\/\/)?[^\s/]+$/.test(part.trim())), {
-    error: 'takes nats://host:port, comma-separated for a cluster',
+  z.string().refine((text) => schemes.includes(URL.parse(text)?.protocol.slice(0, -1) ?? ''), {
+    error: `takes a URL beginning with ${schemes.join(':// or ')}://`,
   });
+const natsUrls = z.string().refine((text) => text.split(',').every((part) => /^((nats|tls):\/\/)?[^\s/]+$/.test(part.trim())), {
+  error: 'takes nats://host:port, comma-separated for a cluster',
+});
 
 const schema = z.object({
   SERVICE_ENV: z.enum(['development', 'production']).default('development'),

@@ -106,13 +106,11 @@ export const pipelineLagMessages = gauge({
   name: 'millrace_pipeline_lag_messages',
   help: 'Log messages not landed yet',
   role: 'pipeline',
-  labels: ['partition'],
 });
 export const pipelineLagSeconds = gauge({
   name: 'millrace_pipeline_lag_seconds',
   help: 'Age of the oldest log message not landed yet',
   role: 'pipeline',
-  labels: ['partition'],
 });
 export const pipelineBatchSeconds = histogram(
   { name: 'millrace_pipeline_batch_seconds', help: 'Time of a stage over one batch', role: 'pipeline', labels: ['stage'] },

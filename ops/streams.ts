@@ -13,6 +13,11 @@ export const DEAD_LETTERS_STREAM = 'DEAD_LETTERS';
 
 /** Subject of a partition of the ingest log. */
 export const ingestSubject = (partition: number): string => `ingest.${partition}`;
+/**
+ * Subject of messages that carry events of several partitions. Every message costs a sync of the disk, so what is too
+ * little for a message of its own travels together; each reader takes its own partitions' events out of it.
+ */
+export const MIXED_SUBJECT = 'ingest.mixed';
 /** Subject of the platform events that one worker publishes. */
 export const EVENTS_SUBJECT = 'events.batch';
 /** Subject of a dead letter. */

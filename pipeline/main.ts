@@ -18,7 +18,7 @@ import { startJanitor } from './runtime/janitor.ts';
 import { Lander } from './runtime/landing.ts';
 import { ClickHouseLandingStore } from './runtime/landing_store.ts';
 import { Ownership, type PartitionRecord } from './runtime/ownership.ts';
-import { PartitionReader } from './runtime/partition_reader.ts';
+import { LogReader } from './runtime/log_reader.ts';
 import { rebuild } from './runtime/partition_state.ts';
 import { createPublisher } from './runtime/publish.ts';
 import { createStageRunner, type StageObserver } from './runtime/stage_runner.ts';
@@ -169,12 +169,22 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
       metrics.clickhouseInsertRowsTotal.inc({ table }, rows);
     },
   });
+  const reader: LogReader = new LogReader({
+    js: log.js,
+    log: logger,
+    onMessage: () => {
+      worker.wake();
+    },
+  });
   const worker: Worker = new Worker({
+    reader,
     prepare: {
       topology,
       stages: createStageRunner(observer, logger),
       observer,
       logBase,
+      partitions,
+      isBehind: () => reader.lag > 0,
       textDays: () => FULL_TEXT_DAYS,
       findTraces: (partition, traces) => untilDone(logger, 'looking up traces', () => store.findTraces(partition, traces)),
       now: () => Date.now(),
@@ -193,22 +203,13 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
     await store.fence(mine.map((record) => [record.partition, record.epoch] as const));
     for (const record of mine) {
       const history = await store.partitionHistory(record, logBase, windowMs);
-      const reader = new PartitionReader({
-        js: log.js,
-        partition: record.partition,
-        fromSeq: record.checkpoint + 1,
-        log: logger,
-        onMessage: () => {
-          worker.wake();
-        },
-      });
       const limits = {
         graceMs: env.SERVICE_TRACE_GRACE_MS,
         idleMs: env.SERVICE_TRACE_IDLE_MS,
         openMax: Math.ceil(LIMITS.open_traces_max / partitions),
         doneMax: Math.ceil(LIMITS.done_traces_max / partitions),
       };
-      const state = rebuild(record, history, reader, {
+      const state = rebuild(record, history, {
         logBase,
         windowMs,
         idsExactMax: Math.ceil(LIMITS.dedupe_ids_exact_max / partitions),
@@ -231,25 +232,19 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
       metrics.clickhouseInsertRowsTotal.inc({ table: 'span_texts' }, moved);
     },
   });
-  return { ownership, worker, mover };
+  return { ownership, worker, mover, reader };
 }
 
-function startGauges(worker: Worker): NodeJS.Timeout {
+function startGauges(worker: Worker, reader: LogReader): NodeJS.Timeout {
   return setInterval(() => {
     const states = [...worker.states.values()];
     metrics.pipelinePartitionsOwned.set(states.length);
     metrics.pipelineOpenTraces.set(states.reduce((sum, { book }) => sum + book.openCount, 0));
     metrics.pipelineDedupeIds.set(states.reduce((sum, { window }) => sum + window.size, 0));
-    metrics.pipelineLagMessages.reset();
-    metrics.pipelineLagSeconds.reset();
-    for (const { partition, reader, landed_at, landed_through, prepared_through } of states) {
-      const behind = reader.lag > 0 || landed_through < prepared_through;
-      metrics.pipelineLagMessages.set({ partition: String(partition) }, reader.lag);
-      metrics.pipelineLagSeconds.set(
-        { partition: String(partition) },
-        behind && landed_at > 0 ? Math.max(0, Date.now() - landed_at) / 1000 : 0,
-      );
-    }
+    metrics.pipelineLagMessages.set(reader.lag);
+    const behind = reader.lag > 0 || states.some((state) => state.landed_through < state.prepared_through);
+    const landedAt = Math.max(0, ...states.map((state) => state.landed_at));
+    metrics.pipelineLagSeconds.set(behind && landedAt > 0 ? Math.max(0, Date.now() - landedAt) / 1000 : 0);
   }, GAUGES_MS);
 }
 
@@ -276,7 +271,7 @@ async function main(): Promise<void> {
   );
   const sync = await untilDone(logger, 'choosing durability', () => chooseDurability(env, new ClickHouseLandingStore(client, workerId)));
   const exposed = await serveMetrics();
-  const { ownership, worker, mover } = await assemble({
+  const { ownership, worker, mover, reader } = await assemble({
     env,
     logger,
     log,
@@ -294,10 +289,8 @@ async function main(): Promise<void> {
   });
   await ownership.start();
   mover.start();
-  const janitor = startJanitor(log, logger, () =>
-    [...worker.states.values()].map((state) => [state.partition, state.landed_through] as const),
-  );
-  const gauges = startGauges(worker);
+  const janitor = startJanitor(log, logger, () => (ownership.isLeader ? ownership.landedByAll : null));
+  const gauges = startGauges(worker, reader);
   process.send?.({ ready: true });
   logger.info({ partitions, log_base: logBase }, 'pipeline worker is up');
 

@@ -1,8 +1,9 @@
 // Group commit into the ingest log. In: the events of one request. Out: a promise that resolves when JetStream has stored
-// all of them, and rejects within COMMIT_MS_MAX when it has not confirmed. Each partition has one message under way; what
-// arrives meanwhile shares the next one, so that the cost of a confirmed write is shared by as many requests as wait for it.
+// all of them, and rejects within COMMIT_MS_MAX when it has not confirmed. What arrives while a message is under way shares
+// the next one, so that the cost of a confirmed write (a sync of the disk) is shared by as many requests as wait for it.
+// A partition with much to send has messages of its own, one under way; what is less travels together in mixed messages.
 import { randomUUID } from 'node:crypto';
-import { ingestSubject } from '../../ops/streams.ts';
+import { ingestSubject, MIXED_SUBJECT } from '../../ops/streams.ts';
 import { type IngestEvent, ingestBatchCodec } from '../../schemas/codec.ts';
 import { ApiError } from '../http/errors.ts';
 import type { LogPort, Refusal } from './ack_inbox.ts';
@@ -13,6 +14,8 @@ export const COMMIT_MS_MAX = 900;
 export const RESEND_MS = 400;
 /** Bytes that events may share one message up to; a bigger event goes alone. */
 export const MESSAGE_BYTES_TARGET = 1024 * 1024;
+/** A partition that has as much as this waiting gets a message of its own. */
+export const OWN_MESSAGE_BYTES = 128 * 1024;
 /** Events that may share one message. */
 export const MESSAGE_EVENTS_MAX = 2000;
 const TICK_MS = 25;
@@ -50,8 +53,10 @@ interface Message {
 }
 
 interface Lane {
-  partition: number;
+  subject: string;
   queue: Part[];
+  /** Bytes in the queue. */
+  bytes: number;
   message: Message | null;
 }
 
@@ -66,7 +71,11 @@ export interface PublisherDeps {
 
 export class Publisher {
   readonly #deps: PublisherDeps;
+  /** One for each partition. */
   readonly #lanes: Lane[];
+  /** Its queue is filled from the partitions' queues just before it is sent. */
+  readonly #mixed: Lane = { subject: MIXED_SUBJECT, queue: [], bytes: 0, message: null };
+  #turn = 0;
   readonly #idPrefix = randomUUID().replaceAll('-', '').slice(0, 16);
   #messages = 0;
   /** Parts that wait or are under way. */
@@ -76,7 +85,12 @@ export class Publisher {
 
   constructor(deps: PublisherDeps) {
     this.#deps = deps;
-    this.#lanes = Array.from({ length: deps.partitions }, (_, partition) => ({ partition, queue: [], message: null }));
+    this.#lanes = Array.from({ length: deps.partitions }, (_, partition) => ({
+      subject: ingestSubject(partition),
+      queue: [],
+      bytes: 0,
+      message: null,
+    }));
   }
 
   /**
@@ -113,6 +127,7 @@ export class Publisher {
       }
       part.events.push(event);
       part.bytes += bytes;
+      this.#lane(partition).bytes += bytes;
     }
   }
 
@@ -134,13 +149,39 @@ export class Publisher {
     this.#pumping = true;
     setImmediate(() => {
       this.#pumping = false;
-      for (const lane of this.#lanes) this.#pump(lane);
+      this.#pumpAll();
     });
+  }
+
+  #pumpAll(): void {
+    for (const lane of this.#lanes) if (lane.bytes >= OWN_MESSAGE_BYTES) this.#pump(lane);
+    if (this.#mixed.message !== null || !this.#deps.port.connected) return;
+    this.#fillMixed();
+    this.#pump(this.#mixed);
+  }
+
+  /** Moves what waits in the partitions' queues into the mixed one, up to a message, beginning with another partition each time. */
+  #fillMixed(): void {
+    let events = 0;
+    this.#turn++;
+    for (let i = 0; i < this.#lanes.length; i++) {
+      const lane = this.#lane((this.#turn + i) % this.#lanes.length);
+      for (let part = lane.queue[0]; part !== undefined; part = lane.queue[0]) {
+        const full = this.#mixed.bytes + part.bytes > MESSAGE_BYTES_TARGET || events + part.events.length > MESSAGE_EVENTS_MAX;
+        if (full && this.#mixed.queue.length > 0) return;
+        lane.queue.shift();
+        lane.bytes -= part.bytes;
+        this.#mixed.queue.push(part);
+        this.#mixed.bytes += part.bytes;
+        events += part.events.length;
+      }
+    }
   }
 
   #pump(lane: Lane): void {
     if (lane.message !== null || lane.queue.length === 0 || !this.#deps.port.connected) return;
     const parts = takeParts(lane.queue);
+    lane.bytes -= parts.reduce((sum, part) => sum + part.bytes, 0);
     const events = parts.length === 1 ? (parts[0]?.events ?? []) : parts.flatMap((part) => part.events);
     this.#messages++;
     const message: Message = {
@@ -160,7 +201,7 @@ export class Publisher {
       this.#finish(lane, message, refusal === null ? null : refused(refusal));
     };
     try {
-      this.#deps.port.publish(message.id, ingestSubject(lane.partition), message.payload, settle);
+      this.#deps.port.publish(message.id, lane.subject, message.payload, settle);
     } catch (cause) {
       this.#finish(lane, message, unavailable('the log cannot be written to', cause));
     }
@@ -171,7 +212,7 @@ export class Publisher {
     lane.message = null;
     this.#deps.port.forget(message.id);
     for (const part of message.parts) this.#settle(part, error);
-    this.#pump(lane);
+    this.#pumpAll();
   }
 
   #settle(part: Part, error: ApiError | null): void {
@@ -187,16 +228,17 @@ export class Publisher {
 
   #tick(): void {
     const now = this.#deps.now();
-    for (const lane of this.#lanes) {
+    for (const lane of [...this.#lanes, this.#mixed]) {
       this.#watchMessage(lane, now);
       // A part that waits behind a slow message is refused at its own deadline.
       const late = lane.queue.filter((part) => part.deadline <= now);
       if (late.length > 0) {
         lane.queue = lane.queue.filter((part) => part.deadline > now);
+        lane.bytes = lane.queue.reduce((sum, part) => sum + part.bytes, 0);
         for (const part of late) this.#settle(part, unavailable('the log did not confirm in time'));
       }
-      this.#pump(lane);
     }
+    this.#pumpAll();
     if (this.#open === 0) {
       clearInterval(this.#ticker);
       this.#ticker = undefined;

@@ -1,7 +1,7 @@
 // Keeps the ingest log from filling up with what has landed. Consumed messages stay for re-reading (a decoder that was
 // wrong can be mended and the log read again) until the log is half full; then the oldest landed ones are purged.
 import type { Logger } from '../../ops/log.ts';
-import { INGEST_STREAM, ingestSubject, type Log } from '../../ops/streams.ts';
+import { INGEST_STREAM, type Log } from '../../ops/streams.ts';
 import { LIMITS } from '../topology.ts';
 
 const LOOK_MS = 5000;
@@ -18,20 +18,17 @@ export function purgeBelow(
   return Math.min(below, checkpoint + 1);
 }
 
-export function startJanitor(
-  log: Log,
-  logger: Logger,
-  checkpoints: () => Iterable<readonly [partition: number, checkpoint: number]>,
-): { stop(): void } {
+/** @param landedByAll JetStream sequence up to which everything has landed, or null when the log is another worker's to look after */
+export function startJanitor(log: Log, logger: Logger, landedByAll: () => number | null): { stop(): void } {
   const look = async (): Promise<void> => {
+    const checkpoint = landedByAll();
+    if (checkpoint === null) return;
     const { state, config } = await log.jsm.streams.info(INGEST_STREAM);
-    for (const [partition, checkpoint] of checkpoints()) {
-      const seq = purgeBelow(
-        { bytes: state.bytes, bytes_max: config.max_bytes, first_seq: state.first_seq, last_seq: state.last_seq },
-        checkpoint,
-      );
-      if (seq !== null) await log.jsm.streams.purge(INGEST_STREAM, { filter: ingestSubject(partition), seq });
-    }
+    const seq = purgeBelow(
+      { bytes: state.bytes, bytes_max: config.max_bytes, first_seq: state.first_seq, last_seq: state.last_seq },
+      checkpoint,
+    );
+    if (seq !== null) await log.jsm.streams.purge(INGEST_STREAM, { seq });
   };
   const timer = setInterval(() => {
     look().catch((error: unknown) => {

@@ -105,7 +105,11 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
   async syncInserts(each: boolean): Promise<void> {
     const on = each ? '1' : '0';
     for (const table of ['spans', 'span_texts', 'span_texts_recent', 'traces', 'trace_lookup', 'usage_events']) {
-      await this.#command('sync_inserts', `ALTER TABLE ${table} MODIFY SETTING fsync_after_insert = ${on}, fsync_part_directory = ${on}`, {});
+      await this.#command(
+        'sync_inserts',
+        `ALTER TABLE ${table} MODIFY SETTING fsync_after_insert = ${on}, fsync_part_directory = ${on}`,
+        {},
+      );
     }
   }
 

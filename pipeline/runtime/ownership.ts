@@ -81,6 +81,12 @@ export class Ownership {
     return this.#held.has(partition);
   }
 
+  /** JetStream sequence up to which every partition, whoever owns it, has landed; 0 while some are unknown. */
+  get landedByAll(): number {
+    if (this.#records.size < this.#options.partitions) return 0;
+    return Math.min(...[...this.#records.values()].map(({ record }) => record.checkpoint));
+  }
+
   /** True for one live worker at a time (as far as it can know): it does the work that belongs to no partition. */
   get isLeader(): boolean {
     return this.#held.size > 0 && this.#liveWorkers(performance.now())[0] === this.#options.workerId;

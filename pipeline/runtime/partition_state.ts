@@ -4,7 +4,6 @@ import type { TraceBookLimits } from './trace_book.ts';
 import { TraceBook, type StoredTrace } from './trace_book.ts';
 import { TraceFilter } from './trace_filter.ts';
 import { IdWindow } from '../stages/dedupe/id_window.ts';
-import type { PartitionReader } from './partition_reader.ts';
 import type { PartitionRecord } from './ownership.ts';
 
 /** Rows above the checkpoint that a former owner landed already. Log positions are the store's. */
@@ -20,13 +19,13 @@ export interface Replay {
 export interface PartitionState {
   partition: number;
   epoch: number;
-  reader: PartitionReader;
   window: IdWindow;
   book: TraceBook;
   replay: Replay | null;
-  /** received_at of the newest event prepared, milliseconds; 0 before the first. */
+  /** received_at of the newest event prepared, of any partition: the time of the log, milliseconds; 0 before the first. */
   heard_at: number;
-  /** JetStream sequences: prepared up to, landed up to, and as last written down. */
+  /** JetStream sequences: taken from the reader up to, prepared up to, landed up to, and as last written down. */
+  taken_through: number;
   prepared_through: number;
   landed_through: number;
   completed_through: number;
@@ -60,12 +59,7 @@ export interface RebuildOptions {
   now: number;
 }
 
-export function rebuild(
-  record: PartitionRecord,
-  history: PartitionHistory,
-  reader: PartitionReader,
-  options: RebuildOptions,
-): PartitionState {
+export function rebuild(record: PartitionRecord, history: PartitionHistory, options: RebuildOptions): PartitionState {
   const window = new IdWindow(options.windowMs, options.idsExactMax);
   for (const [high, low, receivedAt] of history.ids) window.addHalves(high, low, receivedAt);
   window.trim(options.now);
@@ -84,11 +78,11 @@ export function rebuild(
   return {
     partition: record.partition,
     epoch: record.epoch,
-    reader,
     window,
     book,
     replay: until > checkpoint ? { spans: history.spans, texts: history.texts, usage_through: history.usage_through, until } : null,
     heard_at: 0,
+    taken_through: record.checkpoint,
     prepared_through: record.checkpoint,
     landed_through: record.checkpoint,
     completed_through: record.completed_through,

@@ -2,14 +2,20 @@
 // In: whole messages of owned partitions, in log order. Out: the rows of one landing, what died, and the platform events
 // to tell once the rows are in. It writes nothing.
 import { ingestBatchCodec, UnknownSchemaError } from '../../schemas/codec.ts';
+import { partitionOf } from '../domain/ids.ts';
 import type { DeadReason, LogPosition, LoggedEvent, ScoredEvent, Usage } from '../stage.ts';
 import { spanLine, textLine, usageLine } from '../stages/land/rows.ts';
 import { LIMITS, loggedEvent, type Topology } from '../topology.ts';
 import { emptyUnit, rowKey, traceRowKey, type LandingUnit } from './landing.ts';
-import type { LogMessage } from './partition_reader.ts';
+import type { LogMessage } from './log_reader.ts';
 import type { PartitionState } from './partition_state.ts';
 import type { DeadEvent, StageObserver, StageRunner } from './stage_runner.ts';
 import type { BookEvent, StoredTrace } from './trace_book.ts';
+
+/** A message and the partitions for which it is new: those that were not past it when it was taken. */
+export interface TakenMessage extends LogMessage {
+  partitions: ReadonlySet<number>;
+}
 
 /** An event (or a whole message that could not be read) that can never land. */
 export interface Casualty {
@@ -41,6 +47,10 @@ export interface PrepareDeps {
   observer: StageObserver;
   /** What the store adds to JetStream sequences. */
   logBase: number;
+  /** Partitions of the log. */
+  partitions: number;
+  /** Whether messages of the log were not read yet. */
+  isBehind(): boolean;
   textDays(orgId: string): number;
   /** Rows of traces that may exist; rejects when the store is away. */
   findTraces(partition: number, traces: readonly { org_id: string; trace_id: string }[]): Promise<StoredTrace[]>;
@@ -52,7 +62,7 @@ export interface PrepareDeps {
 export async function prepare(
   deps: PrepareDeps,
   states: ReadonlyMap<number, PartitionState>,
-  messages: readonly LogMessage[],
+  messages: readonly TakenMessage[],
 ): Promise<Prepared> {
   const casualties: Casualty[] = [];
   const scored: ScoredEvent[] = [];
@@ -76,8 +86,8 @@ export async function prepare(
 const positionKey = (position: LogPosition): string =>
   `${String(position.partition)}:${String(position.log_seq)}:${String(position.log_index)}`;
 
-function* slices(messages: readonly LogMessage[]): Generator<LogMessage[]> {
-  let slice: LogMessage[] = [];
+function* slices(messages: readonly TakenMessage[]): Generator<TakenMessage[]> {
+  let slice: TakenMessage[] = [];
   let bytes = 0;
   for (const message of messages) {
     slice.push(message);
@@ -90,16 +100,24 @@ function* slices(messages: readonly LogMessage[]): Generator<LogMessage[]> {
   if (slice.length > 0) yield slice;
 }
 
-function readMessage(deps: PrepareDeps, message: LogMessage, casualties: Casualty[]): LoggedEvent[] {
+function readMessage(deps: PrepareDeps, message: TakenMessage, casualties: Casualty[]): LoggedEvent[] {
   const logSeq = deps.logBase + message.seq;
   try {
     const { events } = ingestBatchCodec.decode(message.data, message.fingerprint);
-    return events.map((event, index) => loggedEvent(event, message.partition, logSeq, index));
+    return events.flatMap((event, index) => {
+      const partition = message.partition ?? partitionOf(event.org_id, event.trace_id, deps.partitions);
+      return message.partitions.has(partition) ? [loggedEvent(event, partition, logSeq, index)] : [];
+    });
   } catch (error) {
     const reason: DeadReason = error instanceof UnknownSchemaError ? 'unknown_schema' : 'unreadable_message';
     const detail = error instanceof Error ? error.message : String(error);
     casualties.push({
-      dead: { stage: 'decode', reason, detail, position: { partition: message.partition, log_seq: logSeq, log_index: -1 } },
+      dead: {
+        stage: 'decode',
+        reason,
+        detail,
+        position: { partition: message.partition ?? Math.min(...message.partitions), log_seq: logSeq, log_index: -1 },
+      },
       event: null,
       raw: message.data,
     });
@@ -182,25 +200,28 @@ function addUsage(totals: Map<string, { usage: Usage; partition: number }>, { us
 function keepBooks(
   deps: PrepareDeps,
   states: ReadonlyMap<number, PartitionState>,
-  messages: readonly LogMessage[],
+  messages: readonly TakenMessage[],
   scored: readonly ScoredEvent[],
 ): Progress[] {
+  let heardAt = 0;
   for (const event of scored) {
-    const state = states.get(event.partition);
-    if (state === undefined) continue;
-    state.book.apply(event);
-    state.heard_at = Math.max(state.heard_at, event.received_at);
+    states.get(event.partition)?.book.apply(event);
+    heardAt = Math.max(heardAt, event.received_at);
   }
-  for (const message of messages) {
-    const state = states.get(message.partition);
-    if (state === undefined) continue;
-    state.prepared_through = message.seq;
-    if (state.replay !== null && deps.logBase + message.seq >= state.replay.until) state.replay = null;
+  for (const { seq, partitions } of messages) {
+    for (const partition of partitions) {
+      const state = states.get(partition);
+      if (state === undefined) continue;
+      state.prepared_through = seq;
+      if (state.replay !== null && deps.logBase + seq >= state.replay.until) state.replay = null;
+    }
   }
+  const behind = deps.isBehind();
   const now = deps.now();
   return [...states.values()].map((state) => {
+    state.heard_at = Math.max(state.heard_at, heardAt);
     // Behind in the log, what a trace still gets may lie unread: time is then the log's, not the wall's.
-    state.book.tick(state.reader.lag > 0 ? state.heard_at : now);
+    state.book.tick(behind ? state.heard_at : now);
     return {
       state,
       landed_through: state.prepared_through,

@@ -75,12 +75,7 @@ export function createPublisher(
           received_at: event?.received_at ?? 0,
           body: event === null ? Buffer.from(raw ?? new Uint8Array()) : Buffer.from(event.body),
         });
-        await publish(
-          deadLetterSubject(dead.stage),
-          data,
-          deadLetterCodec.fingerprint,
-          `dead:${String(partition)}:${String(log_seq)}:${String(log_index)}`,
-        );
+        await publish(deadLetterSubject(dead.stage), data, deadLetterCodec.fingerprint, `dead:${String(log_seq)}:${String(log_index)}`);
         logger.error(
           { stage: dead.stage, reason: dead.reason, partition, log_seq, log_index },
           'an event can never land; it is kept in DEAD_LETTERS',

@@ -5,12 +5,13 @@
 import type { Logger } from '../../ops/log.ts';
 import { LIMITS } from '../topology.ts';
 import type { Lander } from './landing.ts';
-import type { LogMessage } from './partition_reader.ts';
+import type { LogReader } from './log_reader.ts';
 import type { PartitionState } from './partition_state.ts';
-import { prepare, type Casualty, type PrepareDeps, type Prepared } from './prepare.ts';
+import { prepare, type Casualty, type PrepareDeps, type Prepared, type TakenMessage } from './prepare.ts';
 import type { BookEvent } from './trace_book.ts';
 
 export interface WorkerDeps {
+  reader: LogReader;
   prepare: PrepareDeps;
   lander: Lander;
   log: Logger;
@@ -34,7 +35,6 @@ export class Worker {
   #lastLandingAt = 0;
   #lastCheckpointAt = 0;
   #checkpointing: Promise<void> | null = null;
-  #turn = 0;
   #stopped = false;
   #running: Promise<void> | null = null;
   #fail: (error: unknown) => void = () => undefined;
@@ -60,8 +60,7 @@ export class Worker {
 
   add(state: PartitionState): void {
     this.#states.set(state.partition, state);
-    state.reader.start();
-    this.wake();
+    this.#readAgain();
   }
 
   /** Stops reading partitions and resolves when all that was read has landed and is written down. */
@@ -69,9 +68,9 @@ export class Worker {
     await new Promise<void>((resolve, reject) => {
       this.#jobs.push(async () => {
         try {
-          for (const partition of partitions) this.#states.get(partition)?.reader.stop();
           await this.#writeCheckpoints(partitions);
           for (const partition of partitions) this.#states.delete(partition);
+          this.#readAgain();
           resolve();
         } catch (error) {
           reject(error instanceof Error ? error : new Error(String(error)));
@@ -83,8 +82,18 @@ export class Worker {
 
   /** Drops a partition that is another's by now. */
   lose(partition: number): void {
-    this.#states.get(partition)?.reader.stop();
-    this.#states.delete(partition);
+    if (this.#states.delete(partition)) this.#readAgain();
+  }
+
+  /** The partitions have changed: read on from where the furthest behind of them is. */
+  #readAgain(): void {
+    const states = [...this.#states.values()];
+    const behind = Math.min(...states.map((state) => state.taken_through));
+    this.#deps.reader.read(
+      states.map((state) => state.partition),
+      behind + 1,
+    );
+    this.wake();
   }
 
   /** Ends the loop after the landing under way. Release the partitions first. */
@@ -106,7 +115,7 @@ export class Worker {
     await this.#landing;
   }
 
-  async #handle(messages: readonly LogMessage[]): Promise<void> {
+  async #handle(messages: readonly TakenMessage[]): Promise<void> {
     try {
       const prepared = await prepare(this.#deps.prepare, new Map(this.#states), messages);
       await this.#landing;
@@ -147,25 +156,22 @@ export class Worker {
 
   #tickDue(state: PartitionState): boolean {
     const at = state.book.nextTickAt();
-    return at !== null && state.reader.lag === 0 && at <= this.#deps.prepare.now();
+    return at !== null && this.#deps.reader.lag === 0 && at <= this.#deps.prepare.now();
   }
 
-  /** Messages of all partitions in turn, whole, up to the batch's bytes. */
-  #take(): LogMessage[] {
-    const states = [...this.#states.values()];
-    const messages: LogMessage[] = [];
+  /** Messages in the order of the log, whole, up to the batch's bytes; those that are new to nobody are passed over. */
+  #take(): TakenMessage[] {
+    const messages: TakenMessage[] = [];
     let bytes = 0;
-    let empty = 0;
-    while (empty < states.length && bytes < LIMITS.batch_bytes_max) {
-      this.#turn = (this.#turn + 1) % states.length;
-      const message = states[this.#turn]?.reader.take();
-      if (message === undefined) {
-        empty += 1;
-        continue;
-      }
-      empty = 0;
+    while (bytes < LIMITS.batch_bytes_max) {
+      const message = this.#deps.reader.take();
+      if (message === undefined) break;
+      const states = [...this.#states.values()].filter((state) => state.taken_through < message.seq);
+      for (const state of states) state.taken_through = message.seq;
+      const partitions = new Set(states.map((state) => state.partition));
+      if (message.partition === null ? partitions.size === 0 : !partitions.has(message.partition)) continue;
       bytes += message.data.length;
-      messages.push(message);
+      messages.push({ ...message, partitions });
     }
     return messages;
   }
@@ -173,7 +179,7 @@ export class Worker {
   async #waitForWork(): Promise<void> {
     const since = performance.now() - this.#lastLandingAt;
     if (since < LIMITS.landing_interval_ms) await this.#sleep(LIMITS.landing_interval_ms - since);
-    const ready = [...this.#states.values()].some((state) => state.reader.held > 0 || this.#tickDue(state));
+    const ready = this.#deps.reader.held > 0 || [...this.#states.values()].some((state) => this.#tickDue(state));
     if (ready || this.#jobs.length > 0 || this.#stopped) return;
     const next = [...this.#states.values()].map((state) => state.book.nextTickAt() ?? Infinity);
     const untilTick = Math.min(...next, Infinity) - this.#deps.prepare.now();

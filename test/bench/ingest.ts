@@ -19,7 +19,7 @@ const DRAIN_MS_MAX = 180_000;
 const DRAIN_POLL_MS = 50;
 /** The first part of a run fills caches and buffers: the growth of the lag is measured after it. */
 const WARM_FRACTION = 0.25;
-/** The lag counts as growing above this part of the rate. */
+/** The lag counts as growing above this part of the rate, once it is more than a second's worth of events. */
 const GROWTH_MAX = 0.01;
 
 export interface Sample {
@@ -152,7 +152,7 @@ export async function runLoad(options: RunOptions): Promise<RunResult> {
 }
 
 function rowsOf(result: RunResult, bar: string, unit: string): Section['rows'] {
-  const growing = result.lag_growth_per_s > GROWTH_MAX * result.sent_per_s;
+  const growing = result.lag_growth_per_s > GROWTH_MAX * result.sent_per_s && result.lag_at_end > result.sent_per_s;
   const cores = availableParallelism();
   const microseconds = (Object.values(result.cpu_s).reduce((sum, used) => sum + used, result.generator_cpu_s) / result.acknowledged) * 1e6;
   const quarter = (part: number): string =>

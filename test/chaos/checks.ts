@@ -171,7 +171,7 @@ async function eventChecks(log: Log, { traces }: Expected): Promise<Check[]> {
 /** Log messages not landed yet, by the service's own metrics. */
 export async function lagMessages(url: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
-  const samples = text.split('\n').filter((line) => line.startsWith('millrace_pipeline_lag_messages{'));
+  const samples = text.split('\n').filter((line) => /^millrace_pipeline_lag_messages[{ ]/.test(line));
   if (samples.length === 0) return NaN;
   return samples.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 }

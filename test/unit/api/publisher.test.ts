@@ -5,6 +5,7 @@ import {
   COMMIT_MS_MAX,
   MESSAGE_BYTES_TARGET,
   MESSAGE_EVENTS_MAX,
+  OWN_MESSAGE_BYTES,
   type OutgoingEvent,
   Publisher,
   RESEND_MS,
@@ -88,8 +89,38 @@ describe('sharing', () => {
     expect(second.map(({ state }) => state)).toEqual(['stored', 'stored']);
   });
 
+  test('what is little travels together, whatever its partition', async () => {
+    const seen = [watched(publisher.publish([event('a', 0), event('b', 1)])), watched(publisher.publish([event('c', 1)]))];
+    await turn();
+    expect(log.sent.map(({ subject }) => subject)).toEqual(['ingest.mixed']);
+    expect(log.at(0).bodies.toSorted()).toEqual(['a', 'b', 'c']);
+    log.at(0).settle(null);
+    await turn();
+    expect(seen.map(({ state }) => state)).toEqual(['stored', 'stored']);
+  });
+
+  test('a partition with much to send does not wait for the mixed message, nor does that wait for it', async () => {
+    const first = watched(publisher.publish([event('little', 0)]));
+    await turn();
+    const much = watched(publisher.publish([event('much', 0, OWN_MESSAGE_BYTES)]));
+    await turn();
+    expect(log.sent.map(({ subject }) => subject)).toEqual(['ingest.mixed', 'ingest.0']);
+    log.at(1).settle(null);
+    await turn();
+    expect([first.state, much.state]).toEqual(['open', 'stored']);
+    const next = watched(publisher.publish([event('next', 0)]));
+    await turn();
+    expect(log.sent).toHaveLength(2);
+    log.at(0).settle(null);
+    await turn();
+    expect(log.at(2).bodies).toEqual(['next']);
+    log.at(2).settle(null);
+    await turn();
+    expect([first.state, next.state]).toEqual(['stored', 'stored']);
+  });
+
   test('a request over two partitions is stored when both are', async () => {
-    const seen = watched(publisher.publish([event('a', 0), event('b', 1)]));
+    const seen = watched(publisher.publish([event('a', 0, OWN_MESSAGE_BYTES), event('b', 1, OWN_MESSAGE_BYTES)]));
     await turn();
     expect(log.sent.map(({ subject }) => subject)).toEqual(['ingest.0', 'ingest.1']);
     log.at(1).settle(null);
@@ -101,7 +132,7 @@ describe('sharing', () => {
   });
 
   test('a slow partition does not hold up another', async () => {
-    void publisher.publish([event('slow', 0)]).catch(() => undefined);
+    void publisher.publish([event('slow', 0, OWN_MESSAGE_BYTES)]).catch(() => undefined);
     await turn();
     const other = watched(publisher.publish([event('fast', 1)]));
     await turn();
@@ -199,7 +230,7 @@ describe('failing', () => {
   });
 
   test('a request with one lost part fails once, and its other part is stored all the same', async () => {
-    const seen = watched(publisher.publish([event('a', 0), event('b', 1)]));
+    const seen = watched(publisher.publish([event('a', 0, OWN_MESSAGE_BYTES), event('b', 1, OWN_MESSAGE_BYTES)]));
     await turn();
     log.at(0).settle({ kind: 'failed', detail: 'x' });
     await turn();
