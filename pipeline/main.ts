@@ -122,7 +122,7 @@ interface Parts {
   workerId: string;
   metricsUrl: string;
   /** Resolves when everything landed before the call would survive power loss. */
-  sync(): Promise<void>;
+  sync: () => Promise<void>;
 }
 
 /** Chooses how landed rows are made durable: by one sync before a checkpoint where the store is on this machine, else by the store itself. */

@@ -23,7 +23,14 @@ const HELD_BYTES_MAX = 16 * 1024 * 1024;
 const REOPEN_WAIT_MS = 250;
 
 /** Notices after which an ordered consumer may never deliver again by itself. */
-const LOST: ReadonlySet<string> = new Set(['heartbeats_missed', 'consumer_deleted', 'consumer_not_found', 'stream_not_found', 'no_responders', 'reset']);
+const LOST: ReadonlySet<string> = new Set([
+  'heartbeats_missed',
+  'consumer_deleted',
+  'consumer_not_found',
+  'stream_not_found',
+  'no_responders',
+  'reset',
+]);
 
 /** One reading of the log, from a position, until it is closed. */
 interface Session {
