@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { EnvError, parseEnv } from '../../../ops/env.ts';
+
+const problems = (source: Record<string, string>): string => {
+  try {
+    parseEnv(source);
+    return '';
+  } catch (error) {
+    expect(error).toBeInstanceOf(EnvError);
+    return (error as EnvError).message;
+  }
+};
+
+describe('settings', () => {
+  it('are complete without any variable, and an empty one counts as unset', () => {
+    expect(parseEnv({}).SERVICE_PORT).toBe(8080);
+    expect(parseEnv({ SERVICE_PORT: '', SERVICE_NATS_URL: '' })).toEqual(parseEnv({}));
+  });
+
+  it.each([
+    ['SERVICE_PORT', '70000', '65535'],
+    ['SERVICE_PORT', 'http', 'whole number'],
+    ['SERVICE_ENV', 'staging', 'development, production'],
+    ['SERVICE_SAMPLING_ENABLED', '1', 'true, false'],
+    ['SERVICE_NATS_SYNC', 'never', 'always'],
+    ['SERVICE_CLICKHOUSE_URL', 'localhost:8123', 'http'],
+    ['SERVICE_PARTITIONS', '0', '1'],
+    ['SERVICE_BOOTSTRAP_API_KEY', 'abc', 'sk_svc_'],
+  ])('%s=%s is refused in one line that names it and what it takes', (name, value, takes) => {
+    const text = problems({ [name]: value });
+    expect(text.split('\n')).toHaveLength(1);
+    expect(text).toContain(name);
+    expect(text).toContain(takes);
+  });
+
+  it('never show a secret that is wrong', () => {
+    const text = problems({
+      SERVICE_ADMIN_TOKEN: 'tooshort-secret',
+      SERVICE_BOOTSTRAP_API_KEY: 'my-secret-key',
+      SERVICE_CLICKHOUSE_URL: 'ftp://user:hunter2@host',
+    });
+    expect(text.split('\n')).toHaveLength(3);
+    for (const secret of ['tooshort-secret', 'my-secret-key', 'hunter2']) expect(text).not.toContain(secret);
+  });
+
+  it('generate no secret in production', () => {
+    expect(problems({ SERVICE_ENV: 'production' }).split('\n')).toHaveLength(4);
+  });
+
+  it('all stand in env.example with their defaults', () => {
+    const example = Object.fromEntries(
+      readFileSync(new URL('../../../ops/env.example', import.meta.url), 'utf8')
+        .split('\n')
+        .filter((line) => line.startsWith('SERVICE_'))
+        .map((line) => line.split('=') as [string, string]),
+    );
+    expect(parseEnv(example)).toEqual(parseEnv({}));
+    const source = readFileSync(new URL('../../../ops/env.ts', import.meta.url), 'utf8');
+    const declared = [...source.matchAll(/^ {2}(SERVICE_[A-Z_]+):/gm)].map(([, name]) => name);
+    expect(Object.keys(example).toSorted()).toEqual(declared.toSorted());
+  });
+});
