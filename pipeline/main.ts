@@ -19,7 +19,7 @@ import { Lander } from './runtime/landing.ts';
 import { ClickHouseLandingStore } from './runtime/landing_store.ts';
 import { Ownership, type PartitionRecord } from './runtime/ownership.ts';
 import { LogReader } from './runtime/log_reader.ts';
-import { rebuild } from './runtime/partition_state.ts';
+import { emptyMemory, rebuild } from './runtime/partition_state.ts';
 import { createPublisher } from './runtime/publish.ts';
 import { createStageRunner, type StageObserver } from './runtime/stage_runner.ts';
 import { TextMover } from './runtime/text_mover.ts';
@@ -202,20 +202,15 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
     const mine = records.filter((record) => ownership.isOwner(record.partition));
     await store.fence(mine.map((record) => [record.partition, record.epoch] as const));
     for (const record of mine) {
-      const history = await store.partitionHistory(record, logBase, windowMs);
+      const memory = emptyMemory(windowMs, Math.ceil(LIMITS.dedupe_ids_exact_max / partitions), Date.now());
+      const history = await store.partitionHistory(record, logBase, windowMs, memory);
       const limits = {
         graceMs: env.SERVICE_TRACE_GRACE_MS,
         idleMs: env.SERVICE_TRACE_IDLE_MS,
         openMax: Math.ceil(LIMITS.open_traces_max / partitions),
         doneMax: Math.ceil(LIMITS.done_traces_max / partitions),
       };
-      const state = rebuild(record, history, {
-        logBase,
-        windowMs,
-        idsExactMax: Math.ceil(LIMITS.dedupe_ids_exact_max / partitions),
-        limits,
-        now: Date.now(),
-      });
+      const state = rebuild(record, history, memory, { logBase, limits, now: Date.now() });
       if (ownership.isOwner(record.partition)) worker.add(state);
     }
   }

@@ -135,18 +135,22 @@ export class ClickHouse {
     }
   }
 
-  /** The answer of a SELECT … FORMAT as bytes. */
-  async bytes({ name, sql, params, timeoutMs, signal }: Read): Promise<Buffer> {
-    return this.#timed(name, timeoutMs, signal, async (abort_signal) => {
+  /** Records of fixed width of a SELECT … FORMAT RowBinary, whole ones at a time; nothing is gathered. */
+  async records({ name, sql, params, timeoutMs, signal }: Read, recordBytes: number, take: (records: Buffer) => void): Promise<void> {
+    await this.#timed(name, timeoutMs, signal, async (abort_signal) => {
       const { stream } = await this.#client.exec({
         query: sql,
         ...bound(params),
         abort_signal,
         clickhouse_settings: { log_comment: name },
       });
-      const chunks: Buffer[] = [];
-      for await (const chunk of stream) chunks.push(chunk as Buffer);
-      return Buffer.concat(chunks);
+      let rest: Buffer = Buffer.alloc(0);
+      for await (const chunk of stream) {
+        const bytes = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer]);
+        const whole = bytes.length - (bytes.length % recordBytes);
+        take(bytes.subarray(0, whole));
+        rest = bytes.subarray(whole);
+      }
     });
   }
 

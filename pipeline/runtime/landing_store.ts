@@ -7,7 +7,7 @@ import type { EventRef } from '../stages/dedupe/dedupe.ts';
 import { FENCE, landingStatement, SPAN_TEXTS, type LandingTable, type TableSpec } from '../stages/land/tables.ts';
 import { rowKey, traceRowKey, type LandingStore } from './landing.ts';
 import type { PartitionRecord } from './ownership.ts';
-import type { HistoryStore, PartitionHistory } from './partition_state.ts';
+import type { HistoryStore, PartitionHistory, PartitionMemory } from './partition_state.ts';
 import type { RecentPart, TextStore } from './text_mover.ts';
 import type { StoredTrace } from './trace_book.ts';
 import { TRACE_HASH_SQL } from './trace_filter.ts';
@@ -20,6 +20,9 @@ const READ_TIMEOUT_MS = 60_000;
 /** How long a new owner waits for statements of former owners to end by themselves before it ends them. */
 const FORMER_WAIT_MS = 3000;
 const LOOK_MS = 50;
+/** Records of fixed width: a UInt32; a UInt64 and a UInt32. */
+const HASH_BYTES = 4;
+const ID_BYTES = 12;
 
 const tuples = (pairs: readonly (readonly [number, number])[]): string =>
   `[${pairs.map(([partition, epoch]) => `(${String(partition)},${String(epoch)})`).join(',')}]`;
@@ -227,7 +230,7 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     await this.#command('drop_recent_part', 'ALTER TABLE span_texts_recent DROP PART {name:String}', { name });
   }
 
-  async partitionHistory(record: PartitionRecord, logBase: number, windowMs: number): Promise<PartitionHistory> {
+  async partitionHistory(record: PartitionRecord, logBase: number, windowMs: number, memory: PartitionMemory): Promise<PartitionHistory> {
     const { partition } = record;
     const checkpoint = logBase + record.checkpoint;
     const above = checkpoint + 1;
@@ -239,7 +242,7 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
        WHERE s.partition = {partition:UInt16} AND s.log_seq > {checkpoint:UInt64} GROUP BY s.trace_id, s.org_id`,
       { partition, checkpoint },
     );
-    const [spans, texts, usage, traces, hashes, ids] = await Promise.all([
+    const [spans, texts, usage, traces] = await Promise.all([
       this.landedKeys('spans', partition, above),
       this.landedKeys('span_texts_recent', partition, above),
       this.#rows<{ seq: string }>(
@@ -252,10 +255,10 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
         `SELECT * FROM (SELECT ${TRACE_COLUMNS} FROM traces WHERE partition = {partition:UInt16} AND log_seq > {through:UInt64} AND sign = 1 ORDER BY version DESC LIMIT 1 BY org_id, trace_id) ORDER BY version`,
         { partition, through: logBase + record.completed_through },
       ),
-      this.#traceHashes(partition),
-      this.#windowIds(partition, checkpoint, windowMs),
+      this.#recallTraces(partition, memory),
+      this.#recallIds(partition, checkpoint, windowMs, memory),
     ]);
-    return { spans, texts, usage_through: Number(usage[0]?.seq ?? 0), ids, trace_hashes: hashes, traces: traces.map(storedTrace) };
+    return { spans, texts, usage_through: Number(usage[0]?.seq ?? 0), traces: traces.map(storedTrace) };
   }
 
   /** Live rows of those of the given traces that exist. */
@@ -328,25 +331,31 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     }
   }
 
-  async #traceHashes(partition: number): Promise<Uint32Array> {
-    const bytes = await this.#client.bytes({
+  async #recallTraces(partition: number, memory: PartitionMemory): Promise<void> {
+    const read = {
       name: 'trace_hashes',
       sql: `SELECT ${TRACE_HASH_SQL} FROM traces WHERE partition = {partition:UInt16} AND sign = 1 FORMAT RowBinary`,
       params: { partition },
       timeoutMs: READ_TIMEOUT_MS,
+    };
+    await this.#client.records(read, HASH_BYTES, (records) => {
+      for (let at = 0; at < records.length; at += HASH_BYTES) memory.trace(records.readUInt32LE(at));
     });
-    return new Uint32Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length - (bytes.length % 4)));
   }
 
-  async #windowIds(partition: number, checkpoint: number, windowMs: number): Promise<Iterable<readonly [number, number, number]>> {
-    const bytes = await this.#client.bytes({
+  async #recallIds(partition: number, checkpoint: number, windowMs: number, memory: PartitionMemory): Promise<void> {
+    const read = {
       name: 'window_ids',
       sql: `SELECT event_key, toUnixTimestamp(received_at) FROM spans
         WHERE partition = {partition:UInt16} AND received_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC') AND log_seq <= {checkpoint:UInt64} AND log_sub = 0 FORMAT RowBinary`,
       params: { partition, since: Date.now() - windowMs, checkpoint },
       timeoutMs: READ_TIMEOUT_MS,
+    };
+    await this.#client.records(read, ID_BYTES, (records) => {
+      for (let at = 0; at < records.length; at += ID_BYTES) {
+        memory.id(records.readUInt32LE(at + 4), records.readUInt32LE(at), records.readUInt32LE(at + 8) * 1000);
+      }
     });
-    return readIds(bytes);
   }
 
   async #rows<T>(name: string, sql: string, params: Record<string, unknown>): Promise<T[]> {
@@ -355,12 +364,5 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
 
   async #command(name: string, sql: string, params: Record<string, unknown>): Promise<void> {
     await this.#client.execute({ name, sql, params, timeoutMs: READ_TIMEOUT_MS });
-  }
-}
-
-function* readIds(bytes: Buffer): Generator<readonly [number, number, number]> {
-  const ROW_BYTES = 12;
-  for (let at = 0; at + ROW_BYTES <= bytes.length; at += ROW_BYTES) {
-    yield [bytes.readUInt32LE(at + 4), bytes.readUInt32LE(at), bytes.readUInt32LE(at + 8) * 1000];
   }
 }

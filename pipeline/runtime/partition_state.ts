@@ -6,6 +6,8 @@ import { TraceFilter } from './trace_filter.ts';
 import { IdWindow } from '../stages/dedupe/id_window.ts';
 import type { PartitionRecord } from './ownership.ts';
 
+const TRIM_EVERY_IDS = 1_000_000;
+
 /** Rows above the checkpoint that a former owner landed already. Log positions are the store's. */
 export interface Replay {
   spans: ReadonlySet<string>;
@@ -39,32 +41,59 @@ export interface PartitionHistory {
   spans: ReadonlySet<string>;
   texts: ReadonlySet<string>;
   usage_through: number;
-  /** [high, low] halves of event ids at or below the checkpoint, with received_at in milliseconds. */
-  ids: Iterable<readonly [number, number, number]>;
-  trace_hashes: ArrayLike<number>;
   /** Live rows that hold something newer than completed_through, oldest version first. */
   traces: readonly StoredTrace[];
 }
 
+/** What is recalled from the store one by one, as there may be many. */
+export interface PartitionMemory {
+  /** Halves of the id of an event at or below the checkpoint; received_at in milliseconds. */
+  id(high: number, low: number, receivedAt: number): void;
+  /** Hash of a trace that has a row. */
+  trace(hash: number): void;
+}
+
+/** An empty window and filter, and the way in; the window is kept within its bound while it fills. */
+export function emptyMemory(
+  windowMs: number,
+  idsExactMax: number,
+  now: number,
+): PartitionMemory & { window: IdWindow; known: TraceFilter } {
+  const window = new IdWindow(windowMs, idsExactMax);
+  const known = new TraceFilter();
+  let recalled = 0;
+  return {
+    window,
+    known,
+    id(high, low, receivedAt) {
+      window.addHalves(high, low, receivedAt);
+      recalled += 1;
+      if (recalled % TRIM_EVERY_IDS === 0) window.trim(now);
+    },
+    trace(hash) {
+      known.add(hash);
+    },
+  };
+}
+
 export interface HistoryStore {
   /** @param logBase what the store adds to JetStream sequences */
-  partitionHistory(record: PartitionRecord, logBase: number, windowMs: number): Promise<PartitionHistory>;
+  partitionHistory(record: PartitionRecord, logBase: number, windowMs: number, memory: PartitionMemory): Promise<PartitionHistory>;
 }
 
 export interface RebuildOptions {
   logBase: number;
-  windowMs: number;
-  idsExactMax: number;
   limits: TraceBookLimits;
   now: number;
 }
 
-export function rebuild(record: PartitionRecord, history: PartitionHistory, options: RebuildOptions): PartitionState {
-  const window = new IdWindow(options.windowMs, options.idsExactMax);
-  for (const [high, low, receivedAt] of history.ids) window.addHalves(high, low, receivedAt);
+export function rebuild(
+  record: PartitionRecord,
+  history: PartitionHistory,
+  { window, known }: { window: IdWindow; known: TraceFilter },
+  options: RebuildOptions,
+): PartitionState {
   window.trim(options.now);
-  const known = new TraceFilter(history.trace_hashes.length);
-  for (let i = 0; i < history.trace_hashes.length; i += 1) known.add(history.trace_hashes[i] ?? 0);
   const book = new TraceBook(record.partition, options.limits, known);
   const checkpoint = options.logBase + record.checkpoint;
   let until = Math.max(checkpoint, history.usage_through);
