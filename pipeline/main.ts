@@ -199,7 +199,8 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
     checkpoint: (partition, landed, completed) => ownership.checkpoint(partition, landed, completed),
   });
   async function bringUp(records: PartitionRecord[]): Promise<void> {
-    const mine = records.filter((record) => ownership.isOwner(record.partition));
+    // Tried again after a failure, it leaves alone what is up already: that state is ahead of what its record says.
+    const mine = records.filter(({ partition, epoch }) => ownership.isOwner(partition) && worker.states.get(partition)?.epoch !== epoch);
     await store.fence(mine.map((record) => [record.partition, record.epoch] as const));
     for (const record of mine) {
       const memory = emptyMemory(windowMs, Math.ceil(LIMITS.dedupe_ids_exact_max / partitions), Date.now());
@@ -211,7 +212,7 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
         doneMax: Math.ceil(LIMITS.done_traces_max / partitions),
       };
       const state = rebuild(record, history, memory, { logBase, limits, now: Date.now() });
-      if (ownership.isOwner(record.partition)) worker.add(state);
+      if (ownership.epochOf(record.partition) === record.epoch) worker.add(state);
     }
   }
   const mover = new TextMover({

@@ -11,6 +11,8 @@ import { backoffMs } from './backoff.ts';
 export interface LandingRow {
   line: string;
   partition: number;
+  /** Epoch under which the row was made: a worker that lost the partition and has it again must not write what it made before. */
+  epoch: number;
   log_seq: number;
   /** Tells the row apart within its table, see landingKey. */
   key: string;
@@ -62,6 +64,11 @@ export const rowKey = (logSeq: number, logIndex: number, sub: number): string =>
 /** The key of a trace's row: both rows of a pair share their new row's. */
 export const traceRowKey = (orgId: string, traceId: string, version: number): string => `${orgId} ${traceId} ${String(version)}`;
 
+function ownRows(rows: LandingRow[], owned: readonly (readonly [number, number])[]): LandingRow[] {
+  const epochs = new Map(owned);
+  return rows.filter((row) => epochs.get(row.partition) === row.epoch);
+}
+
 export class Lander {
   readonly #options: LandingOptions;
   #statements = 0;
@@ -99,8 +106,7 @@ export class Lander {
     let left = rows;
     for (let attempt = 0; ; attempt += 1) {
       const owned = this.#options.owned();
-      const mine = new Set(owned.map(([partition]) => partition));
-      left = left.filter((row) => mine.has(row.partition));
+      left = ownRows(left, owned);
       if (left.length === 0) return null;
       this.#statements += 1;
       const queryId = `land-${this.#options.workerId}-${spec.table}-${String(this.#statements)}`;
@@ -135,8 +141,7 @@ export class Lander {
         );
         return rows.filter((row) => landed.get(row.partition)?.has(row.key) !== true);
       } catch (error) {
-        const owned = new Set(this.#options.owned().map(([partition]) => partition));
-        if (!rows.some((row) => owned.has(row.partition))) return [];
+        if (ownRows(rows, this.#options.owned()).length === 0) return [];
         this.#options.log.warn({ err: error, table }, 'the store does not say what has landed; asking again');
         await new Promise((resolve) => setTimeout(resolve, backoffMs(tries)));
       }

@@ -306,21 +306,21 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     return Number(row?.seq ?? 0);
   }
 
-  /** Waits for statements of other workers that run now; ends those that take too long. */
+  /**
+   * Waits for statements that run now, and ends those that take too long: they began before the fence. This worker's own count
+   * too, as it may have lost a partition in the middle of a landing and has it again.
+   */
   async #outlast(prefix: string): Promise<void> {
-    const pattern = `${prefix}%`;
-    const own = `${prefix}${this.#workerId}-%`;
     const running = async (): Promise<string[]> => {
       const rows = await this.#rows<{ query_id: string }>(
         'running_statements',
-        'SELECT query_id FROM system.processes WHERE query_id LIKE {pattern:String} AND query_id NOT LIKE {own:String}',
-        { pattern, own },
+        'SELECT query_id FROM system.processes WHERE query_id LIKE {pattern:String}',
+        { pattern: `${prefix}%` },
       );
       return rows.map(({ query_id }) => query_id);
     };
-    const former = await running();
     const deadline = performance.now() + FORMER_WAIT_MS;
-    for (let left = former; left.length > 0;) {
+    for (let left = await running(); left.length > 0;) {
       if (performance.now() > deadline) {
         await Promise.all(left.map((queryId) => this.end(queryId)));
         return;

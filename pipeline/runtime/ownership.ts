@@ -77,6 +77,11 @@ export class Ownership {
     return [...this.#held.values()].map(({ record }) => [record.partition, record.epoch]);
   }
 
+  /** Epoch under which a partition is held; undefined when it is not. */
+  epochOf(partition: number): number | undefined {
+    return this.#held.get(partition)?.record.epoch;
+  }
+
   isOwner(partition: number): boolean {
     return this.#held.has(partition);
   }

@@ -161,13 +161,15 @@ function fillRows(
   const usage = new Map<string, { usage: Usage; partition: number }>();
   const lastSeq = new Map<number, number>();
   for (const event of scored) {
-    const replay = states.get(event.partition)?.replay ?? null;
+    const state = states.get(event.partition);
+    if (state === undefined) continue;
+    const { replay, epoch } = state;
     const source = logged.get(positionKey(event)) ?? null;
     const full = event.retain === 'full';
     const days = deps.textDays(event.org_id);
     for (const [sub, span] of event.spans.entries()) {
       const key = rowKey(event.log_seq, event.log_index, sub);
-      const place = { partition: event.partition, log_seq: event.log_seq, key, event: source };
+      const place = { partition: event.partition, epoch, log_seq: event.log_seq, key, event: source };
       if (replay?.spans.has(key) !== true) rows.spans.push({ line: spanLine(span, event, sub, full), ...place });
       if (!full || replay?.texts.has(key) === true) continue;
       const line = textLine(span, event, sub, days);
@@ -178,7 +180,14 @@ function fillRows(
   }
   for (const { usage: total, partition } of usage.values()) {
     const seq = lastSeq.get(partition) ?? 0;
-    rows.usage_events.push({ line: usageLine(total, partition, seq), partition, log_seq: seq, key: String(seq), event: null });
+    rows.usage_events.push({
+      line: usageLine(total, partition, seq),
+      partition,
+      epoch: states.get(partition)?.epoch ?? 0,
+      log_seq: seq,
+      key: String(seq),
+      event: null,
+    });
   }
 }
 
@@ -233,7 +242,14 @@ function keepBooks(
 
 function takeBook(state: PartitionState, rows: LandingUnit): (BookEvent & { partition: number })[] {
   for (const { line, org_id, trace_id, version } of state.book.takeRows()) {
-    rows.traces.push({ line, partition: state.partition, log_seq: version, key: traceRowKey(org_id, trace_id, version), event: null });
+    rows.traces.push({
+      line,
+      partition: state.partition,
+      epoch: state.epoch,
+      log_seq: version,
+      key: traceRowKey(org_id, trace_id, version),
+      event: null,
+    });
   }
   return state.book.takeEvents().map((event) => ({ ...event, partition: state.partition }));
 }

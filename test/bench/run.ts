@@ -155,6 +155,10 @@ async function main(): Promise<void> {
       stop.abort();
     });
   }
+  // Whoever read the output is gone: end in order all the same.
+  process.stdout.on('error', () => {
+    stop.abort();
+  });
   const machine = `${cpus()[0]?.model.trim() ?? 'unknown CPU'}, ${String(cpus().length)} cores, ${thousands(totalmem() / 1024 ** 3)} GiB, ${process.platform}, Node ${process.versions.node}`;
   console.log(`${machine}; service and load generator share it. ${new Date().toISOString().slice(0, 10)}`);
   const sections = await measureAll(options, stop.signal);

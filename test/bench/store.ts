@@ -21,7 +21,7 @@ export function sqlRunner(clickhouseUrl: string): RunSql {
         (res) => {
           readText(res).then((answer) => {
             // What fails after the answer has begun stands in its text, under status 200.
-          if (res.statusCode === 200 && !answer.includes('DB::Exception')) resolve(answer.trim());
+            if (res.statusCode === 200 && !answer.includes('DB::Exception')) resolve(answer.trim());
             else reject(new Error(`ClickHouse: ${answer.slice(0, 400)}`));
           }, reject);
         },

@@ -225,6 +225,26 @@ describe('a pipeline worker', () => {
     await expectExactly(3000);
   });
 
+  it('brings partitions up once, though the store goes away in the middle of it', async () => {
+    const first = spawn();
+    await first.ready;
+    await publish(someEvents(0, 1000));
+    await eventually(async () => (await one('SELECT toUInt64(count()) AS n FROM spans')) > 0);
+    first.kill('SIGKILL');
+    await first.exited;
+    const kv = await log.log.bucket('partitions');
+    const owner = async (): Promise<string> => (await kv.get('partition.0'))?.json<{ owner: string }>().owner ?? '';
+    const former = await owner();
+    spawn();
+    await publish(someEvents(1000, 1000));
+    await eventually(async () => (await owner()) !== former, { withinMs: 8000, what: 'a new owner' });
+    await engine.kill();
+    await publish(someEvents(2000, 1000));
+    await engine.start();
+    await landed(3000, 30_000);
+    await expectExactly(3000);
+  });
+
   it('keeps what it cannot read as a dead letter and lands the neighbours', async () => {
     await spawn().ready;
     await log.publishRaw(0, Buffer.from('no avro'), ingestBatchCodec.fingerprint);

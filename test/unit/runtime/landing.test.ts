@@ -6,6 +6,7 @@ import { createLogger } from '../../../ops/log.ts';
 const row = (partition: number, seq: number, line = `${String(partition)}:${String(seq)}`): LandingRow => ({
   line,
   partition,
+  epoch: 1,
   log_seq: seq,
   key: `${String(seq)}:0:0`,
   event: null,
@@ -84,6 +85,12 @@ describe('Lander', () => {
     expect(refused.map(({ row: { log_seq }, table }) => [log_seq, table])).toEqual([[13, 'spans']]);
     expect(store.rows.length).toBe(19);
     expect(new Set(store.rows).size).toBe(19);
+  });
+
+  it('writes nothing that was made under an epoch before', async () => {
+    const store = new FaultyStore();
+    await lander(store).land({ ...emptyUnit(), spans: [row(0, 1), { ...row(0, 2), epoch: 0 }] });
+    expect(store.rows).toEqual(['0:1']);
   });
 
   it('notices that a partition is fenced off, and writes none of its rows', async () => {
