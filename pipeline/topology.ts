@@ -24,7 +24,7 @@ export const LIMITS = {
   /** Bytes of log messages that one landing takes; two landings are in memory at a time. */
   batch_bytes_max: 8 * 1024 * 1024,
   /** A landing begins at most this often: fewer, larger parts. */
-  landing_interval_ms: 150,
+  landing_interval_ms: 100,
   /** How often the place in the log is written down; after a crash at most this much is read again. */
   checkpoint_interval_ms: 1000,
   /** Stages yield to timers (heartbeats) after this many bytes of messages. */

@@ -160,6 +160,15 @@ export const readChildren = defineQuery({
   row: z.object({ parent_span_id: z.string(), children: z.array(z.string()) }),
 });
 
+const textRow = z.object({ log_seq: z.string(), log_index: z.int(), log_sub: z.int(), prompt: z.string(), response: z.string() });
+
+export const readAllTexts = defineQuery({
+  name: 'trace_all_texts',
+  file: 'traces/all_texts.sql',
+  params: z.object({ ...oneTrace, rows: z.int() }),
+  row: textRow,
+});
+
 export const readTexts = defineQuery({
   name: 'trace_texts',
   file: 'traces/texts.sql',
@@ -171,7 +180,7 @@ export const readTexts = defineQuery({
     indexes: z.array(z.int()),
     subs: z.array(z.int()),
   }),
-  row: z.object({ log_seq: z.string(), log_index: z.int(), log_sub: z.int(), prompt: z.string(), response: z.string() }),
+  row: textRow,
 });
 
 export const readTimeline = defineQuery({

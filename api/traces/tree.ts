@@ -5,11 +5,13 @@ import { unfoldTexts } from '../../pipeline/domain/text_refs.ts';
 import { readAttributes } from './attributes.ts';
 import { locateTrace, traceNotFound } from './locate.ts';
 import type { SpanItem, Timeline } from './schema.ts';
-import { readSpans, readTexts, readTimeline, type SpanRow, type TraceRange } from './store.ts';
+import { readAllTexts, readSpans, readTexts, readTimeline, type SpanRow, type TraceRange } from './store.ts';
 
 const TREE_SPANS_MAX = 1000;
 /** Beyond this the texts of a tree are left out; an export gives them. */
 const TREE_TEXT_BYTES_MAX = 64 * 1024 * 1024;
+/** A trace no longer than this has its texts read beside its spans: few others' rows lie between. */
+const NEAR_MS = 300_000;
 const TIMELINE_EVENTS_MAX = 10_000;
 
 export interface SpanTexts {
@@ -31,10 +33,13 @@ export const placeKey = ({ log_seq, log_index, log_sub }: Place): string => `${l
 /** Answers GET /v1/traces/{trace_id}/tree. */
 export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: string, signal: AbortSignal) {
   const range = await locateTrace(clickhouse, orgId, traceId, signal);
-  const rows = await readSpans(clickhouse, { ...range, rows: TREE_SPANS_MAX, counted: true }, { signal });
+  const [rows, ahead] = await Promise.all([
+    readSpans(clickhouse, { ...range, rows: TREE_SPANS_MAX, counted: true }, { signal }),
+    textsAhead(clickhouse, range, signal),
+  ]);
   const total = rows[0]?.total ?? 0;
   if (total === 0) throw traceNotFound();
-  const texts = await textsOrNothing(clickhouse, range, rows, signal);
+  const texts = ahead ?? (await textsOrNothing(clickhouse, range, rows, signal));
   const children = childrenOf(rows);
   const spans = rows.map((row) => spanItem(row, texts?.get(placeKey(row)), children.get(row.span_id) ?? []));
   const root = spans.find((span) => span.parent_span_id === null);
@@ -42,6 +47,18 @@ export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: s
     data: { trace_id: traceId, root_span_id: root?.span_id ?? null, spans },
     meta: { total, truncated: total > rows.length || texts === null },
   };
+}
+
+/** All texts of a trace that is short in time and no larger than a tree; null where they have to be read by span. */
+async function textsAhead(clickhouse: ClickHouse, range: TraceRange, signal: AbortSignal): Promise<TextsByPlace | null> {
+  if (range.to_ms - range.from_ms > NEAR_MS) return null;
+  try {
+    const texts = await readAllTexts(clickhouse, { ...range, rows: TREE_SPANS_MAX + 1 }, { signal, bytesMax: TREE_TEXT_BYTES_MAX });
+    return texts.length > TREE_SPANS_MAX ? null : new Map(texts.map((text) => [placeKey(text), text]));
+  } catch (error) {
+    if (isTooLarge(error)) return null;
+    throw error;
+  }
 }
 
 async function textsOrNothing(

@@ -40,7 +40,7 @@ const WAIT_SECONDS_MAX = 4;
 const SMALL_ROWS_MAX = 5000;
 const SMALL_WAIT_SECONDS = 1;
 /** Uncompressed bytes of one move; the engine holds them while it sorts and indexes. */
-const MOVE_BYTES_MAX = 192 * 1024 * 1024;
+const MOVE_BYTES_MAX = 128 * 1024 * 1024;
 const LOOK_MS = 500;
 
 /** The parts that the next move takes, oldest first; none when it is better to wait. */

@@ -4,7 +4,7 @@
 import { connectNats } from '../../ops/nats/connect.ts';
 import { openLog, type Log } from '../../ops/streams.ts';
 import { sqlRunner, type RunSql } from '../bench/store.ts';
-import { allCompleted, lagMessages, runChecks, type Check } from './checks.ts';
+import { allCompleted, doubledPositions, lagMessages, runChecks, type Check } from './checks.ts';
 import { Sender } from './sender.ts';
 import { PROCESSES, Stack, type ProcessName } from './stack.ts';
 
@@ -16,6 +16,8 @@ export interface ChaosOptions {
   /** How long a worker is paused. */
   pauseMs: number;
   progress: (line: string) => void;
+  /** Aborted: everything is stopped, and the run rejects. */
+  signal?: AbortSignal;
 }
 
 export interface Kill {
@@ -33,6 +35,8 @@ export interface ChaosResult {
   acknowledged: number;
   retries: number;
   checks: Check[];
+  /** When something does not hold: what happened when, which rows are concerned, where the folder was left. */
+  evidence: string[];
 }
 
 const SETTLE_MS_MAX = 90_000;
@@ -68,6 +72,8 @@ class Chaos {
   readonly #stack = new Stack();
   readonly #kills: Kill[] = [];
   readonly #takeovers: ChaosResult['takeovers'] = [];
+  /** Kills and pauses with their times. */
+  readonly #timeline: string[] = [];
   #partitions = 0;
 
   constructor(options: ChaosOptions) {
@@ -76,6 +82,9 @@ class Chaos {
 
   async run(): Promise<ChaosResult> {
     const { rate, rounds, progress } = this.#options;
+    let breached = false;
+    const { signal } = this.#options;
+    signal?.addEventListener('abort', () => void this.#stack.stop());
     try {
       await this.#stack.start();
       const { address } = this.#stack;
@@ -87,6 +96,7 @@ class Chaos {
       await until(async () => new Set((await this.#owners(log)).values()).size === 2, TAKEOVER_MS_MAX);
       sender.start();
       for (let round = 1; round <= rounds; round += 1) {
+        signal?.throwIfAborted();
         for (const kind of this.#options.processes)
           await this.#killOnce(kind === 'worker' ? (round % 2 === 1 ? 'worker-1' : 'worker-2') : kind, sender, runSql);
         progress(
@@ -99,10 +109,19 @@ class Chaos {
       }
       await sender.stop();
       const checks = await this.#finish(log, sender, runSql);
+      breached = checks.some(({ breach }) => breach);
+      const evidence = breached ? [...this.#timeline, ...(await doubledPositions(runSql)), `data and logs: ${this.#stack.folder}`] : [];
       await nc.close();
-      return { kills: this.#kills, takeovers: this.#takeovers, acknowledged: sender.acknowledged, retries: sender.retries, checks };
+      return {
+        kills: this.#kills,
+        takeovers: this.#takeovers,
+        acknowledged: sender.acknowledged,
+        retries: sender.retries,
+        checks,
+        evidence,
+      };
     } finally {
-      await this.#stack.stop();
+      await this.#stack.stop(breached);
     }
   }
 
@@ -116,8 +135,13 @@ class Chaos {
     return owners;
   }
 
+  #note(what: string): void {
+    this.#timeline.push(`${new Date().toISOString()} ${what}`);
+  }
+
   /** A process that ended without being asked is a breach; it is started again so that the run can go on. */
   async #mend(): Promise<void> {
+    this.#options.signal?.throwIfAborted();
     for (const name of PROCESSES) if (!this.#stack.isRunning(name)) await this.#stack.boot(name);
   }
 
@@ -125,6 +149,7 @@ class Chaos {
     await pause(between(200, 1200));
     await this.#mend();
     const began = performance.now();
+    this.#note(`kill -9 ${name}`);
     await this.#stack.kill(name);
     const acknowledged = sender.acknowledged;
     const back = pause(between(50, 800)).then(() => this.#stack.boot(name));
@@ -150,6 +175,7 @@ class Chaos {
     await this.#mend();
     await until(async () => new Set((await this.#owners(log)).values()).size === 2, TAKEOVER_MS_MAX);
     const began = performance.now();
+    this.#note(`worker-1 ${why}`);
     if (why === 'killed') await this.#stack.kill('worker-1');
     else this.#stack.pause('worker-1');
     const probes = Promise.all(Array.from({ length: this.#partitions }, (_, partition) => sender.probe(partition, this.#partitions)));
@@ -172,6 +198,7 @@ class Chaos {
     }
     await pause(Math.max(0, this.#options.pauseMs - (performance.now() - began)));
     this.#stack.resume('worker-1');
+    this.#note('worker-1 resumed');
     // Load goes on while the one that was paused finds out what it has lost.
     await pause(2000);
   }

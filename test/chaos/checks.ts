@@ -168,6 +168,20 @@ async function eventChecks(log: Log, { traces }: Expected): Promise<Check[]> {
   ];
 }
 
+/** Where in the log doubled rows come from, and when they were received: a line for each partition. */
+export async function doubledPositions(runSql: RunSql): Promise<string[]> {
+  const rows = await runSql(`SELECT partition, count(), min(log_seq), max(log_seq), min(at), max(at) FROM
+    (SELECT ${POSITION}, min(received_at) AS at FROM spans GROUP BY ${POSITION} HAVING count() > 1) GROUP BY partition ORDER BY partition FORMAT TSV`);
+  return rows
+    .split('\n')
+    .filter((row) => row !== '')
+    .map((row) => row.split('\t'))
+    .map(
+      ([partition = '', count = '', first = '', last = '', from = '', to = '']) =>
+        `partition ${partition}: ${count} rows doubled, log ${first} to ${last}, received ${from} to ${to}`,
+    );
+}
+
 /** Log messages not landed yet, by the service's own metrics. */
 export async function lagMessages(url: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();

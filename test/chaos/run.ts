@@ -28,7 +28,7 @@ function readOptions(args: string[]): ChaosOptions | null {
 }
 
 /** The result as tables. */
-function report({ kills, takeovers, acknowledged, retries, checks }: ChaosResult): string {
+function report({ kills, takeovers, acknowledged, retries, checks, evidence }: ChaosResult): string {
   const names = [...new Set(kills.map((kill) => kill.process))];
   const times = (values: number[]): string => `p50 ${ms(percentile(values, 0.5))} ms, most ${ms(Math.max(...values))} ms`;
   const killRows = names.map((name) => {
@@ -50,6 +50,7 @@ function report({ kills, takeovers, acknowledged, retries, checks }: ChaosResult
       : ['', markdownTable(['one of two workers', 'the other owns all after', 'and lands all partitions after'], takeoverRows)]),
     '',
     markdownTable(['', 'check', 'expected', 'found'], checkRows),
+    ...(evidence.length === 0 ? [] : ['', ...evidence]),
   ].join('\n');
 }
 
@@ -57,7 +58,13 @@ try {
   const options = readOptions(process.argv.slice(2));
   if (options === null) console.log(USAGE);
   else {
-    const result = await runChaos(options);
+    const stop = new AbortController();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(signal, () => {
+        stop.abort();
+      });
+    }
+    const result = await runChaos({ ...options, signal: stop.signal });
     console.log(report(result));
     process.exitCode = result.checks.some(({ breach }) => breach) ? 1 : 0;
   }

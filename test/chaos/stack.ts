@@ -52,6 +52,11 @@ export class Stack {
     };
   }
 
+  /** Where the processes keep their data and logs. */
+  get folder(): string {
+    return this.#folder;
+  }
+
   /** Where the logs of the processes are while the stack exists. */
   get logs(): string {
     return path.join(this.#folder, 'logs');
@@ -68,6 +73,10 @@ export class Stack {
   /** Starts a process that does not run, and waits until it is ready. */
   async boot(name: ProcessName): Promise<void> {
     const running = await this.#launch(name);
+    if (this.#stopping.signal.aborted) {
+      await running.stop();
+      return;
+    }
     this.#running.set(name, running);
     void running.exited.then((exit) => {
       if (this.#killed.has(running) || this.#stopping.signal.aborted) return;
@@ -99,12 +108,12 @@ export class Stack {
     this.#signal(name, 'SIGCONT');
   }
 
-  /** Ends everything in order. */
-  async stop(): Promise<void> {
+  /** Ends everything in order. `keep`: leaves the folder, for somebody to look at. */
+  async stop(keep = false): Promise<void> {
     this.#stopping.abort();
     for (const group of [['api'], ['worker-1', 'worker-2'], ['clickhouse', 'nats']] as const)
       await Promise.all(group.map(async (name) => this.#running.get(name)?.stop()));
-    removeDir(this.#folder);
+    if (!keep) removeDir(this.#folder);
   }
 
   #signal(name: ProcessName, signal: NodeJS.Signals): void {
