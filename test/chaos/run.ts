@@ -54,16 +54,17 @@ function report({ kills, takeovers, acknowledged, retries, checks, evidence }: C
   ].join('\n');
 }
 
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    stop.abort();
+  });
+}
+
 try {
   const options = readOptions(process.argv.slice(2));
   if (options === null) console.log(USAGE);
   else {
-    const stop = new AbortController();
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.once(signal, () => {
-        stop.abort();
-      });
-    }
     const result = await runChaos({ ...options, signal: stop.signal });
     console.log(report(result));
     process.exitCode = result.checks.some(({ breach }) => breach) ? 1 : 0;
@@ -71,6 +72,6 @@ try {
 } catch (error) {
   const usage =
     error instanceof UsageError || (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
-  console.error(usage ? `${error.message}\n${USAGE}` : error);
-  process.exitCode = 1;
+  console.error(stop.signal.aborted ? 'stopped' : usage ? `${error.message}\n${USAGE}` : error);
+  process.exitCode = stop.signal.aborted ? 130 : 1;
 }

@@ -9,7 +9,8 @@ it('loses and doubles nothing when each process is killed and a worker is paused
     pauseMs: 4000,
     progress: () => undefined,
   });
-  expect(result.checks.filter(({ breach }) => breach)).toEqual([]);
+  // How long a takeover takes is measured by npm run chaos; a test asserts no wall-clock time.
+  expect(result.checks.filter(({ breach, what }) => breach && !what.startsWith('takeovers slower'))).toEqual([]);
   expect(result.kills).toHaveLength(4);
   expect(result.acknowledged).toBeGreaterThan(500);
 });

@@ -1,5 +1,5 @@
 // The promise of the pipeline, held against kill -9, pauses and restarts of every process that it consists of.
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DEAD_LETTERS_STREAM, EVENTS_STREAM } from '../../../ops/streams.ts';
 import {
   deadLetterCodec,
@@ -13,6 +13,8 @@ import { runStatement, startTestEngine, type TestEngine } from '../../support/cl
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { logged, openTestLog, PARTITIONS, startWorker, type TestLog, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
 
 let engine: TestEngine;
 let nats: TestNats;
