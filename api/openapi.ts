@@ -1,8 +1,11 @@
 // The OpenAPI 3.1 document, made from the very declarations and zod schemas that serve and check the requests.
 // In: every route. Out: the document as an object; nothing here is written down twice.
 import { z } from 'zod';
+import { markDeprecated } from './deprecated_docs.ts';
 import { API_VERSION, baseMeta } from './http/envelope.ts';
+import { EVENT_CATALOG, TEST_EVENT, testPayload } from '../schemas/events/catalog.ts';
 import { errorBody, type ErrorCode, STATUS_OF } from './http/errors.ts';
+import { type Access, PERMISSIONS } from './http/permissions.ts';
 import { type Route, templateOf } from './http/route.ts';
 
 /** What the document needs of a route; ingest, which is not served by declaration, gives just this. */
@@ -20,15 +23,19 @@ POST endpoints take **Idempotency-Key** (a UUID): for 24 hours the same request 
 const SECURITY_SCHEMES: JsonObject = {
   orgApiKey: { type: 'apiKey', in: 'header', name: 'X-Org-Api-Key', description: 'API key of an org, with X-Org-Id.' },
   bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'sk_svc_…', description: 'The same API key as a bearer token.' },
+  token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'Token of a person, from the identity provider, with X-Org-Id.' },
+  session: { type: 'apiKey', in: 'cookie', name: 'svc_session', description: 'The same token as the session cookie of a browser.' },
   operator: { type: 'http', scheme: 'bearer', description: 'The operator token (SERVICE_ADMIN_TOKEN).' },
 };
 
 /** Codes that any route of an access can answer. */
-const COMMON: Record<'org' | 'operator' | 'public', readonly ErrorCode[]> = {
+const COMMON: Record<'org' | 'person' | 'operator' | 'public', readonly ErrorCode[]> = {
+  person: ['unauthenticated', 'forbidden', 'rate_limited', 'invalid_request', 'unsupported_api_version', 'internal_error', 'upstream_unavailable'],
   org: [
     'unauthenticated',
     'cross_org_access',
     'forbidden',
+    'rate_limited',
     'invalid_request',
     'unsupported_api_version',
     'internal_error',
@@ -40,6 +47,11 @@ const COMMON: Record<'org' | 'operator' | 'public', readonly ErrorCode[]> = {
 const OF_BODY: readonly ErrorCode[] = ['unsupported_media_type', 'payload_too_large'];
 const OF_POST: readonly ErrorCode[] = ['idempotency_in_progress', 'idempotency_key_reused'];
 
+const SIGNED =
+  't=<unix seconds>,v1=<hex HMAC-SHA256 of "<t>.<raw body>" with the secret>; one v1 for each live secret. Compare in constant time, and refuse a t that is more than 300 seconds off';
+const RETRIED =
+  '408, 429, 5xx or no answer within 10 s: tried again for up to 24 hours, after 1 s growing to 60 s, or as long as Retry-After asks. Anything else, redirects included, is the last word';
+
 /** The whole document. */
 export function openApiDocument(routes: readonly RouteDoc[]): JsonObject {
   const components: JsonObject = {};
@@ -49,14 +61,33 @@ export function openApiDocument(routes: readonly RouteDoc[]): JsonObject {
     paths[path] = { ...paths[path], [route.method]: operationOf(route, components) };
   }
   schemaOf(errorBody, 'output', components);
+  const webhooks = webhooksOf(components);
   const tags = [...new Set(routes.map((route) => route.tag))].map((name) => ({ name }));
   return {
     openapi: '3.1.0',
     info: { title: 'Millrace: LLM observability', version: API_VERSION, description: INTRO },
     tags,
     paths,
+    webhooks,
     components: { schemas: components, securitySchemes: SECURITY_SCHEMES },
   };
+}
+
+/** What the service sends to webhook endpoints: one entry an event of the catalog. */
+function webhooksOf(components: JsonObject): JsonObject {
+  const test = { fires: 'Asked for by POST …/test: sent to one endpoint, whatever it subscribes to', payload: testPayload };
+  const parameters = [
+    header('X-Service-Event-Id', 'The same for every try: drop what you have seen', { type: 'string' }),
+    header('X-Service-Signature', SIGNED, { type: 'string' }),
+    header('X-Service-Attempt', 'Tries that have failed before', { type: 'integer', minimum: 0 }),
+  ].map((parameter) => ({ ...parameter, required: true }));
+  return Object.fromEntries(
+    Object.entries({ ...EVENT_CATALOG, [TEST_EVENT]: test }).map(([name, { fires, payload }]) => {
+      const content = { 'application/json': { schema: schemaOf(payload, 'output', components) } };
+      const responses = { '2XX': { description: 'Taken' }, default: { description: RETRIED } };
+      return [name, { post: { summary: fires, tags: ['Webhooks'], parameters, requestBody: { required: true, content }, responses } }];
+    }),
+  );
 }
 
 function operationOf(route: RouteDoc, components: JsonObject): JsonObject {
@@ -65,23 +96,36 @@ function operationOf(route: RouteDoc, components: JsonObject): JsonObject {
     summary: route.summary,
     tags: [route.tag],
     security: securityOf(route),
+    'x-access': route.access,
+    ...(route.audit === undefined ? {} : { 'x-audit': route.audit === null ? null : route.audit.action }),
     parameters: parametersOf(route, components),
     responses: responsesOf(route, components),
   };
-  const scope = route.access === 'operator' || route.access === 'public' ? '' : `Needs the scope \`${route.access}\`.`;
-  const description = [route.description ?? '', scope].filter((part) => part !== '').join('\n\n');
+  const description = [route.description ?? '', needsOf(route.access)].filter((part) => part !== '').join('\n\n');
   if (description !== '') operation['description'] = description;
   if (route.body !== null) {
     const media: JsonObject = { schema: schemaOf(route.body, 'input', components) };
     if (route.example !== undefined) media['example'] = route.example as Json;
     operation['requestBody'] = { required: true, content: { 'application/json': media } };
   }
+  if (route.deprecated !== undefined) markDeprecated(operation, route.deprecated, components);
   return operation;
 }
 
-function securityOf(route: RouteDoc): Json {
-  if (route.access === 'public') return [];
-  return route.access === 'operator' ? [{ operator: [] }] : [{ orgApiKey: [] }, { bearer: [] }];
+function securityOf({ access }: RouteDoc): Json {
+  if (access === 'public') return [];
+  if (access === 'operator') return [{ operator: [] }];
+  const persons: Json[] = [{ token: [] }, { session: [] }];
+  return access === 'person' || PERMISSIONS[access].scope === null ? persons : [{ orgApiKey: [] }, { bearer: [] }, ...persons];
+}
+
+/** Who may call, for a person to read; the same for programs is x-access. */
+function needsOf(access: Access): string {
+  if (access === 'operator' || access === 'public') return '';
+  if (access === 'person') return 'Takes the token of any person.';
+  const { role, scope } = PERMISSIONS[access];
+  const key = scope === null ? 'no API key has it' : `an API key needs the scope \`${scope}\``;
+  return `Needs the permission \`${access}\`: the role ${role}${role === 'owner' ? '' : ' or above'}; ${key}.`;
 }
 
 function parametersOf(route: RouteDoc, components: JsonObject): Json[] {
@@ -91,7 +135,7 @@ function parametersOf(route: RouteDoc, components: JsonObject): Json[] {
     return { name, in: 'query', required, ...(description === undefined ? {} : { description }), schema: rest };
   });
   const inHeader: Json[] = [];
-  if (route.access !== 'public' && route.access !== 'operator')
+  if (route.access !== 'public' && route.access !== 'operator' && route.access !== 'person')
     inHeader.push(header('X-Org-Id', 'The org of the credential; another one is refused', { type: 'string' }));
   if (route.method === 'post' && route.media === undefined)
     inHeader.push(header('Idempotency-Key', 'Makes a repeat harmless for 24 hours', { type: 'string', format: 'uuid' }));
@@ -117,7 +161,7 @@ function fieldsOf(schema: z.ZodType, components: JsonObject): Field[] {
 
 function responsesOf(route: RouteDoc, components: JsonObject): JsonObject {
   const responses: JsonObject = { [String(route.status ?? 200)]: successOf(route, components) };
-  const kind = route.access === 'operator' || route.access === 'public' ? route.access : 'org';
+  const kind = route.access === 'person' || route.access === 'operator' || route.access === 'public' ? route.access : 'org';
   const post = route.method === 'post' && route.media === undefined ? OF_POST : [];
   const codes = new Set([...(route.errors ?? []), ...COMMON[kind], ...(route.body === null ? [] : OF_BODY), ...post]);
   const byStatus = Map.groupBy([...codes].sort(), (code) => STATUS_OF[code]);

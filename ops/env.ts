@@ -16,6 +16,13 @@ const natsUrls = z.string().refine((text) => text.split(',').every((part) => /^(
   error: 'takes nats://host:port, comma-separated for a cluster',
 });
 
+/** The 32 bytes of a key written in hex or base64; null when it is none. */
+export function decodeKey(text: string): Buffer | null {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex');
+  const bytes = /^[A-Za-z0-9+/_-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : Buffer.alloc(0);
+  return bytes.length === 32 ? bytes : null;
+}
+
 const schema = z.object({
   SERVICE_ENV: z.enum(['development', 'production']).default('development'),
   SERVICE_HOST: z.string().min(1).default('127.0.0.1'),
@@ -50,6 +57,22 @@ const schema = z.object({
     .regex(/^sk_svc_[A-Za-z0-9_-]{16,}$/, { error: 'takes sk_svc_ followed by at least 16 letters or digits' })
     .optional(),
   SERVICE_JWT_SECRET: z.string().min(32, { error: 'takes at least 32 characters' }).optional(),
+  /** Key set of an OIDC provider; takes the place of the secret. */
+  SERVICE_JWT_JWKS_URL: url('https', 'http')
+    .refine((text) => URL.parse(text)?.username === '', { error: 'takes a URL without a user, as a key set is public' })
+    .optional(),
+  SERVICE_JWT_ISSUER: z.string().min(1).optional(),
+  SERVICE_JWT_AUDIENCE: z.string().min(1).optional(),
+  SERVICE_SMTP_URL: url('smtp', 'smtps').optional(),
+  SERVICE_MAIL_FROM: z
+    .string()
+    .regex(/^([^\r\n<>"]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/, { error: 'takes an address: name@host or Name <name@host>' })
+    .default('Millrace <millrace@localhost>'),
+  /** Seals secrets that have to be read again (webhook secrets); every process takes the same. */
+  SERVICE_ENCRYPTION_KEY: z
+    .string()
+    .refine((text) => decodeKey(text) !== null, { error: 'takes 32 bytes as base64 or as 64 hex digits' })
+    .optional(),
   SERVICE_SAMPLING_PROFILE: z.enum(['full', 'balanced', 'aggressive']).default('full'),
   SERVICE_SAMPLING_ENABLED: boolean.default(true),
   SERVICE_SAMPLING_SLOW_MS: integer(0, 86_400_000).default(5000),
@@ -89,10 +112,17 @@ export function parseEnv(source: Record<string, string | undefined>): Env {
       'SERVICE_BOOTSTRAP_API_KEY',
       'SERVICE_JWT_SECRET',
       'SERVICE_CLICKHOUSE_ANALYST_PASSWORD',
+      'SERVICE_ENCRYPTION_KEY',
     ] as const) {
+      // With a provider's key set no secret signs tokens.
+      if (name === 'SERVICE_JWT_SECRET' && result.data.SERVICE_JWT_JWKS_URL !== undefined) continue;
       if (result.data[name] === undefined) problems.push(`${name}: got nothing; production takes a secret of your own and generates none`);
     }
   }
+  if (result.success && result.data.SERVICE_ENV === 'production' && /^http:/i.test(result.data.SERVICE_JWT_JWKS_URL ?? ''))
+    problems.push(
+      'SERVICE_JWT_JWKS_URL: got a URL without TLS; production takes https:// only, as whoever serves the keys can sign tokens',
+    );
   if (problems.length > 0) throw new EnvError(problems.join('\n'));
   return Object.freeze(schema.parse(given));
 }

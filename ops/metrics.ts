@@ -54,6 +54,12 @@ export const ingestBytesTotal = counter({
   help: 'Bytes of accepted request bodies after decompression',
   role: 'api',
 });
+export const rateLimitedTotal = counter({
+  name: 'millrace_rate_limited_total',
+  help: "Requests refused by a tenant's rate limit",
+  role: 'api',
+  labels: ['kind'],
+});
 export const logPublishSeconds = histogram(
   { name: 'millrace_log_publish_seconds', help: 'Time from the publish of a log message to its confirmation', role: 'api' },
   FAST_SECONDS,
@@ -141,6 +147,49 @@ export const serviceEventsPublishedTotal = counter({
   help: 'Platform events published',
   role: 'pipeline',
   labels: ['event'],
+});
+
+export const queueMessagesTotal = counter({
+  name: 'millrace_queue_messages_total',
+  help: 'Tries at messages of work queues that have ended, by how: done, retried, dead',
+  role: 'pipeline',
+  labels: ['queue', 'result'],
+});
+
+export const jobSeconds = histogram(
+  {
+    name: 'millrace_job_seconds',
+    help: 'Time of a run of a scheduled job, by how it ended: done, failed',
+    role: 'pipeline',
+    labels: ['job', 'outcome'],
+  },
+  [0.01, 0.1, 1, 10, 60, 300, 600, 1800],
+);
+export const webhookQueuedTotal = counter({
+  name: 'millrace_webhook_queued_total',
+  help: 'Deliveries put into the queue, one an event and endpoint',
+  role: 'pipeline',
+});
+export const webhookDeliveriesTotal = counter({
+  name: 'millrace_webhook_deliveries_total',
+  help: 'Ends of webhook tries: delivered, failed, retrying, dead-lettered; dropped with their receiver; overflown into the dead letters',
+  role: 'pipeline',
+  labels: ['outcome'],
+});
+export const webhookAttemptSeconds = histogram(
+  { name: 'millrace_webhook_attempt_seconds', help: 'Time of one webhook try', role: 'pipeline' },
+  SLOW_SECONDS,
+);
+export const webhookInFlight = gauge({ name: 'millrace_webhook_in_flight', help: 'Webhook tries under way', role: 'pipeline' });
+export const webhookBacklog = gauge({
+  name: 'millrace_webhook_backlog',
+  help: 'Deliveries that wait, those for their next try included',
+  role: 'pipeline',
+});
+export const webhookLogDroppedTotal = counter({
+  name: 'millrace_webhook_log_dropped_total',
+  help: 'Rows of the log of webhook tries that were never written',
+  role: 'pipeline',
 });
 
 /**

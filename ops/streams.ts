@@ -10,6 +10,9 @@ const HOUR_NANOS = 3_600_000_000_000;
 export const INGEST_STREAM = 'INGEST';
 export const EVENTS_STREAM = 'EVENTS';
 export const DEAD_LETTERS_STREAM = 'DEAD_LETTERS';
+export const AUDIT_STREAM = 'AUDIT';
+export const MAIL_STREAM = 'MAIL';
+export const WEBHOOKS_STREAM = 'WEBHOOKS';
 
 /** Subject of a partition of the ingest log. */
 export const ingestSubject = (partition: number): string => `ingest.${partition}`;
@@ -20,9 +23,21 @@ export const ingestSubject = (partition: number): string => `ingest.${partition}
 export const MIXED_SUBJECT = 'ingest.mixed';
 /** Subject of the platform events that one worker publishes. */
 export const EVENTS_SUBJECT = 'events.batch';
+/** Subject of the intents and outcomes of mutations, on their way to the audit log. */
+export const AUDIT_SUBJECT = 'audit.entry';
+/** Largest of them: 16 KiB of changes, and ids. Whoever reads them holds no more than that for each. */
+const AUDIT_BYTES_MAX = 64 * 1024;
+/** Largest mail: as ops/mail_queue.ts takes it, in the longest UTF-8. Whoever reads them holds no more than that for each. */
+export const MAIL_BYTES_MAX = 256 * 1024;
+/** Subject of mails on their way out. */
+export const MAIL_SUBJECT = 'mail.send';
+/** Subject of the deliveries of one receiver: each has its own, so that what waits for one can be counted and taken away. */
+export const webhookSubject = (org: string, target: string): string => `webhooks.${org}.${target}`;
 /** Subject of a dead letter. */
 export const deadLetterSubject = (stage: string): string => `dead.${stage}`;
 
+/** A platform event is a few hundred bytes; beyond this it is none of ours. */
+export const WEBHOOK_MESSAGE_BYTES_MAX = 512 * 1024;
 /** Largest message that the streams take: a 5 MiB event with its envelope fits; nats-server's max_payload is the same. */
 export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024;
 
@@ -34,9 +49,46 @@ export const BUCKETS = {
   api_keys: { ttlHours: 0, history: 1 },
   /** Owner, epoch and checkpoint of each partition. */
   partitions: { ttlHours: 0, history: 1 },
-  idempotency: { ttlHours: 24, history: 1 },
-} as const;
+  /** Locks and answers of requests with an Idempotency-Key, but ingest. */
+  idempotency: { ttlHours: 24, history: 1, bytesMax: GIB, whenFull: 'refuse' },
+  /** Outcomes of ingest requests with an Idempotency-Key, some 250 bytes each; a forgotten one's events are still recognised. */
+  ingest_keys: { ttlHours: 24, history: 1, bytesMax: GIB / 4, whenFull: 'forget' },
+  /** Those of them that run now: longer than any of them takes, short enough that a process that died blocks no key for long. */
+  ingest_claims: { ttlHours: 5 / 3600, history: 1, bytesMax: GIB / 64, whenFull: 'forget', inMemory: true },
+  agents: { ttlHours: 0, history: 1 },
+  /** By SHA-256 of the raw token; kept a while longer than a token lasts, so that an old one is told from a made-up one. */
+  register_tokens: { ttlHours: 48, history: 1 },
+  /** What members were granted on single things. */
+  grants: { ttlHours: 0, history: 1 },
+  /** An org's own settings of how its telemetry is treated. */
+  policies: { ttlHours: 0, history: 1 },
+  /** Each org's own prices of models. */
+  prices: { ttlHours: 0, history: 1 },
+  /** From when on each org's costs are out of the ordinary. */
+  cost_configs: { ttlHours: 0, history: 1 },
+  /** Limits and alerts of each org. */
+  budgets: { ttlHours: 0, history: 1 },
+  /** What has come of each org's budget in its period. */
+  budget_states: { ttlHours: 0, history: 1 },
+  /** Webhook endpoints, by org and id. */
+  webhooks: { ttlHours: 0, history: 1 },
+  /** Events that were given up, by org, receiver and event; the oldest make room. */
+  webhook_dead_letters: { ttlHours: 720, history: 1, bytesMax: GIB, whenFull: 'forget' },
+  /** Who runs the scheduled jobs, and when each ran last. */
+  jobs: { ttlHours: 0, history: 1 },
+} as const satisfies Record<string, BucketSpec>;
 export type BucketName = keyof typeof BUCKETS;
+
+interface BucketSpec {
+  /** 0: kept for good. */
+  ttlHours: number;
+  history: number;
+  /** Bound on its bytes, and what happens there: writes are refused, or the oldest keys forgotten. */
+  bytesMax?: number;
+  whenFull?: 'refuse' | 'forget';
+  /** Gone when nats-server ends; no write waits for the disk. */
+  inMemory?: boolean;
+}
 
 export interface StreamLimits {
   replicas: number;
@@ -65,10 +117,11 @@ function streamConfigs(limits: StreamLimits): (Partial<StreamConfig> & { name: s
     },
     {
       ...common,
+      // Nobody holds up whoever publishes here: readers that are 2 GiB (some 8 million events) or a week behind lose the oldest.
       name: EVENTS_STREAM,
       subjects: ['events.*'],
       max_bytes: 2 * GIB,
-      max_age: 48 * HOUR_NANOS,
+      max_age: 168 * HOUR_NANOS,
       discard: DiscardPolicy.Old,
       compression: StoreCompression.S2,
       duplicate_window: 120_000_000_000,
@@ -79,6 +132,41 @@ function streamConfigs(limits: StreamLimits): (Partial<StreamConfig> & { name: s
       subjects: ['dead.*'],
       max_bytes: GIB,
       discard: DiscardPolicy.New,
+      duplicate_window: 120_000_000_000,
+    },
+    // Work queues: a message leaves when its work is done. Full, they refuse: what they would have to remember is not done either.
+    {
+      ...common,
+      name: AUDIT_STREAM,
+      subjects: [AUDIT_SUBJECT],
+      retention: RetentionPolicy.Workqueue,
+      max_msg_size: AUDIT_BYTES_MAX,
+      max_bytes: GIB,
+      discard: DiscardPolicy.New,
+      compression: StoreCompression.S2,
+      duplicate_window: 120_000_000_000,
+    },
+    {
+      ...common,
+      name: MAIL_STREAM,
+      subjects: [MAIL_SUBJECT],
+      retention: RetentionPolicy.Workqueue,
+      max_msg_size: MAIL_BYTES_MAX,
+      max_bytes: GIB / 4,
+      discard: DiscardPolicy.New,
+      duplicate_window: 120_000_000_000,
+    },
+    // What waits for each receiver, each org and in all is bounded by those who write here (pipeline/delivery): what is
+    // beyond is given up to the dead letters. The bounds here are above those, so that a next try always finds room.
+    {
+      ...common,
+      name: WEBHOOKS_STREAM,
+      subjects: ['webhooks.*.*'],
+      retention: RetentionPolicy.Workqueue,
+      max_bytes: GIB,
+      max_msg_size: WEBHOOK_MESSAGE_BYTES_MAX,
+      discard: DiscardPolicy.New,
+      compression: StoreCompression.S2,
       duplicate_window: 120_000_000_000,
     },
   ];
@@ -118,19 +206,53 @@ export async function openLog(nc: NatsConnection, limits: StreamLimits): Promise
   const bucket = (name: BucketName): Promise<KV> => {
     let kv = opened.get(name);
     if (kv === undefined) {
-      const { ttlHours, history } = BUCKETS[name];
-      kv = kvm.create(name, {
-        history,
-        replicas: limits.replicas,
-        storage: StorageType.File,
-        ...(ttlHours > 0 ? { ttl: ttlHours * 3_600_000 } : {}),
-      });
+      kv = openBucket(name, BUCKETS[name], { kvm, jsm, replicas: limits.replicas });
       opened.set(name, kv);
     }
     return kv;
   };
   await Promise.all((Object.keys(BUCKETS) as BucketName[]).map(bucket));
+  void remakeInMemory(nc, (name) => openBucket(name, BUCKETS[name], { kvm, jsm, replicas: limits.replicas }));
   return { nc, js: jetstream(nc), jsm, bucket };
+}
+
+const REMAKE_RETRY_MS = 100;
+
+/** A nats-server that starts again has forgotten its streams in memory altogether: they are made anew whenever the connection is back. */
+async function remakeInMemory(nc: NatsConnection, make: (name: BucketName) => Promise<KV>): Promise<void> {
+  const names = (Object.keys(BUCKETS) as BucketName[]).filter((name) => 'inMemory' in BUCKETS[name]);
+  for await (const status of nc.status()) {
+    if (status.type !== 'reconnect') continue;
+    // JetStream comes up a little later than the connection; a connection that is lost again is begun with anew.
+    for (let made = false; !made && !nc.isClosed(); ) {
+      made = await Promise.all(names.map(make)).then(
+        () => true,
+        () => false,
+      );
+      if (!made) await new Promise((resolve) => setTimeout(resolve, REMAKE_RETRY_MS));
+    }
+  }
+}
+
+/** Makes a bucket, or brings the bounds of one that exists to what they are now. */
+async function openBucket(
+  name: string,
+  { ttlHours, history, bytesMax, whenFull, inMemory }: BucketSpec,
+  { kvm, jsm, replicas }: { kvm: Kvm; jsm: JetStreamManager; replicas: number },
+): Promise<KV> {
+  const kv = await kvm.create(name, {
+    history,
+    replicas,
+    storage: inMemory === true ? StorageType.Memory : StorageType.File,
+    ...(ttlHours > 0 ? { ttl: ttlHours * 3_600_000 } : {}),
+    ...(bytesMax === undefined ? {} : { max_bytes: bytesMax }),
+  });
+  if (bytesMax === undefined) return kv;
+  const stream = `KV_${name}`;
+  const bounds = { max_bytes: bytesMax, discard: whenFull === 'forget' ? DiscardPolicy.Old : DiscardPolicy.New };
+  const { config } = await jsm.streams.info(stream);
+  if (config.max_bytes !== bounds.max_bytes || config.discard !== bounds.discard) await jsm.streams.update(stream, bounds);
+  return kv;
 }
 
 /**

@@ -8,6 +8,10 @@ import type { NatsConnection } from '@nats-io/transport-node';
 /** JetStream's error code of a CAS that lost: the key's last revision is another. */
 const WRONG_LAST_REVISION = 10071;
 const RETRY_MS = 250;
+/** How often a change is tried against other writers of the same key. */
+const CHANGE_TRIES_MAX = 8;
+/** How long a change waits to be shown the write that it lost against. */
+const CONFLICT_WAIT_MS = 200;
 
 /** A write that lost against another one of the same key: read again and decide anew. */
 export class RevisionConflict extends Error {}
@@ -96,6 +100,40 @@ export class WatchedBucket<T> {
   async update(key: string, value: T, revision: number): Promise<void> {
     this.#checkConnected();
     this.#apply(key, value, await conflictAware(this.#kv.update(key, JSON.stringify(value), revision)));
+  }
+
+  /**
+   * Applies a change to the newest value, and again when another write came first. `apply` gets undefined where there is no
+   * value; what it throws ends the change, null leaves all as it is.
+   * @returns what stands now: what was written, or the value that was left
+   * @throws RevisionConflict when others were faster every time
+   */
+  async change(key: string, apply: (value: T | undefined) => T | null): Promise<T | undefined> {
+    for (let tries = 1; ; tries++) {
+      const held = this.#held.get(key);
+      const changed = apply(held?.value);
+      if (changed === null) return held?.value;
+      try {
+        await (held === undefined ? this.create(key, changed) : this.update(key, changed, held.revision));
+        return changed;
+      } catch (error) {
+        if (!(error instanceof RevisionConflict) || tries >= CHANGE_TRIES_MAX) throw error;
+        await this.#movedOn(key, held?.revision);
+      }
+    }
+  }
+
+  /** Resolves when the watch has brought the write that won, or shortly after if it does not. */
+  async #movedOn(key: string, revision: number | undefined): Promise<void> {
+    const moved = Promise.withResolvers<undefined>();
+    const timer = setTimeout(moved.resolve, CONFLICT_WAIT_MS, undefined);
+    const stop = this.onChange((changed) => {
+      if (changed === key) moved.resolve(undefined);
+    });
+    if (this.#held.get(key)?.revision !== revision) moved.resolve(undefined);
+    await moved.promise;
+    stop();
+    clearTimeout(timer);
   }
 
   /** Deletes a key at the revision that was read. @throws RevisionConflict when another write came first. */

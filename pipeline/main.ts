@@ -8,17 +8,26 @@ import { EnvError, parseEnv, type Env } from '../ops/env.ts';
 import { createLogger, type Logger } from '../ops/log.ts';
 import * as metrics from '../ops/metrics.ts';
 import { connectNats } from '../ops/nats/connect.ts';
+import { openSealer } from '../ops/sealing.ts';
 import { fixedPartitions, openLog, settle, type Log } from '../ops/streams.ts';
 import { ensureAnalyst } from '../sql/analyst.ts';
 import { createClickHouse, type ClickHouse } from '../sql/client.ts';
 import { migrate } from '../sql/migrate.ts';
+import { type Budgets, openBudgets } from './budgets/open.ts';
+import { alertTargets, openBudgetRecords } from './budgets/records.ts';
+import { createAuditLander } from './delivery/audit_lander.ts';
+import { createMailer } from './delivery/mail.ts';
+import { startWebhooks } from './delivery/webhooks.ts';
 import { createPriceBook } from './domain/pricing.ts';
+import { startJobs } from './jobs/start.ts';
 import { backoffMs } from './runtime/backoff.ts';
 import { startJanitor } from './runtime/janitor.ts';
 import { Lander } from './runtime/landing.ts';
 import { ClickHouseLandingStore } from './runtime/landing_store.ts';
 import { Ownership, type PartitionRecord } from './runtime/ownership.ts';
 import { LogReader } from './runtime/log_reader.ts';
+import { openPolicies, type Policies } from './runtime/policies.ts';
+import { openPrices, type Prices } from './runtime/prices.ts';
 import { emptyMemory, rebuild } from './runtime/partition_state.ts';
 import { createPublisher } from './runtime/publish.ts';
 import { createStageRunner, type StageObserver } from './runtime/stage_runner.ts';
@@ -63,11 +72,11 @@ async function untilDone<T>(logger: Logger, what: string, task: () => Promise<T>
   }
 }
 
-function createTopology(env: Env, store: ClickHouseLandingStore, worker: () => Worker): Topology {
+function createTopology(env: Env, store: ClickHouseLandingStore, policies: Policies, prices: Prices, worker: () => Worker): Topology {
   const windowMs = env.SERVICE_DEDUP_WINDOW_HOURS * HOUR_MS;
   const orphan = new IdWindow(windowMs, 0);
   return {
-    decode: createDecodeStage({ prices: createPriceBook(() => []), maxPromptTokens: () => null }),
+    decode: createDecodeStage({ prices: createPriceBook(prices.of), maxPromptTokens: (org_id) => policies.of(org_id).max_prompt_tokens }),
     dedupe: createDedupeStage({
       // A partition lost in the middle of a batch has no window any more; its rows are not written.
       windowOf: (partition) => worker().states.get(partition)?.window ?? orphan,
@@ -117,6 +126,9 @@ interface Parts {
   logger: Logger;
   log: Log;
   client: ClickHouse;
+  policies: Policies;
+  prices: Prices;
+  budgetRecords: Awaited<ReturnType<typeof openBudgetRecords>>;
   partitions: number;
   logBase: number;
   workerId: string;
@@ -132,7 +144,7 @@ async function chooseDurability(env: Env, store: ClickHouseLandingStore): Promis
   return () => (syncer === null ? Promise.resolve() : syncer.sync());
 }
 
-async function assemble({ env, logger, log, client, partitions, logBase, workerId, metricsUrl, sync }: Parts) {
+async function assemble({ env, logger, log, client, policies, prices, budgetRecords, partitions, logBase, workerId, metricsUrl, sync }: Parts) {
   const store = new ClickHouseLandingStore(client, workerId);
   const windowMs = env.SERVICE_DEDUP_WINDOW_HOURS * HOUR_MS;
   const publisher = createPublisher(log, logger, {
@@ -141,7 +153,7 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
       metrics.serviceEventsPublishedTotal.inc({ event }, count);
     },
   });
-  const topology = createTopology(env, store, () => worker);
+  const topology = createTopology(env, store, policies, prices, () => worker);
   const ownership = new Ownership({
     nc: log.nc,
     kv: await log.bucket('partitions'),
@@ -176,6 +188,17 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
       worker.wake();
     },
   });
+  const budgets = await openBudgets({
+    log,
+    logger,
+    clickhouse: client,
+    policies,
+    isLeader: () => ownership.isLeader,
+    records: budgetRecords,
+    onTold: (event) => {
+      metrics.serviceEventsPublishedTotal.inc({ event });
+    },
+  });
   const worker: Worker = new Worker({
     reader,
     prepare: {
@@ -195,6 +218,7 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
     isOwner: (partition) => ownership.isOwner(partition),
     bury: (casualties) => publisher.bury(casualties),
     tell: (events) => publisher.tell(events),
+    landed: budgets.landed,
     sync,
     checkpoint: (partition, landed, completed) => ownership.checkpoint(partition, landed, completed),
   });
@@ -228,12 +252,34 @@ async function assemble({ env, logger, log, client, partitions, logBase, workerI
       metrics.clickhouseInsertRowsTotal.inc({ table: 'span_texts' }, moved);
     },
   });
-  return { ownership, worker, mover, reader };
+  return { ownership, worker, mover, reader, budgets };
 }
 
-function startGauges(worker: Worker, reader: LogReader): NodeJS.Timeout {
+function auditLander({ log, logger, client }: Pick<Parts, 'log' | 'logger' | 'client'>) {
+  return createAuditLander({
+    log,
+    logger,
+    clickhouse: client,
+    now: () => Date.now(),
+    observe: observeQueue,
+    onLanded: (rows, seconds) => {
+      metrics.clickhouseInsertSeconds.observe({ table: 'audit_log' }, seconds);
+      metrics.clickhouseInsertRowsTotal.inc({ table: 'audit_log' }, rows);
+    },
+    onTold: (event) => {
+      metrics.serviceEventsPublishedTotal.inc({ event });
+    },
+  });
+}
+
+const observeQueue = (queue: string, result: 'done' | 'retried' | 'dead', count: number): void => {
+  metrics.queueMessagesTotal.inc({ queue, result }, count);
+};
+
+function startGauges(worker: Worker, reader: LogReader, budgets: Budgets): NodeJS.Timeout {
   return setInterval(() => {
     const states = [...worker.states.values()];
+    budgets.progress(states);
     metrics.pipelinePartitionsOwned.set(states.length);
     metrics.pipelineOpenTraces.set(states.reduce((sum, { book }) => sum + book.openCount, 0));
     metrics.pipelineDedupeIds.set(states.reduce((sum, { window }) => sum + window.size, 0));
@@ -261,17 +307,36 @@ async function main(): Promise<void> {
       metrics.clickhouseQuerySeconds.observe({ query }, seconds);
     },
   });
+  const onProblem = (problem: string, cause: unknown) => {
+    logger.warn({ err: cause }, problem);
+  };
+  const sealer = await openSealer(log, env.SERVICE_ENCRYPTION_KEY);
+  const budgetRecords = await openBudgetRecords(log, onProblem);
+  // Ahead of the wait for ClickHouse: what happened is delivered whether or not it can be stored just now.
+  const webhooks = await startWebhooks({
+    log,
+    logger,
+    clickhouse: client,
+    sealer,
+    alertTargetOf: alertTargets(budgetRecords, sealer),
+    publicOnly: env.SERVICE_ENV !== 'development',
+    now: () => Date.now(),
+  });
   await untilDone(logger, 'waiting for ClickHouse', () => bringUpStore(env, client, logger));
   const { base: logBase } = await untilDone(logger, 'placing the log', () =>
     settle(log, 'log', async () => ({ base: await new ClickHouseLandingStore(client, workerId).newestPosition() })),
   );
   const sync = await untilDone(logger, 'choosing durability', () => chooseDurability(env, new ClickHouseLandingStore(client, workerId)));
+  const [policies, prices] = await Promise.all([openPolicies(log, onProblem), openPrices(log, onProblem)]);
   const exposed = await serveMetrics();
-  const { ownership, worker, mover, reader } = await assemble({
+  const { ownership, worker, mover, reader, budgets } = await assemble({
     env,
     logger,
     log,
     client,
+    policies,
+    prices,
+    budgetRecords,
     partitions,
     logBase,
     workerId,
@@ -285,8 +350,32 @@ async function main(): Promise<void> {
   });
   await ownership.start();
   mover.start();
+  const audit = auditLander({ log, logger, client });
+  audit.start();
+  const mailer = createMailer({
+    log,
+    logger,
+    smtpUrl: env.SERVICE_SMTP_URL,
+    from: env.SERVICE_MAIL_FROM,
+    now: () => Date.now(),
+    observe: observeQueue,
+  });
+  mailer.start();
+  const jobs = await startJobs({
+    budgets: budgets.keeper,
+    log,
+    clickhouse: client,
+    workerId,
+    logger,
+    observe: (job, outcome, seconds) => {
+      metrics.jobSeconds.observe({ job, outcome }, seconds);
+    },
+    onTold: (event) => {
+      metrics.serviceEventsPublishedTotal.inc({ event });
+    },
+  });
   const janitor = startJanitor(log, logger, () => (ownership.isLeader ? ownership.landedByAll : null));
-  const gauges = startGauges(worker, reader);
+  const gauges = startGauges(worker, reader, budgets);
   process.send?.({ ready: true });
   logger.info({ partitions, log_base: logBase }, 'pipeline worker is up');
 
@@ -300,10 +389,15 @@ async function main(): Promise<void> {
     }, DRAIN_MS).unref();
     janitor.stop();
     clearInterval(gauges);
+    const delivered = Promise.all([jobs.stop(), audit.stop(), mailer.stop(), webhooks.stop()]);
     await mover.stop();
     await ownership.stop();
     await worker.stop();
+    await budgets.stop();
+    await delivered;
     exposed.close();
+    policies.close();
+    prices.close();
     await nc.close();
     await client.close();
     logger.info('pipeline worker has drained');

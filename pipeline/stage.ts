@@ -2,6 +2,7 @@
 // A stage gets a batch in log order and gives exactly one outcome for each input, in the same order. It does no I/O of
 // its own beyond what it was constructed with; the runner alone reads the log, lands rows and moves the checkpoint.
 import type { SourceFormat } from '../schemas/codec.ts';
+import type { Outcomes } from './domain/outcomes.ts';
 import type { Span } from './domain/span.ts';
 
 export type StageName = 'decode' | 'dedupe' | 'sample' | 'meter' | 'score' | 'land';
@@ -62,12 +63,21 @@ export interface Usage {
   agent_id: string;
   /** Start of the hour of received_at, milliseconds. */
   hour: number;
+  /** The day (UTC) on which the event's own span started, in days since the epoch: its cost counts there. */
+  day: number;
+  /** Of the event's own span, as are department and realm; empty for none. */
+  model: string;
+  department: string;
+  realm: string;
+  /** When the newest event in it was received, milliseconds. */
+  last_received_at: number;
   events: number;
   input_tokens: number;
   output_tokens: number;
   storage_bytes: number;
   sandbox_micros: bigint;
   cost_pico_usd: bigint;
+  outcomes: Outcomes;
 }
 
 export interface MeteredEvent extends SampledEvent {

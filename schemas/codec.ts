@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import avsc from 'avsc';
+import type { AuditActor, AuditTarget } from './records/audit.ts';
 
 export type SourceFormat = 'chatcompletion' | 'messages' | 'chain' | 'custom' | 'app' | 'otlp' | 'gateway';
 
@@ -47,6 +48,59 @@ export interface DeadLetter {
   body: Buffer;
 }
 
+/** One half of a mutation's record: that it is about to happen, or how it ended. */
+export interface AuditEntry {
+  audit_id: string;
+  phase: 'intent' | 'done' | 'failed';
+  org_id: string;
+  actor_type: AuditActor['type'];
+  actor_id: string;
+  action: string;
+  target_type: AuditTarget['type'];
+  target_id: string;
+  /** JSON object; {} in an intent. */
+  changes: string;
+  request_id: string;
+  ip: string;
+  /** Milliseconds since the epoch, of the intent; the same in both. */
+  created_at: number;
+}
+
+/** One mail on its way out, as plain text. */
+export interface Mail {
+  /** The same for every try. */
+  mail_id: string;
+  org_id: string;
+  /** One address. */
+  to: string;
+  subject: string;
+  text: string;
+  /** Part of the text that no log may show; empty where there is none. */
+  secret: string;
+  /** Milliseconds since the epoch. */
+  created_at: number;
+}
+
+/** One platform event on its way to one receiver. */
+export interface WebhookDelivery {
+  /** The same for every try. */
+  event_id: string;
+  event: string;
+  org_id: string;
+  target_kind: 'endpoint' | 'alert';
+  target_id: string;
+  /** The JSON that is signed and sent, to the byte. */
+  body: string;
+  /** Of the event, milliseconds since the epoch. */
+  created_at: number;
+  /** Tries that have failed before. */
+  attempt: number;
+  /** Milliseconds since the epoch; 0 before the first try. */
+  first_attempt_at: number;
+  /** When the next try is due, milliseconds since the epoch; 0 for at once. */
+  not_before: number;
+}
+
 /** Header of every JetStream message of ours. */
 export const FINGERPRINT_HEADER = 'Schema-Fingerprint';
 
@@ -81,3 +135,6 @@ function defineCodec<T>(file: string): Codec<T> {
 export const ingestBatchCodec = defineCodec<{ events: IngestEvent[] }>('./ingest_batch.v1.avsc');
 export const serviceEventsCodec = defineCodec<{ events: ServiceEvent[] }>('./service_events.v1.avsc');
 export const deadLetterCodec = defineCodec<DeadLetter>('./dead_letter.v1.avsc');
+export const auditEntryCodec = defineCodec<AuditEntry>('./audit_entry.v1.avsc');
+export const mailCodec = defineCodec<Mail>('./mail.v1.avsc');
+export const webhookDeliveryCodec = defineCodec<WebhookDelivery>('./webhook_delivery.v1.avsc');

@@ -1,15 +1,18 @@
 // Serves declared routes on Express: authorize, check version and input, run the handler once (Idempotency-Key), answer.
 // Everything that a route needs around its handler is here and nowhere else; what a handler throws becomes the answer for it.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Express, Request, Response } from 'express';
 import type { Logger } from 'pino';
-import type { AuthDeps } from './auth.ts';
-import { authorize, rawCredentialOf } from './auth.ts';
+import type { AuditActor } from '../../schemas/records/audit.ts';
+import type { AuditNotes, AuditTrail } from './audit.ts';
+import { authenticate, type AuthDeps, permit, rawCredentialOf, type Resource } from './auth.ts';
 import { checkJsonType, drain, MalformedBody, parseJson, readBody } from './body.ts';
 import type { Credential } from './credential.ts';
 import { envelope, sendError, sendJson } from './envelope.ts';
 import { ApiError, type StoreErrorClassifier, toApiError } from './errors.ts';
+import { deprecationHeaders } from './deprecation.ts';
 import { type Idempotency, idempotencyKey } from './idempotency.ts';
+import type { RateLimits } from './rate_limit.ts';
 import { REQUEST_ID_HEADER } from './request_id.ts';
 import { type Context, type Route, templateOf } from './route.ts';
 import { parsePart } from './validate.ts';
@@ -18,6 +21,8 @@ import { checkPinnedVersion, VERSION_HEADER } from './version.ts';
 /** What serving needs besides the routes. */
 export interface EdgeDeps {
   auth: AuthDeps;
+  limits: RateLimits;
+  audit: AuditTrail;
   idempotency: Idempotency;
   classifyStore: StoreErrorClassifier;
   bodyBytesMax: number;
@@ -89,9 +94,14 @@ function mark(res: ServerResponse, template: string): void {
 async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps): Promise<void> {
   mark(res, templateOf(route.path));
   try {
-    const pathOrg = route.access === 'operator' ? undefined : req.params['org_id'];
-    const credential = authorize(route.access, req.headers, typeof pathOrg === 'string' ? pathOrg : undefined, deps.auth);
+    const pathOrg = textOf(req.params['org_id']);
+    const resource = resourceOf(route, req);
+    const asked = { method: req.method, headers: req.headers, pathOrg, resource };
+    const credential = await authenticate(route.access, asked, deps.auth);
+    checkRate(credential, res, deps.limits);
+    permit(route.access, credential, asked, deps.auth);
     checkPinnedVersion(req.headers[VERSION_HEADER]);
+    for (const [name, value] of deprecationHeaders(route)) res.setHeader(name, value);
     const key = route.method === 'post' ? idempotencyKey(req.headers['idempotency-key']) : null;
     const raw = route.method === 'get' || route.method === 'delete' ? null : await rawBody(route, req, deps);
     const abort = new AbortController();
@@ -100,7 +110,7 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
     });
     const ctx: AnyContext = {
       credential,
-      org_id: credential.kind === 'api_key' ? credential.org_id : '',
+      org_id: 'org_id' in credential ? credential.org_id : '',
       request_id: requestIdOf(res),
       params: parsePart(route.params, req.params),
       query: parsePart(route.query, req.query),
@@ -108,6 +118,7 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
       req,
       res,
       signal: abort.signal,
+      audit: NO_NOTES,
     };
     // A streamed answer is not kept: what is streamed is only read, so a repeat does no harm.
     const once = key !== null && raw !== null && route.media === undefined;
@@ -146,7 +157,7 @@ interface Answer {
 }
 
 async function run(route: Route, ctx: AnyContext, deps: EdgeDeps): Promise<Answer | null> {
-  const result = await route.handler(ctx);
+  const result = await audited(route, ctx, deps.audit);
   if ('streamed' in result) return null;
   const body = 'bare' in result ? JSON.stringify(result.bare) : envelope(result.data, ctx.request_id, deps.now(), result.meta);
   return { status: result.status ?? route.status ?? 200, body, headers: result.headers ?? {} };
@@ -155,19 +166,111 @@ async function run(route: Route, ctx: AnyContext, deps: EdgeDeps): Promise<Answe
 /** Runs the handler under the caller's Idempotency-Key, or finds the answer that it gave before. */
 async function runOnce(route: Route, ctx: AnyContext, key: string, raw: Buffer, deps: EdgeDeps): Promise<Answer | null> {
   const begun = await deps.idempotency.begin({
-    org_id: ctx.org_id === '' ? ctx.credential.kind : ctx.org_id,
+    tenant: keySpaceOf(ctx.credential),
     endpoint: `POST ${ctx.req.url ?? ''}`,
     key,
     body: raw,
-    ...(route.secret === true ? { sealWith: rawCredentialOf(ctx.req.headers) ?? '' } : {}),
+    ...(route.secret === true ? { sealWith: sealerOf(ctx.credential, ctx.req.headers) } : {}),
   });
   if ('replay' in begun) return { ...begun.replay, headers: { 'Idempotency-Replayed': 'true' } };
   let out: Answer | null = null;
   try {
     out = await run(route, ctx, deps);
   } finally {
-    if (out !== null && out.status < 300) await begun.lock.keep({ status: out.status, body: out.body });
+    // A cookie is a secret that is not kept; what sets one changes nothing else, so a repeat may set it again.
+    if (out !== null && out.status < 300 && out.headers['Set-Cookie'] === undefined)
+      await begun.lock.keep({ status: out.status, body: out.body });
     else await begun.lock.release();
   }
   return out;
+}
+
+/** Whose Idempotency-Keys these are: an org's, or those of a caller who belongs to none. */
+function keySpaceOf(credential: Credential): string {
+  if (credential.kind === 'person') return `person:${credential.user_id}`;
+  return 'org_id' in credential ? `org:${credential.org_id}` : credential.kind;
+}
+
+/** What of a caller seals an answer: the key itself, or who the person is, as a person's token changes while they stay the same. */
+function sealerOf(credential: Credential, headers: IncomingHttpHeaders): string {
+  if ('user_id' in credential) return `user:${credential.user_id}`;
+  return `key:${rawCredentialOf(headers) ?? ''}`;
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+function resourceOf(route: Route, req: Request): Resource | undefined {
+  const id = route.resource === undefined ? undefined : textOf(req.params[route.resource.param]);
+  return route.resource === undefined || id === undefined ? undefined : { type: route.resource.type, id };
+}
+
+/** Takes one request from the tenant's API bucket; a person without an org has a bucket of their own, the operator none. */
+function checkRate(credential: Credential, res: Response, limits: RateLimits): void {
+  if (credential.kind === 'operator' || credential.kind === 'anonymous') return;
+  const tenant = credential.kind === 'person' ? `person:${credential.user_id}` : credential.org_id;
+  const { allowed, headers } = limits.take('api', tenant, 1);
+  for (const name in headers) res.setHeader(name, headers[name] ?? '');
+  if (!allowed) throw new ApiError('rate_limited', 'The tenant makes too many API requests. Send it again after Retry-After seconds.');
+}
+
+/** Notes of a route that keeps no record. */
+const NO_NOTES: AuditNotes = { target: () => undefined, changes: () => undefined, org: () => undefined, nothing: () => undefined };
+
+/**
+ * Runs the handler between the durable intent of its mutation and the record of how it ended. A process that dies in between
+ * leaves the intent, which is then shown as a mutation of unknown outcome.
+ */
+async function audited(route: Route, ctx: AnyContext, trail: AuditTrail): Promise<Awaited<ReturnType<Route['handler']>>> {
+  const { audit } = route;
+  if (audit === undefined || audit === null) return route.handler(ctx);
+  const params = ctx.params as Record<string, unknown>;
+  let org_id = ctx.org_id === '' ? (textOf(params['org_id']) ?? '') : ctx.org_id;
+  const target = { type: audit.target, id: audit.param === undefined ? '' : (textOf(params[audit.param]) ?? '') };
+  let changes: Record<string, unknown> = {};
+  let changed = true;
+  const entry = await trail.begin({
+    org_id,
+    actor: actorOf(ctx.credential),
+    action: audit.action,
+    target: { ...target },
+    request_id: ctx.request_id,
+    ip: ctx.req.socket.remoteAddress ?? '',
+  });
+  const notes: AuditNotes = {
+    target: (id) => {
+      target.id = id;
+    },
+    changes: (more) => {
+      changes = { ...changes, ...more };
+    },
+    org: (id) => {
+      org_id = id;
+    },
+    nothing: () => {
+      changed = false;
+    },
+  };
+  let result;
+  try {
+    result = await route.handler({ ...ctx, audit: notes });
+  } catch (error) {
+    await entry.failed();
+    throw error;
+  }
+  await (changed ? entry.done({ org_id, target, changes }) : entry.failed());
+  return result;
+}
+
+function actorOf(credential: Credential): AuditActor {
+  switch (credential.kind) {
+    case 'api_key':
+      return { type: 'api_key', id: credential.key_id };
+    case 'operator':
+      return { type: 'operator', id: 'operator' };
+    case 'user':
+    case 'person':
+      return { type: 'user', id: credential.user_id };
+    case 'anonymous':
+      return { type: 'system', id: 'anonymous' };
+  }
 }

@@ -1,4 +1,5 @@
-// What an API key may be allowed to do, as data. Each route declares the scope that it needs; nothing else decides.
+// Who may do what, as data: one table of permissions with the roles and the API-key scope that bring each. Every route names
+// one permission; nothing else decides.
 
 /** Every scope that a key can hold; `*` stands for all of them. */
 export const SCOPES = [
@@ -31,15 +32,91 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Who a route is open to: holders of a scope, the operator, or everybody. */
-export type Access = Exclude<Scope, '*'> | 'operator' | 'public';
+/** Roles of members, each with everything that those before it may do. */
+export const ROLES = ['viewer', 'member', 'admin', 'owner'] as const;
+export type Role = (typeof ROLES)[number];
+
+interface Grant {
+  /** The least role that has it. */
+  role: Role;
+  /** The scope that lets a key do it; null for what no key can, as a key never counts as an owner. */
+  scope: Exclude<Scope, '*'> | null;
+}
+
+export const PERMISSIONS = {
+  'ingest:write': { role: 'member', scope: 'ingest:write' },
+  'gateway:invoke': { role: 'member', scope: 'gateway:invoke' },
+  'traces:read': { role: 'member', scope: 'traces:read' },
+  'traces:export': { role: 'member', scope: 'traces:export' },
+  'costs:read': { role: 'member', scope: 'costs:read' },
+  'budgets:write': { role: 'admin', scope: 'budgets:write' },
+  'judges:read': { role: 'member', scope: 'judges:read' },
+  'judges:run': { role: 'member', scope: 'judges:write' },
+  'judges:write': { role: 'admin', scope: 'judges:write' },
+  'datasets:read': { role: 'member', scope: 'datasets:read' },
+  'datasets:write': { role: 'member', scope: 'datasets:write' },
+  'prompts:read': { role: 'member', scope: 'prompts:read' },
+  'prompts:write': { role: 'member', scope: 'prompts:write' },
+  'agents:read': { role: 'viewer', scope: 'agents:read' },
+  'agents:write': { role: 'member', scope: 'agents:write' },
+  /** Making the tokens with which agents are registered for the first time. */
+  'agents:invite': { role: 'admin', scope: 'agents:write' },
+  'webhooks:read': { role: 'admin', scope: 'webhooks:read' },
+  'integrations:write': { role: 'admin', scope: 'webhooks:write' },
+  'references:read': { role: 'viewer', scope: 'references:read' },
+  'references:write': { role: 'admin', scope: 'references:write' },
+  'references:upload': { role: 'admin', scope: 'references:upload' },
+  'references:delete': { role: 'admin', scope: 'references:delete' },
+  'jobs:read': { role: 'member', scope: 'jobs:read' },
+  'jobs:write': { role: 'admin', scope: 'jobs:write' },
+  'retention:read': { role: 'member', scope: 'retention:read' },
+  'retention:override': { role: 'owner', scope: null },
+  'org:read': { role: 'viewer', scope: 'org:read' },
+  'settings:edit': { role: 'owner', scope: null },
+  'api_keys:write': { role: 'admin', scope: 'org:write' },
+  'members:invite': { role: 'admin', scope: 'org:write' },
+  'members:remove': { role: 'owner', scope: null },
+  'members:role': { role: 'owner', scope: null },
+  'grants:edit': { role: 'owner', scope: null },
+  'org:transfer': { role: 'owner', scope: null },
+  'billing:view': { role: 'admin', scope: 'org:read' },
+  'billing:edit': { role: 'owner', scope: null },
+  'audit:view': { role: 'admin', scope: 'org:read' },
+  'pii:edit': { role: 'admin', scope: 'org:write' },
+  'gdpr:execute': { role: 'owner', scope: null },
+} as const satisfies Record<string, Grant>;
+export type Permission = keyof typeof PERMISSIONS;
+
+/** Who a route is open to: holders of a permission, any person with a valid token, the operator, or everybody. */
+export type Access = Permission | 'person' | 'operator' | 'public';
+
+/** Whether a key with these scopes may do what needs the permission. */
+export function keyMay(scopes: ReadonlySet<Scope>, permission: Permission): boolean {
+  const { scope } = PERMISSIONS[permission];
+  return scope !== null && holds(scopes, scope);
+}
+
+/** Whether a member of this role may do what needs the permission. */
+export function roleMay(role: Role, permission: Permission): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(PERMISSIONS[permission].role);
+}
 
 /** Whether a key with these scopes may do what needs `scope`. */
-export function holds(scopes: ReadonlySet<Scope>, scope: Scope): boolean {
+function holds(scopes: ReadonlySet<Scope>, scope: Scope): boolean {
   return scopes.has('*') || scopes.has(scope);
 }
 
-/** Those of `wanted` that a maker with these scopes cannot hand on; empty when the new key holds at most what its maker may do. */
-export function beyond(scopes: ReadonlySet<Scope>, wanted: readonly Scope[]): Scope[] {
+/** Those of `wanted` that a key with these scopes cannot hand on; empty when the new key holds at most what its maker may do. */
+export function beyondKey(scopes: ReadonlySet<Scope>, wanted: readonly Scope[]): Scope[] {
   return wanted.filter((scope) => !holds(scopes, scope));
+}
+
+/** The same for a maker who is a member: a scope is theirs when they may do everything that it lets a key do. */
+export function beyondRole(role: Role, wanted: readonly Scope[]): Scope[] {
+  const needs = (scope: Scope) =>
+    (Object.keys(PERMISSIONS) as Permission[]).filter((name) => {
+      const own = PERMISSIONS[name].scope;
+      return own !== null && (scope === '*' || own === scope);
+    });
+  return wanted.filter((scope) => needs(scope).some((permission) => !roleMay(role, permission)));
 }

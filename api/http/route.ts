@@ -3,16 +3,19 @@
 // itself only to stream.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
-import type { AnonymousCredential, Credential, OperatorCredential, OrgCredential } from './credential.ts';
+import type { AuditDeclaration, AuditNotes } from './audit.ts';
+import type { Resource } from './auth.ts';
+import type { AnonymousCredential, Credential, OperatorCredential, OrgCredential, PersonCredential } from './credential.ts';
+import type { Deprecated } from './deprecation.ts';
 import type { ErrorCode } from './errors.ts';
-import type { Access, Scope } from './permissions.ts';
+import type { Access, Permission } from './permissions.ts';
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 /** What a handler gets. Times out of its hands: `signal` aborts when the caller goes away. */
 export interface Context<Params, Query, Body, Who> {
   credential: Who;
-  /** Org of the credential; the same as the path's where the path names one. Empty for operators and public routes. */
+  /** Org of the credential; the same as the path's where the path names one. Empty for persons, operators and public routes. */
   org_id: string;
   request_id: string;
   params: Params;
@@ -21,6 +24,8 @@ export interface Context<Params, Query, Body, Who> {
   req: IncomingMessage;
   res: ServerResponse;
   signal: AbortSignal;
+  /** What the audit record of this mutation says beyond the declaration. */
+  audit: AuditNotes;
 }
 
 /** Answered as {data, meta}. */
@@ -68,6 +73,15 @@ interface Declaration {
   secret?: boolean;
   /** Example request body for the documentation. */
   example?: unknown;
+  /**
+   * What the audit log says of it; null for a POST that changes nothing (an export, a comparison). Every route that is not a
+   * GET has to say one of the two.
+   */
+  audit?: AuditDeclaration | null;
+  /** The path parameter that names a thing on which a member can be granted what their role lacks. */
+  resource?: { type: Resource['type']; param: string };
+  /** Parts of this route that will go, by name; see deprecation.ts. */
+  deprecated?: readonly Deprecated[];
 }
 
 /** A route as mount.ts and openapi.ts see it. */
@@ -93,14 +107,25 @@ interface Shapes<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, 
 const empty = z.object({});
 type Empty = typeof empty;
 
-/** Declares a route of an org: the credential is the org's and holds `scope`; a path that names another org is refused before the handler runs. */
+/** Declares a route of an org: the credential is the org's and has `permission`; a path that names another org is refused before the handler runs. */
 export function defineRoute<
   R extends z.ZodType,
   P extends z.ZodType = Empty,
   Q extends z.ZodType = Empty,
   B extends z.ZodType = z.ZodUndefined,
->(shapes: Shapes<P, Q, B, R, OrgCredential> & { scope: Exclude<Scope, '*'> }): Route {
-  return erase(shapes, shapes.scope);
+>(shapes: Shapes<P, Q, B, R, OrgCredential> & { permission: Permission }): Route {
+  const { permission, ...rest } = shapes;
+  return erase(rest, permission);
+}
+
+/** Declares a route of a person with a valid token, who need not be a member of any org. */
+export function definePersonRoute<
+  R extends z.ZodType,
+  P extends z.ZodType = Empty,
+  Q extends z.ZodType = Empty,
+  B extends z.ZodType = z.ZodUndefined,
+>(shapes: Shapes<P, Q, B, R, PersonCredential>): Route {
+  return erase(shapes, 'person');
 }
 
 /** Declares a route of the operator, who shows the admin token. */

@@ -12,8 +12,15 @@ export type Refusal =
   /** Anything else: no stream, a failing disk, an answer that makes no sense. */
   | { kind: 'failed'; detail: string };
 
-/** Called at most once: null when the message is stored. */
-export type Settle = (refusal: Refusal | null) => void;
+/** A message that is stored. */
+export interface Stored {
+  kind: 'stored';
+  /** Sequence of the message in the log. */
+  seq: number;
+}
+
+/** Called at most once. */
+export type Settle = (outcome: Stored | Refusal) => void;
 
 /** What the publisher needs of the log. */
 export interface LogPort {
@@ -74,8 +81,8 @@ export class AckInbox implements LogPort {
   }
 }
 
-/** What JetStream says of a publish; null when it is stored. */
-export function readAck(message: Pick<Msg, 'headers' | 'data' | 'string'>): Refusal | null {
+/** What JetStream says of a publish. */
+export function readAck(message: Pick<Msg, 'headers' | 'data' | 'string'>): Stored | Refusal {
   if (message.data.length === 0) return { kind: 'failed', detail: `no stream took the message (${String(message.headers?.code ?? 0)})` };
   let ack: unknown;
   try {
@@ -85,7 +92,8 @@ export function readAck(message: Pick<Msg, 'headers' | 'data' | 'string'>): Refu
   }
   if (typeof ack !== 'object' || ack === null) return { kind: 'failed', detail: 'the confirmation is no object' };
   if ('error' in ack) return readAckError(ack.error);
-  if ('stream' in ack && ack.stream === INGEST_STREAM && 'seq' in ack && typeof ack.seq === 'number' && ack.seq > 0) return null;
+  if ('stream' in ack && ack.stream === INGEST_STREAM && 'seq' in ack && typeof ack.seq === 'number' && ack.seq > 0)
+    return { kind: 'stored', seq: ack.seq };
   return { kind: 'failed', detail: 'the confirmation is not of the ingest log' };
 }
 

@@ -2,6 +2,7 @@
 // for each org, so that one org's flood neither fills the memory nor delays another's events.
 import type { OrgCredential } from '../http/credential.ts';
 import { ApiError } from '../http/errors.ts';
+import type { OutgoingEvent } from './publisher.ts';
 
 /** Of all orgs together. */
 export const TOTAL_BYTES_MAX = 128 * 1024 * 1024;
@@ -10,6 +11,21 @@ export const ORG_BYTES_MAX = 48 * 1024 * 1024;
 const TOTAL_EVENTS_MAX = 200_000;
 export const ORG_EVENTS_MAX = 80_000;
 const RETRY_AFTER_SECONDS = 1;
+
+/** What a budget let in, until it has landed. Exactly one of the two has to be called. */
+interface BudgetHold {
+  /** The log has it: by partition, the JetStream sequence. */
+  confirm: (positions: ReadonlyMap<number, number>) => void;
+  cancel: () => void;
+}
+
+/** The budgets of orgs, as ingest asks them. */
+export interface BudgetCheck {
+  /** Whether the org has a limit that can refuse. */
+  guards: (org_id: string) => boolean;
+  /** @throws ApiError rate_limited, payment_required */
+  admit: (org_id: string, events: readonly OutgoingEvent[]) => BudgetHold;
+}
 
 interface InFlight {
   requests: number;

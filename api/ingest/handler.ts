@@ -3,23 +3,28 @@
 // contract. Never waits for ClickHouse; never answers later than a second after the body is in.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type IngestFormat, isIngestFormat } from '../../schemas/formats/formats.ts';
-import { authorizeOrg } from '../http/auth.ts';
+import { authenticateOrg, permit } from '../http/auth.ts';
 import { checkJsonType, drain, MalformedBody, parseJson, readBody } from '../http/body.ts';
 import type { OrgCredential } from '../http/credential.ts';
+import { deprecationHeaders } from '../http/deprecation.ts';
 import { envelope, sendError, sendJson } from '../http/envelope.ts';
 import { ApiError, toApiError } from '../http/errors.ts';
-import { idempotencyKey, type IdempotencyLock, type KeptAnswer } from '../http/idempotency.ts';
+import { idempotencyKey, type KeptAnswer } from '../http/idempotency.ts';
 import type { EdgeDeps } from '../http/mount.ts';
 import { newRequestId } from '../http/request_id.ts';
 import { checkPinnedVersion, VERSION_HEADER } from '../http/version.ts';
-import type { Admission, Hold } from './admission.ts';
+import type { Admission, BudgetCheck, Hold } from './admission.ts';
+import { INGEST_DOCS } from './docs.ts';
 import { answerData, readEvents } from './events.ts';
-import type { Publisher } from './publisher.ts';
+import type { IngestClaim, IngestOnce, KeptIngest } from './once.ts';
+import { COMMIT_MS_MAX, type OutgoingEvent, type Publisher } from './publisher.ts';
 
 export interface IngestDeps {
   edge: EdgeDeps;
   admission: Admission;
+  budgets: BudgetCheck;
   publisher: Publisher;
+  once: IngestOnce;
   partitions: number;
   /** Told of every answer: events and bytes are 0 unless they were accepted now. */
   observeIngest: (format: IngestFormat | 'unknown', status: number, events: number, bytes: number) => void;
@@ -30,6 +35,12 @@ export interface IngestPath {
   org_id: string;
   format: string;
 }
+
+/** However late the events were confirmed, the outcome of a key gets this long to be. */
+const KEEP_MS_MIN = 90;
+
+/** Headers of formats that will lose something. */
+const ANNOUNCED = new Map(INGEST_DOCS.map((doc) => [doc.path.slice(doc.path.lastIndexOf('/') + 1), deprecationHeaders(doc)]));
 
 const INGEST_PATH = /^\/orgs\/([^/?#]+)\/ingest\/([^?#]+)/;
 
@@ -52,12 +63,14 @@ interface Attempt {
   path: IngestPath;
   events: number;
   bytes: number;
+  /** Whether the tenant's rate has been charged for it. */
+  charged: boolean;
 }
 
 /** Serves ingest requests; the answer is always sent, whatever happens. */
 export function createIngestHandler(deps: IngestDeps): (req: IncomingMessage, res: ServerResponse, path: IngestPath) => void {
   return (req, res, path) => {
-    const attempt: Attempt = { req, res, request_id: newRequestId(), path, events: 0, bytes: 0 };
+    const attempt: Attempt = { req, res, request_id: newRequestId(), path, events: 0, bytes: 0, charged: false };
     const began = performance.now();
     void serve(attempt, deps).then((status) => {
       const format = isIngestFormat(path.format) ? path.format : 'unknown';
@@ -92,9 +105,51 @@ async function ingest(attempt: Attempt, deps: IngestDeps): Promise<KeptAnswer & 
   const format = isIngestFormat(path.format) ? path.format : null;
   if (format !== null && req.method !== 'POST')
     throw new ApiError('method_not_allowed', 'This path takes POST.', { headers: { Allow: 'POST' } });
-  const credential = authorizeOrg('ingest:write', req.headers, path.org_id, deps.edge.auth);
+  const asked = { method: 'POST', headers: req.headers, pathOrg: path.org_id };
+  const credential = await authenticateOrg(asked, deps.edge.auth);
+  const taken = () => {
+    permit('ingest:write', credential, asked, deps.edge.auth);
+    return accept(attempt, { format, credential }, deps);
+  };
+  if (format !== 'app') {
+    charge(attempt, deps, { kind: 'ingest', tenant: credential.org_id, cost: 1 });
+    return await taken();
+  }
+  try {
+    return await taken();
+  } catch (error) {
+    // Refused before its events could be counted: it counts as one, or bad requests would be free.
+    if (!attempt.charged) charge(attempt, deps, { kind: 'app', tenant: credential.org_id, cost: 1 });
+    throw error;
+  }
+}
+
+const RATE_DETAILS = {
+  ingest: 'The tenant sends too many ingest requests. Send it again after Retry-After seconds.',
+  app: 'The tenant sends too many app events. Send them again after Retry-After seconds.',
+};
+
+/** Takes from the tenant's rate and shows what is left of it on the answer. @throws ApiError rate_limited */
+function charge(
+  attempt: Attempt,
+  deps: IngestDeps,
+  { kind, tenant, cost }: { kind: 'ingest' | 'app'; tenant: string; cost: number },
+): void {
+  attempt.charged = true;
+  const { allowed, headers } = deps.edge.limits.take(kind, tenant, cost);
+  for (const name in headers) attempt.res.setHeader(name, headers[name] ?? '');
+  if (!allowed) throw new ApiError('rate_limited', RATE_DETAILS[kind]);
+}
+
+async function accept(
+  attempt: Attempt,
+  { format, credential }: { format: IngestFormat | null; credential: OrgCredential },
+  deps: IngestDeps,
+): Promise<KeptAnswer & { replayed: boolean }> {
+  const { req, path } = attempt;
   checkPinnedVersion(req.headers[VERSION_HEADER]);
   if (format === null) throw new ApiError('decode_failed', `"${path.format.slice(0, 64)}" is no known source_format.`);
+  for (const [name, value] of ANNOUNCED.get(format) ?? []) attempt.res.setHeader(name, value);
   const key = idempotencyKey(req.headers['idempotency-key']);
   checkJsonType(req.headers['content-type']);
   const hold = deps.admission.open(credential);
@@ -121,23 +176,39 @@ async function admitted(request: Admitted, deps: IngestDeps): Promise<KeptAnswer
   const read = readEvents(parsed(raw), { format, org_id: credential.org_id, received_at: edge.now(), partitions: deps.partitions });
   const refusal = hold.admit(read.events.length);
   if (refusal !== null) throw refusal;
-  let lock: IdempotencyLock | null = null;
+  if (format === 'app') charge(request.attempt, deps, { kind: 'app', tenant: credential.org_id, cost: read.events.length });
+  const answerOf = ({ request_id, at }: KeptIngest): KeptAnswer => ({ status: 200, body: envelope(answerData(read), request_id, at) });
+  let claim: IngestClaim | null = null;
   if (key !== null) {
-    const begun = await edge.idempotency.begin({ org_id: credential.org_id, endpoint: `POST ingest/${format}`, key, body: raw });
-    if ('replay' in begun) return { ...begun.replay, replayed: true };
-    lock = begun.lock;
+    const begun = await deps.once.begin({ tenant: `org:${credential.org_id}`, endpoint: `POST ingest/${format}`, key, body: raw });
+    if ('replay' in begun) return { ...answerOf(begun.replay), replayed: true };
+    claim = begun.claim;
   }
+  const spent = () => performance.now() - began;
   try {
-    await deps.publisher.publish(read.events, performance.now() - began);
+    await publish(credential.org_id, read.events, spent(), deps);
   } catch (error) {
-    await lock?.release();
+    await claim?.release();
     throw error;
   }
-  const answer = { status: 200, body: envelope(answerData(read), request.request_id, edge.now()) };
-  await lock?.keep(answer);
+  const mine: KeptIngest = { request_id: request.request_id, at: edge.now() };
+  const holds = (await claim?.keep(mine, Math.max(KEEP_MS_MIN, COMMIT_MS_MAX - spent()))) ?? mine;
+  if (holds !== mine) return { ...answerOf(holds), replayed: true };
   request.attempt.events = read.events.length;
   request.attempt.bytes = raw.length;
-  return { ...answer, replayed: false };
+  return { ...answerOf(mine), replayed: false };
+}
+
+/** Puts events into the log, within the org's budget where it has one. */
+async function publish(org_id: string, events: readonly OutgoingEvent[], spentMs: number, deps: IngestDeps): Promise<void> {
+  const hold = deps.budgets.guards(org_id) ? deps.budgets.admit(org_id, events) : null;
+  try {
+    const positions = await deps.publisher.publish(events, spentMs);
+    hold?.confirm(positions);
+  } catch (error) {
+    hold?.cancel();
+    throw error;
+  }
 }
 
 function parsed(raw: Buffer): unknown {

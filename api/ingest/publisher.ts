@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { ingestSubject, MIXED_SUBJECT } from '../../ops/streams.ts';
 import { type IngestEvent, ingestBatchCodec } from '../../schemas/codec.ts';
 import { ApiError } from '../http/errors.ts';
-import type { LogPort, Refusal } from './ack_inbox.ts';
+import type { LogPort, Refusal, Stored } from './ack_inbox.ts';
 
 /** From the call to its answer; the contract says 502 within a second. */
 export const COMMIT_MS_MAX = 900;
@@ -32,12 +32,15 @@ export interface OutgoingEvent {
 interface Commit {
   open: number;
   done: boolean;
-  resolve: () => void;
+  /** By partition: sequence of the last message that holds events of it. */
+  positions: Map<number, number>;
+  resolve: (positions: ReadonlyMap<number, number>) => void;
   reject: (error: ApiError) => void;
 }
 
 /** The events of one request that go into one message of one partition. */
 interface Part {
+  partition: number;
   events: IngestEvent[];
   bytes: number;
   deadline: number;
@@ -94,16 +97,16 @@ export class Publisher {
   }
 
   /**
-   * Stores events; resolves when all of them are.
+   * Stores events; resolves when all of them are, with the place of each partition's in the log.
    * @param spentMs how much of COMMIT_MS_MAX the request has used up already
    * @throws ApiError upstream_unavailable at once without a connection, or when a confirmation is late; rate_limited when
    *   the log is full. Some of the events may be stored then: sent again, they are recognised.
    */
-  publish(events: readonly OutgoingEvent[], spentMs = 0): Promise<void> {
+  publish(events: readonly OutgoingEvent[], spentMs = 0): Promise<ReadonlyMap<number, number>> {
     if (!this.#deps.port.connected) return Promise.reject(unavailable('not connected to the log'));
     const deadline = this.#deps.now() + Math.max(0, COMMIT_MS_MAX - spentMs);
     return new Promise((resolve, reject) => {
-      const commit: Commit = { open: 0, done: false, resolve, reject };
+      const commit: Commit = { open: 0, done: false, positions: new Map(), resolve, reject };
       this.#enqueue(events, commit, deadline);
       this.#schedule();
     });
@@ -119,7 +122,7 @@ export class Publisher {
     for (const { event, partition, bytes } of events) {
       let part = filling.get(partition);
       if (part === undefined || part.bytes + bytes > MESSAGE_BYTES_TARGET) {
-        part = { events: [], bytes: 0, deadline, commit };
+        part = { partition, events: [], bytes: 0, deadline, commit };
         filling.set(partition, part);
         this.#lane(partition).queue.push(part);
         commit.open++;
@@ -196,9 +199,12 @@ export class Publisher {
   }
 
   #send(lane: Lane, message: Message, events: number): void {
-    const settle = (refusal: Refusal | null) => {
-      if (refusal === null) this.#deps.observe(events, (this.#deps.now() - message.sent_at) / 1000);
-      this.#finish(lane, message, refusal === null ? null : refused(refusal));
+    const settle = (outcome: Stored | Refusal) => {
+      if (outcome.kind === 'stored') {
+        this.#deps.observe(events, (this.#deps.now() - message.sent_at) / 1000);
+        for (const { partition, commit } of message.parts) commit.positions.set(partition, Math.max(outcome.seq, commit.positions.get(partition) ?? 0));
+      }
+      this.#finish(lane, message, outcome.kind === 'stored' ? null : refused(outcome));
     };
     try {
       this.#deps.port.publish(message.id, lane.subject, message.payload, settle);
@@ -222,7 +228,7 @@ export class Publisher {
     if (commit.done) return;
     if (error === null && commit.open > 0) return;
     commit.done = true;
-    if (error === null) commit.resolve();
+    if (error === null) commit.resolve(commit.positions);
     else commit.reject(error);
   }
 

@@ -1,6 +1,7 @@
 // The first org and its key, so that a fresh service can be used at once. Safe to run in every process at every start.
 import { randomBytes } from 'node:crypto';
 import { RevisionConflict } from '../../ops/watched_bucket.ts';
+import { activeMember } from '../../schemas/records/org.ts';
 import { hashKey, KEY_PREFIX } from '../http/auth.ts';
 import { keyRecordOf, type OrgsDeps } from './orgs.ts';
 
@@ -17,11 +18,12 @@ export async function bootstrapOrg(deps: OrgsDeps, org_id: string, rawKey: strin
       org_id,
       name: org_id,
       plan_name: 'enterprise',
-      owner: { user_id: 'user_local', email: 'owner@localhost.localdomain' },
       overage_budget_usd: null,
       rate_limits: null,
       created_at: at,
       updated_at: at,
+      members: [activeMember({ user_id: 'user_local', email: 'owner@localhost.localdomain' }, 'owner', at)],
+      transfer: null,
     }),
   );
   if (rawKey === undefined && !madeOrg) return null;

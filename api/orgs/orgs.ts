@@ -3,10 +3,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { RevisionConflict } from '../../ops/watched_bucket.ts';
 import { hashKey, KEY_PREFIX } from '../http/auth.ts';
-import type { OperatorCredential, OrgCredential } from '../http/credential.ts';
+import { activeMember, type OrgRecord, ownerOf } from '../../schemas/records/org.ts';
+import { may, type OperatorCredential, type OrgCredential } from '../http/credential.ts';
 import { ApiError } from '../http/errors.ts';
-import { beyond } from '../http/permissions.ts';
-import type { CreatedKey, CreateKeyBody, CreateOrgBody, KeyItem, KeyRecord, OrgRecord, PatchOrgBody } from './schema.ts';
+import { beyondKey, beyondRole } from '../http/permissions.ts';
+import { replaceOwner } from './membership.ts';
+import type { CreatedKey, CreateKeyBody, CreateOrgBody, KeyItem, KeyRecord, OrgItem, OrgView, PatchOrgBody } from './schema.ts';
 import type { KeyStore, OrgStore } from './store.ts';
 
 const KEY_PREFIX_LENGTH = 12;
@@ -26,18 +28,37 @@ export function getOrg(deps: OrgsDeps, org_id: string): OrgRecord {
   return org;
 }
 
+/** The org as the operator sees it. */
+export function orgItemOf(org: OrgRecord): OrgItem {
+  const { plan_name, overage_budget_usd, rate_limits } = org;
+  return { ...publicPartOf(org), plan_name, overage_budget_usd, rate_limits };
+}
+
+/** The org as one of its own sees it. @throws ApiError org_not_found */
+export function viewOrg(deps: OrgsDeps, credential: OrgCredential): OrgView {
+  const org = getOrg(deps, credential.org_id);
+  return may(credential, 'billing:view') ? orgItemOf(org) : publicPartOf(org);
+}
+
+function publicPartOf(org: OrgRecord): OrgView {
+  const { org_id, name, created_at, updated_at } = org;
+  const { user_id, email } = ownerOf(org);
+  return { org_id, name, owner: { user_id, email }, created_at, updated_at };
+}
+
 /** @throws ApiError conflict when the id is taken, invalid_request when the plan takes no limits of its own */
-export async function createOrg(deps: OrgsDeps, body: CreateOrgBody): Promise<OrgRecord> {
+export async function createOrg(deps: OrgsDeps, body: CreateOrgBody): Promise<OrgItem> {
   const at = new Date(deps.now()).toISOString();
   const org: OrgRecord = {
     org_id: body.org_id ?? `org_${randomUUID().replaceAll('-', '').slice(0, 20)}`,
     name: body.name,
     plan_name: body.plan_name,
-    owner: body.owner,
     overage_budget_usd: body.overage_budget_usd ?? null,
     rate_limits: body.rate_limits ?? null,
     created_at: at,
     updated_at: at,
+    members: [activeMember(body.owner, 'owner', at)],
+    transfer: null,
   };
   checkPlan(org);
   try {
@@ -46,17 +67,29 @@ export async function createOrg(deps: OrgsDeps, body: CreateOrgBody): Promise<Or
     if (error instanceof RevisionConflict) throw new ApiError('conflict', `The org ${org.org_id} exists.`, { cause: error });
     throw storeAway(error);
   }
-  return org;
+  return orgItemOf(org);
 }
 
-/** Changes the given fields; null clears one that may be empty. @throws ApiError org_not_found, invalid_request */
-export async function changeOrg(deps: OrgsDeps, org_id: string, body: PatchOrgBody): Promise<OrgRecord> {
-  const given = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
-  const apply = (org: OrgRecord): OrgRecord => {
-    const changed = { ...org, ...given, updated_at: new Date(deps.now()).toISOString() };
+/**
+ * Changes the given fields; null clears one that may be empty. Another owner takes the place of the (first) one there is, who
+ * becomes an admin.
+ * @returns the org before and after
+ * @throws ApiError org_not_found, invalid_request
+ */
+export async function changeOrg(deps: OrgsDeps, org_id: string, body: PatchOrgBody): Promise<{ before: OrgItem; after: OrgItem }> {
+  const { owner, ...fields } = body;
+  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  const { before, org } = await changeRecord(deps, org_id, (before) => {
+    const at = deps.now();
+    const changed: OrgRecord = { ...before, ...given, updated_at: new Date(at).toISOString() };
     checkPlan(changed);
-    return changed;
-  };
+    return { before, org: owner === undefined ? changed : replaceOwner(changed, owner, at) };
+  });
+  return { before: orgItemOf(before), after: orgItemOf(org) };
+}
+
+/** Applies a rule to the newest record of an org. @throws ApiError org_not_found, upstream_unavailable, or what the rule throws */
+export async function changeRecord<R extends { org: OrgRecord }>(deps: OrgsDeps, org_id: string, apply: (org: OrgRecord) => R): Promise<R> {
   const changed = await deps.orgs.change(org_id, apply).catch((error: unknown) => {
     throw error instanceof ApiError ? error : storeAway(error);
   });
@@ -64,7 +97,7 @@ export async function changeOrg(deps: OrgsDeps, org_id: string, body: PatchOrgBo
   return changed;
 }
 
-function checkPlan(org: OrgRecord): void {
+function checkPlan(org: Pick<OrgRecord, 'plan_name' | 'rate_limits'>): void {
   if (org.rate_limits !== null && org.plan_name !== 'enterprise')
     throw new ApiError('invalid_request', 'rate_limits: only an enterprise org has limits of its own');
 }
@@ -81,7 +114,7 @@ export async function createKey(
 ): Promise<CreatedKey> {
   if (maker.kind === 'operator') getOrg(deps, org_id);
   const scopes = [...new Set(body.scopes)];
-  const missing = maker.kind === 'operator' ? [] : beyond(maker.scopes, scopes);
+  const missing = maker.kind === 'operator' ? [] : maker.kind === 'user' ? beyondRole(maker.role, scopes) : beyondKey(maker.scopes, scopes);
   if (missing.length > 0)
     throw new ApiError('forbidden', `A key holds at most what its maker may do; the credential lacks ${missing.join(', ')}.`);
   const raw_key = KEY_PREFIX + randomBytes(RAW_KEY_BYTES).toString('base64url');
@@ -121,6 +154,6 @@ export async function revokeKey(deps: OrgsDeps, org_id: string, key_id: string):
   if (!removed) throw new ApiError('api_key_not_found', 'The org has no API key of this id.');
 }
 
-function storeAway(cause: unknown): ApiError {
+export function storeAway(cause: unknown): ApiError {
   return new ApiError('upstream_unavailable', 'The store of orgs and keys cannot be written to. Try again.', { cause });
 }

@@ -1,23 +1,11 @@
-// Routes of orgs and their API keys: the org's own, and the operator's.
+// Routes of an org's own record and its API keys.
 import { z } from 'zod';
 import { offsetQuery, pageMeta, pageMetaOf } from '../http/pagination.ts';
-import { defineOperatorRoute, defineRoute, type Route } from '../http/route.ts';
-import { changeOrg, createKey, createOrg, getOrg, listKeys, type OrgsDeps, revokeKey } from './orgs.ts';
-import {
-  createdKey,
-  createKeyBody,
-  createOrgBody,
-  deletedKey,
-  keyItem,
-  keyParams,
-  orgAnswer,
-  orgParams,
-  orgRecord,
-  patchOrgBody,
-} from './schema.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { createKey, listKeys, type OrgsDeps, revokeKey, viewOrg } from './orgs.ts';
+import { createdKey, createKeyBody, deletedKey, KEY_EXAMPLE, keyItem, keyParams, orgParams, orgView } from './schema.ts';
 
 const page = z.object(offsetQuery);
-const KEY_EXAMPLE = { name: 'ci', scopes: ['ingest:write', 'traces:read'] };
 
 /** What an org does for itself. */
 export function orgRoutes(deps: OrgsDeps): Route[] {
@@ -28,10 +16,12 @@ export function orgRoutes(deps: OrgsDeps): Route[] {
       operation_id: 'getOrg',
       summary: 'The org record',
       tag: 'Organization',
-      scope: 'org:read',
+      permission: 'org:read',
       params: orgParams,
-      response: orgRecord,
-      handler: (ctx) => ({ data: getOrg(deps, ctx.org_id) }),
+      description:
+        'plan_name, overage_budget_usd and rate_limits are for callers with the permission billing:view; for others they are left out.',
+      response: orgView,
+      handler: (ctx) => ({ data: viewOrg(deps, ctx.credential) }),
     }),
     defineRoute({
       method: 'get',
@@ -39,7 +29,7 @@ export function orgRoutes(deps: OrgsDeps): Route[] {
       operation_id: 'listApiKeys',
       summary: 'API keys of the org, newest first; never their secrets',
       tag: 'Organization',
-      scope: 'org:read',
+      permission: 'org:read',
       params: orgParams,
       query: page,
       response: z.array(keyItem),
@@ -57,7 +47,7 @@ export function orgRoutes(deps: OrgsDeps): Route[] {
       summary: 'Make an API key',
       description: 'raw_key is shown in this answer and never again. The new key holds at most what the caller may do.',
       tag: 'Organization',
-      scope: 'org:write',
+      permission: 'api_keys:write',
       status: 201,
       bare: true,
       secret: true,
@@ -65,7 +55,13 @@ export function orgRoutes(deps: OrgsDeps): Route[] {
       body: createKeyBody,
       example: KEY_EXAMPLE,
       response: createdKey,
-      handler: async (ctx) => ({ bare: await createKey(deps, ctx.org_id, ctx.body, ctx.credential) }),
+      audit: { action: 'api_key.create', target: 'api_key' },
+      handler: async (ctx) => {
+        const key = await createKey(deps, ctx.org_id, ctx.body, ctx.credential);
+        ctx.audit.target(key.id);
+        ctx.audit.changes({ name: key.name, scopes: key.scopes, key_prefix: key.key_prefix });
+        return { bare: key };
+      },
     }),
     defineRoute({
       method: 'delete',
@@ -74,84 +70,15 @@ export function orgRoutes(deps: OrgsDeps): Route[] {
       summary: 'Revoke an API key',
       description: 'It is refused everywhere within a second.',
       tag: 'Organization',
-      scope: 'org:write',
+      permission: 'api_keys:write',
       params: keyParams,
       response: deletedKey,
       errors: ['api_key_not_found'],
+      audit: { action: 'api_key.revoke', target: 'api_key', param: 'key_id' },
       handler: async (ctx) => {
         await revokeKey(deps, ctx.org_id, ctx.params.key_id);
         return { data: { id: ctx.params.key_id, deleted: true as const } };
       },
-    }),
-  ];
-}
-
-/** What the operator does to orgs. */
-export function operatorRoutes(deps: OrgsDeps): Route[] {
-  return [
-    defineOperatorRoute({
-      method: 'post',
-      path: '/admin/orgs',
-      operation_id: 'createOrg',
-      summary: 'Make an org',
-      tag: 'Operator',
-      status: 201,
-      body: createOrgBody,
-      example: { org_id: 'org_acme', name: 'Acme', plan_name: 'pro', owner: { user_id: 'user_1', email: 'owner@example.com' } },
-      response: orgAnswer,
-      errors: ['conflict'],
-      handler: async (ctx) => {
-        const org = await createOrg(deps, ctx.body);
-        return { data: { ...org, org } };
-      },
-    }),
-    defineOperatorRoute({
-      method: 'get',
-      path: '/admin/orgs',
-      operation_id: 'listOrgs',
-      summary: 'Every org, by id',
-      tag: 'Operator',
-      query: page,
-      response: z.array(orgRecord),
-      meta: pageMeta,
-      handler: (ctx) => {
-        const { limit, offset } = ctx.query;
-        const orgs = deps.orgs.list();
-        return { data: orgs.slice(offset, offset + limit), meta: pageMetaOf(orgs.length, limit, offset) };
-      },
-    }),
-    defineOperatorRoute({
-      method: 'patch',
-      path: '/admin/orgs/:org_id',
-      operation_id: 'changeOrg',
-      summary: 'Change fields of an org',
-      tag: 'Operator',
-      params: orgParams,
-      body: patchOrgBody,
-      example: { plan_name: 'enterprise' },
-      response: orgAnswer,
-      errors: ['org_not_found'],
-      handler: async (ctx) => {
-        const org = await changeOrg(deps, ctx.params.org_id, ctx.body);
-        return { data: { ...org, org } };
-      },
-    }),
-    defineOperatorRoute({
-      method: 'post',
-      path: '/admin/orgs/:org_id/api-keys',
-      operation_id: 'createFirstApiKey',
-      summary: 'Make an API key for an org',
-      description: 'As the org would itself, so that a new org gets its first key.',
-      tag: 'Operator',
-      status: 201,
-      bare: true,
-      secret: true,
-      params: orgParams,
-      body: createKeyBody,
-      example: KEY_EXAMPLE,
-      response: createdKey,
-      errors: ['org_not_found'],
-      handler: async (ctx) => ({ bare: await createKey(deps, ctx.params.org_id, ctx.body, ctx.credential) }),
     }),
   ];
 }

@@ -1,38 +1,34 @@
 // Shapes of orgs and API keys: what requests bring, what is stored in KV, what answers show.
 import { z } from 'zod';
+import { orgRateLimits, overageBudget, planName } from '../../schemas/records/org.ts';
 import { SCOPES } from '../http/permissions.ts';
 
 const ORG_ID_PATTERN = /^[A-Za-z0-9_.-]{1,128}$/;
 const orgId = z.string().regex(ORG_ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . -' });
 const name = z.string().trim().min(1).max(200);
-const perMinute = z.int().min(1).max(100_000_000);
-
-const planName = z.enum(['free', 'starter', 'pro', 'enterprise']);
-
-const rateLimits = z
-  .object({ ingest_per_minute: perMinute, api_per_minute: perMinute, burst: perMinute })
-  .describe('Limits of an enterprise org; null: unlimited');
 const owner = z.object({ user_id: z.string().min(1).max(128), email: z.email() });
-const overageBudget = z
-  .number()
-  .min(0)
-  .max(1_000_000_000)
-  .describe('What use past a hard limit may cost before ingest answers 402; null: it answers 429 at once');
 
-/** An org, as stored and as answered. */
-export const orgRecord = z
+/** An org as the operator sees it. */
+export const orgItem = z
   .object({
     org_id: z.string(),
     name: z.string(),
     plan_name: planName,
-    owner,
+    owner: owner.describe('The first of them where the org has several'),
     overage_budget_usd: overageBudget.nullable(),
-    rate_limits: rateLimits.nullable(),
+    rate_limits: orgRateLimits.nullable(),
     created_at: z.iso.datetime(),
     updated_at: z.iso.datetime(),
   })
   .meta({ id: 'Org' });
-export type OrgRecord = z.infer<typeof orgRecord>;
+export type OrgItem = z.infer<typeof orgItem>;
+
+/** An org as its members and keys see it. */
+export const orgView = orgItem
+  .partial({ plan_name: true, overage_budget_usd: true, rate_limits: true })
+  .describe('plan_name, overage_budget_usd and rate_limits are left out for callers without the permission billing:view')
+  .meta({ id: 'OrgView' });
+export type OrgView = z.infer<typeof orgView>;
 
 export const createOrgBody = z.object({
   org_id: orgId.optional(),
@@ -40,7 +36,7 @@ export const createOrgBody = z.object({
   plan_name: planName,
   owner,
   overage_budget_usd: overageBudget.nullish(),
-  rate_limits: rateLimits.nullish(),
+  rate_limits: orgRateLimits.nullish(),
 });
 export type CreateOrgBody = z.infer<typeof createOrgBody>;
 
@@ -48,7 +44,7 @@ export const patchOrgBody = createOrgBody.omit({ org_id: true }).partial();
 export type PatchOrgBody = z.infer<typeof patchOrgBody>;
 
 /** Answer of the operator's mutations: the record, and the same once more under org. */
-export const orgAnswer = orgRecord.extend({ org: orgRecord }).meta({ id: 'OrgAnswer' });
+export const orgAnswer = orgItem.extend({ org: orgItem }).meta({ id: 'OrgAnswer' });
 
 export const orgParams = z.object({ org_id: z.string() });
 export const keyParams = z.object({ org_id: z.string(), key_id: z.string() });
@@ -57,6 +53,8 @@ const scopes = z
   .array(z.enum(SCOPES, { error: `takes scopes of this list: ${SCOPES.join(', ')}` }))
   .min(1)
   .max(SCOPES.length);
+
+export const KEY_EXAMPLE = { name: 'ci', scopes: ['ingest:write', 'traces:read'] };
 
 export const createKeyBody = z.object({ name, scopes });
 export type CreateKeyBody = z.infer<typeof createKeyBody>;

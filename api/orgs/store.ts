@@ -1,32 +1,37 @@
 // Orgs and API keys in JetStream KV, watched into memory: reads never leave the process, a change made anywhere is here in
 // milliseconds. Writes are CAS on the revision.
-import { type Held, RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
+import { Turns } from '../../ops/turns.ts';
+import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import type { Log } from '../../ops/streams.ts';
-import type { KeyLookup } from '../http/auth.ts';
+import { type MemberRecord, orgKey, type OrgRecord, parseOrg } from '../../schemas/records/org.ts';
+import type { KeyLookup, Memberships } from '../http/auth.ts';
 import type { OrgCredential } from '../http/credential.ts';
-import { type KeyRecord, keyRecord, type OrgRecord, orgRecord } from './schema.ts';
-
-/** How often an update is tried against other writers of the same record. */
-const UPDATE_TRIES_MAX = 8;
+import type { Role } from '../http/permissions.ts';
+import { MemberIndex } from './member_index.ts';
+import { type KeyRecord, keyRecord } from './schema.ts';
 
 type OnProblem = (problem: string, cause: unknown) => void;
 
-export class OrgStore {
+export class OrgStore implements Memberships {
   readonly #bucket: WatchedBucket<OrgRecord>;
+  readonly #turns = new Turns();
+  readonly #index = new MemberIndex();
 
   private constructor(bucket: WatchedBucket<OrgRecord>) {
     this.#bucket = bucket;
+    bucket.onChange((key, held) => {
+      this.#index.put(key, held?.value ?? null);
+    });
+    for (const [key, { value }] of bucket.entries()) this.#index.put(key, value);
   }
 
   static async open(log: Log, onProblem: OnProblem): Promise<OrgStore> {
     const kv = await log.bucket('orgs');
-    return new OrgStore(
-      await WatchedBucket.open(log.nc, kv, { name: 'orgs', parse: (text) => orgRecord.parse(JSON.parse(text)), onProblem }),
-    );
+    return new OrgStore(await WatchedBucket.open(log.nc, kv, { name: 'orgs', parse: parseOrg, onProblem }));
   }
 
   get(org_id: string): OrgRecord | null {
-    return this.#bucket.get(kvKey(org_id)) ?? null;
+    return this.#bucket.get(orgKey(org_id)) ?? null;
   }
 
   /** By org_id, ascending. */
@@ -34,42 +39,53 @@ export class OrgStore {
     return [...this.#bucket.values()].sort((a, b) => (a.org_id < b.org_id ? -1 : 1));
   }
 
-  /** @throws RevisionConflict when the org exists */
-  create(org: OrgRecord): Promise<void> {
-    return this.#bucket.create(kvKey(org.org_id), org);
+  /** An active member; null where the user is none, or the org is not there. */
+  memberOf(org_id: string, user_id: string): MemberRecord | null {
+    const org = this.get(org_id);
+    return org === null ? null : this.#index.member(org, user_id);
   }
 
-  /** Applies a change to the newest record; null when there is no such org. */
-  async change(org_id: string, apply: (org: OrgRecord) => OrgRecord): Promise<OrgRecord | null> {
-    for (let tries = 1; ; tries++) {
-      const held: Held<OrgRecord> | undefined = this.#bucket.held(kvKey(org_id));
-      if (held === undefined) return null;
-      const changed = apply(held.value);
-      try {
-        await this.#bucket.update(kvKey(org_id), changed, held.revision);
-        return changed;
-      } catch (error) {
-        if (!(error instanceof RevisionConflict) || tries >= UPDATE_TRIES_MAX) throw error;
-        await this.#movedOn(kvKey(org_id), held.revision);
-      }
-    }
+  roleOf(org_id: string, user_id: string): Role | null {
+    return this.memberOf(org_id, user_id)?.role ?? null;
+  }
+
+  /** Orgs in which a user is an active member, by org_id. */
+  orgsOf(user_id: string): { org_id: string; name: string; role: Role }[] {
+    return this.#index
+      .orgIdsOf(user_id)
+      .flatMap((org_id) => {
+        const org = this.get(org_id);
+        const member = org === null ? null : this.#index.member(org, user_id);
+        return org === null || member === null ? [] : [{ org_id, name: org.name, role: member.role }];
+      })
+      .sort((a, b) => (a.org_id < b.org_id ? -1 : 1));
+  }
+
+  /** @throws RevisionConflict when the org exists */
+  create(org: OrgRecord): Promise<void> {
+    return this.#bucket.create(orgKey(org.org_id), org);
+  }
+
+  /**
+   * Applies a change to the newest record; null when there is no such org. `apply` may run several times, gives back the org
+   * that it got to change nothing, and throws to refuse.
+   * @returns what `apply` gave back for the change that was written
+   * @throws what `apply` throws; Error when the record cannot be written
+   */
+  async change<R extends { org: OrgRecord }>(org_id: string, apply: (org: OrgRecord) => R): Promise<R | null> {
+    // The last run is the one whose org was written.
+    const last: { result: R | null } = { result: null };
+    await this.#turns.take(org_id, () =>
+      this.#bucket.change(orgKey(org_id), (org) => {
+        last.result = org === undefined ? null : apply(org);
+        return last.result === null || last.result.org === org ? null : last.result.org;
+      }),
+    );
+    return last.result;
   }
 
   close(): void {
     this.#bucket.close();
-  }
-
-  /** Resolves when the watch has brought the write that won, or shortly after if it does not. */
-  async #movedOn(key: string, revision: number): Promise<void> {
-    const moved = Promise.withResolvers<undefined>();
-    const timer = setTimeout(moved.resolve, 200, undefined);
-    const stop = this.#bucket.onChange((changed) => {
-      if (changed === key) moved.resolve(undefined);
-    });
-    if (this.#bucket.held(key)?.revision !== revision) moved.resolve(undefined);
-    await moved.promise;
-    stop();
-    clearTimeout(timer);
   }
 }
 
@@ -126,6 +142,3 @@ export class KeyStore implements KeyLookup {
     this.#bucket.close();
   }
 }
-
-/** KV keys take no dot at the ends or twice in a row; org ids may. `=` is in no org id. */
-const kvKey = (org_id: string): string => org_id.replaceAll('.', '=2E');

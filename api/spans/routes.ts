@@ -14,7 +14,7 @@ export function spanRoutes({ clickhouse }: { clickhouse: ClickHouse }): Route[] 
       summary: 'Search prompts and responses, best match first',
       description: 'Ranked by BM25 over prompt and response as one document. A span is found within seconds of its ingest.',
       tag: 'Traces',
-      scope: 'traces:read',
+      permission: 'traces:read',
       query: searchQuery,
       response: z.array(searchHit),
       meta: searchMeta,

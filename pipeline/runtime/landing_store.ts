@@ -101,13 +101,13 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
       query_id: queryId,
       timeoutMs: INSERT_TIMEOUT_MS,
     });
-    return written_rows;
+    return written_rows / spec.counted;
   }
 
   /** Whether every insert is synced by itself, or rows are made durable otherwise before a checkpoint passes them. */
   async syncInserts(each: boolean): Promise<void> {
     const on = each ? '1' : '0';
-    for (const table of ['spans', 'span_texts', 'span_texts_recent', 'traces', 'trace_lookup', 'usage_events']) {
+    for (const table of ['spans', 'span_texts', 'span_texts_recent', 'traces', 'trace_lookup', 'usage_events', 'agent_activity']) {
       await this.#command(
         'sync_inserts',
         `ALTER TABLE ${table} MODIFY SETTING fsync_after_insert = ${on}, fsync_part_directory = ${on}`,

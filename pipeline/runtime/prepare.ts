@@ -3,6 +3,7 @@
 // to tell once the rows are in. It writes nothing.
 import { ingestBatchCodec, UnknownSchemaError } from '../../schemas/codec.ts';
 import { partitionOf } from '../domain/ids.ts';
+import { addOutcomes } from '../domain/outcomes.ts';
 import type { DeadReason, LogPosition, LoggedEvent, ScoredEvent, Usage } from '../stage.ts';
 import { spanLine, textLine, usageLine } from '../stages/land/rows.ts';
 import { LIMITS, loggedEvent, type Topology } from '../topology.ts';
@@ -33,8 +34,16 @@ export interface Progress {
   heard_at: number;
 }
 
+/** What a landing counts, with the place of its row in the store. */
+export interface CountedUsage {
+  usage: Usage;
+  partition: number;
+  log_seq: number;
+}
+
 export interface Prepared {
   rows: LandingUnit;
+  usage: CountedUsage[];
   casualties: Casualty[];
   events: (BookEvent & { partition: number })[];
   progress: Progress[];
@@ -77,10 +86,10 @@ export async function prepare(
   }
   await restoreForgotten(deps, states, scored);
   const rows = emptyUnit();
-  fillRows(deps, states, scored, byPosition, rows);
+  const usage = fillRows(deps, states, scored, byPosition, rows);
   const progress = keepBooks(deps, states, messages, scored);
   const events = progress.flatMap(({ state }) => takeBook(state, rows));
-  return { rows, casualties, events, progress, count: scored.length };
+  return { rows, usage, casualties, events, progress, count: scored.length };
 }
 
 const positionKey = (position: LogPosition): string =>
@@ -157,7 +166,7 @@ function fillRows(
   scored: readonly ScoredEvent[],
   logged: ReadonlyMap<string, LoggedEvent>,
   rows: LandingUnit,
-): void {
+): CountedUsage[] {
   const usage = new Map<string, { usage: Usage; partition: number }>();
   const lastSeq = new Map<number, number>();
   for (const event of scored) {
@@ -178,8 +187,8 @@ function fillRows(
     lastSeq.set(event.partition, event.log_seq);
     if (replay === null || event.log_seq > replay.usage_through) addUsage(usage, event);
   }
-  for (const { usage: total, partition } of usage.values()) {
-    const seq = lastSeq.get(partition) ?? 0;
+  const counted = [...usage.values()].map(({ usage: total, partition }) => ({ usage: total, partition, log_seq: lastSeq.get(partition) ?? 0 }));
+  for (const { usage: total, partition, log_seq: seq } of counted) {
     rows.usage_events.push({
       line: usageLine(total, partition, seq),
       partition,
@@ -189,21 +198,25 @@ function fillRows(
       event: null,
     });
   }
+  return counted;
 }
 
 function addUsage(totals: Map<string, { usage: Usage; partition: number }>, { usage, partition }: ScoredEvent): void {
-  const key = `${String(partition)} ${String(usage.hour)} ${usage.org_id} ${usage.agent_id}`;
+  const { org_id, agent_id, model, department, realm } = usage;
+  const key = JSON.stringify([partition, usage.hour, usage.day, org_id, agent_id, model, department, realm]);
   const total = totals.get(key)?.usage;
   if (total === undefined) {
     totals.set(key, { usage: { ...usage }, partition });
     return;
   }
+  total.last_received_at = Math.max(total.last_received_at, usage.last_received_at);
   total.events += usage.events;
   total.input_tokens += usage.input_tokens;
   total.output_tokens += usage.output_tokens;
   total.storage_bytes += usage.storage_bytes;
   total.sandbox_micros += usage.sandbox_micros;
   total.cost_pico_usd += usage.cost_pico_usd;
+  total.outcomes = addOutcomes(total.outcomes, usage.outcomes);
 }
 
 function keepBooks(

@@ -20,6 +20,8 @@ export interface WorkerDeps {
   bury(casualties: readonly Casualty[]): Promise<void>;
   /** Resolves when all are stored in EVENTS. */
   tell(events: readonly BookEvent[]): Promise<void>;
+  /** Tells whoever keeps accounts what has landed; nothing waits for it. */
+  landed(prepared: Pick<Prepared, 'usage' | 'progress'>): void;
   /** Resolves when everything that has landed before the call would survive power loss. */
   sync(): Promise<void>;
   /** @returns false when the partition is another's by now */
@@ -144,6 +146,7 @@ export class Worker {
       })),
     );
     const owned = <T extends { partition: number }>(items: readonly T[]): T[] => items.filter((item) => this.#deps.isOwner(item.partition));
+    this.#deps.landed(prepared);
     if (casualties.length > 0) await this.#deps.bury(casualties);
     const events = owned(prepared.events);
     if (events.length > 0) await this.#deps.tell(events);

@@ -1,7 +1,19 @@
 // Fills the store with spans of 90 days, past the service: texts are made and counted in threads, everything else inside
 // ClickHouse. The rows are those that the pipeline would have landed: every count that search ranks by is exact.
 import { Worker } from 'node:worker_threads';
-import { BENCH_TEXTS_DDL, BLOCK_SPANS, DAYS, largeSql, largeTracesSql, spansSql, textsSql, tracesSql, type FillPlan } from './fill_sql.ts';
+import {
+  BENCH_TEXTS_DDL,
+  BLOCK_SPANS,
+  DAYS,
+  largeSql,
+  largeTracesSql,
+  largeUsageSql,
+  spansSql,
+  textsSql,
+  tracesSql,
+  usageSql,
+  type FillPlan,
+} from './fill_sql.ts';
 import type { TextRange } from './fill_texts.ts';
 import { thousands } from './report.ts';
 import { sqlRunner, type RunSql } from './store.ts';
@@ -49,12 +61,13 @@ function makeTexts(clickhouseUrl: string, count: number): Promise<unknown> {
   return Promise.all(threads);
 }
 
-/** Spans and their traces, a part of a chunk at a time. */
+/** Spans, their traces and their use, a part of a chunk at a time. */
 async function fillSpans(runSql: RunSql, plan: FillPlan, from: number, count: number): Promise<void> {
   for (let first = from; first < from + count; first += SPANS_AT_ONCE) {
     const rows = Math.min(SPANS_AT_ONCE, from + count - first);
     await runSql(spansSql(plan, first, rows), SPAN_SETTINGS);
     await runSql(tracesSql(first, rows), SPAN_SETTINGS);
+    await runSql(usageSql(first, rows), SPAN_SETTINGS);
   }
 }
 
@@ -86,12 +99,13 @@ export async function fillStore(clickhouseUrl: string, org: string, wanted: numb
   }
   for (const statement of largeSql(plan, LARGE_TRACES)) await runSql(statement, TEXT_SETTINGS);
   await runSql(largeTracesSql(LARGE_TRACES), SPAN_SETTINGS);
+  await runSql(largeUsageSql(LARGE_TRACES), SPAN_SETTINGS);
   await runSql('DROP TABLE bench_texts');
   const filledS = (performance.now() - began) / 1000;
   await settle(runSql);
   const parts = (
     await runSql(
-      "SELECT table, count() FROM system.parts WHERE active AND database = currentDatabase() AND table IN ('spans', 'span_texts', 'traces', 'trace_lookup') GROUP BY table FORMAT TSV",
+      "SELECT table, count() FROM system.parts WHERE active AND database = currentDatabase() AND table IN ('spans', 'span_texts', 'traces', 'trace_lookup', 'usage_events') GROUP BY table FORMAT TSV",
     )
   )
     .split('\n')

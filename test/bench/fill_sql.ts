@@ -143,17 +143,33 @@ export function largeSql(plan: FillPlan, traces: number): string[] {
   ];
 }
 
+const landedBetween = (from: number, count: number): string =>
+  `s.partition = ${String(PARTITION)} AND s.log_seq >= ${String(Math.floor(from / 100))} AND s.log_seq <= ${String(Math.floor((from + count - 1) / 100))} AND s.log_seq * 100 + s.log_index >= ${String(from)} AND s.log_seq * 100 + s.log_index < ${String(from + count)}`;
+
 /** The trace rows of the spans n = from to from + count. */
 export function tracesSql(from: number, count: number): string {
   return `INSERT INTO traces (org_id, anchor, trace_key, trace_id, started_at, ended_at, root_at, root_span_id, root_span_name, agent_id, outcome, session_id, user_id, tags, spans, input_tokens, output_tokens, cost_usd, sampled, partition, log_seq, sign, version)
   SELECT s.org_id, min(s.started_at), sipHash64(s.trace_id), s.trace_id, min(s.started_at), max(s.ended_at), minIf(s.started_at, s.parent_span_id = ''), anyIf(s.span_id, s.parent_span_id = ''), anyIf(s.name, s.parent_span_id = ''), any(s.agent_id),
     multiIf(countIf(s.outcome = 'error') > 0, 'error', countIf(s.outcome = 'timeout') > 0, 'timeout', 'success'), any(s.session_id), any(s.user_id), any(s.tags), count(), sum(s.input_tokens), sum(s.output_tokens), sum(s.cost_usd), true,
     ${String(PARTITION)}, max(s.log_seq), 1, max(s.log_seq)
-  FROM spans AS s WHERE s.partition = ${String(PARTITION)} AND s.log_seq >= ${String(Math.floor(from / 100))} AND s.log_seq <= ${String(Math.floor((from + count - 1) / 100))} AND s.log_seq * 100 + s.log_index >= ${String(from)} AND s.log_seq * 100 + s.log_index < ${String(from + count)}
+  FROM spans AS s WHERE ${landedBetween(from, count)}
   GROUP BY s.org_id, s.trace_id`;
 }
 
+/** Events of one landing of the usage rows. */
+const LANDING_MESSAGES = 10;
+
+/** The usage rows of the spans n = from to from + count, as landings of 1,000 events would have written them. */
+export function usageSql(from: number, count: number): string {
+  return `INSERT INTO usage_events (org_id, hour, day, agent_id, model, department, realm, last_received_at, events, input_tokens, output_tokens, storage_bytes, sandbox_seconds, cost_usd, partition, log_seq)
+  SELECT s.org_id, toStartOfHour(s.received_at) AS hour, toDate(s.started_at) AS day, s.agent_id, s.model, s.department, s.realm, max(s.received_at), count(), sum(s.input_tokens), sum(s.output_tokens), sum(s.storage_bytes), sum(s.sandbox_seconds), sum(s.cost_usd),
+    ${String(PARTITION)}, max(s.log_seq)
+  FROM spans AS s WHERE ${landedBetween(from, count)}
+  GROUP BY s.org_id, hour, day, s.agent_id, s.model, s.department, s.realm, intDiv(s.log_seq, ${String(LANDING_MESSAGES)})`;
+}
+
 export const largeTracesSql = (traces: number): string => tracesSql(LARGE_FROM, traces * LARGE_TRACE_SPANS);
+export const largeUsageSql = (traces: number): string => usageSql(LARGE_FROM, traces * LARGE_TRACE_SPANS);
 /** A large trace, by its number from 0. */
 export const largeTraceIdSql = (count: number): string =>
   `SELECT concat('trc_', lower(hex(sipHash64(toUInt64(${String(LARGE_FROM)} + number), 'trace')))) FROM numbers(${String(count)}) FORMAT TSV`;

@@ -197,6 +197,18 @@ async function searchReads(reader: Reader, random: Random): Promise<Measured[]> 
   return measured;
 }
 
+async function costReads(reader: Reader): Promise<Measured[]> {
+  const bar = 'p50 ≤ 50 ms';
+  return [
+    await timed(reader, 'cost summary, 30 days, by model', RUNS, () => '/v1/cost/summary?days=30', bar),
+    await timed(reader, 'cost summary, 30 days, by agent', RUNS, () => '/v1/cost/summary?days=30&group_by=agent_id', bar),
+    await timed(reader, 'cost summary, 30 days, by department', RUNS, () => '/v1/cost/summary?days=30&group_by=department', bar),
+    await timed(reader, 'cost summary, 365 days, by model', RUNS, () => '/v1/cost/summary?days=365'),
+    await timed(reader, 'cost forecast', RUNS, () => '/v1/cost/forecast'),
+    await timed(reader, 'cost outcomes, 30 days', RUNS, () => '/v1/cost/outcomes?days=30'),
+  ];
+}
+
 const rowOf = ({ what, bar, times, note }: Measured): ReportRow => ({
   what,
   value: quantiles(times),
@@ -206,12 +218,17 @@ const rowOf = ({ what, bar, times, note }: Measured): ReportRow => ({
 
 /** Every read of the table, in the largest org of a filled store. */
 export async function benchReads(target: Target, filledNote: string, progress: (line: string) => void): Promise<Section> {
-  progress('reads: list, tree, search');
+  progress('reads: list, costs, tree, search');
   const random = seededRandom(17);
   const reader = new Reader(target);
   try {
     const { answer } = await reader.answer('/v1/traces?limit=1');
-    const groups = [await listReads(reader, random), await treeReads(reader, target, random), await searchReads(reader, random)].flat();
+    const groups = [
+      await listReads(reader, random),
+      await costReads(reader),
+      await treeReads(reader, target, random),
+      await searchReads(reader, random),
+    ].flat();
     return {
       title: `Reads (${filledNote}; ${thousands(Number(answer.meta['total']))} traces in the org that reads)`,
       rows: groups.map(rowOf),

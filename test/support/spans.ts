@@ -1,4 +1,5 @@
 // Builders of data-plane records for tests: sensible defaults, overridden by what a test is about.
+import { NO_OUTCOMES } from '../../pipeline/domain/outcomes.ts';
 import type { Span } from '../../pipeline/domain/span.ts';
 import type { ScoredEvent } from '../../pipeline/stage.ts';
 
@@ -58,12 +59,18 @@ export function anEvent(logSeq: number, span: Span = aSpan(), over: Partial<Scor
       org_id: span.org_id,
       agent_id: span.agent_id,
       hour: 0,
+      last_received_at: 0,
+      day: 0,
+      model: span.model,
+      department: span.department,
+      realm: span.realm,
       events: 1,
       input_tokens: span.input_tokens,
       output_tokens: span.output_tokens,
       storage_bytes: span.storage_bytes,
       sandbox_micros: 0n,
       cost_pico_usd: span.cost_pico_usd,
+      outcomes: NO_OUTCOMES,
     },
     scores: {},
     ...over,

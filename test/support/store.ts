@@ -2,8 +2,9 @@
 import { picoToDecimal } from '../../pipeline/domain/money.ts';
 import type { Span } from '../../pipeline/domain/span.ts';
 import { addSpan, emptyTrace, type TraceState } from '../../pipeline/domain/trace_state.ts';
-import { spanLine, textLine, traceCells, traceLine } from '../../pipeline/stages/land/rows.ts';
-import { landingStatement, SPAN_TEXTS, SPANS, type TableSpec, TRACES } from '../../pipeline/stages/land/tables.ts';
+import { usageOf } from '../../pipeline/domain/usage.ts';
+import { spanLine, textLine, traceCells, traceLine, usageLine } from '../../pipeline/stages/land/rows.ts';
+import { landingStatement, SPAN_TEXTS, SPANS, type TableSpec, TRACES, USAGE_EVENTS } from '../../pipeline/stages/land/tables.ts';
 import { type ClickHouse, createClickHouse } from '../../sql/client.ts';
 import { migrate } from '../../sql/migrate.ts';
 import { createTestDatabase, type TestDatabase } from './clickhouse.ts';
@@ -15,7 +16,7 @@ const OWNED = '[(0,1)]';
 export interface TestStore {
   client: ClickHouse;
   database: TestDatabase;
-  /** Lands spans in log order, one event each; their texts wait in span_texts_recent. Resolves with the place of the first. */
+  /** Lands spans in log order, one event each, with their use; their texts wait in span_texts_recent. Resolves with the place of the first. */
   landSpans(spans: readonly Span[]): Promise<number>;
   /** Lands rows of traces as they are given, without their pairs. */
   landTraces(rows: readonly { state: TraceState; version: number; sign: 1 | -1 }[]): Promise<void>;
@@ -50,6 +51,12 @@ export async function openTestStore(): Promise<TestStore> {
       await land(
         SPANS,
         placed.map(({ span, place }) => spanLine(span, place, 0, true)),
+      );
+      await land(
+        USAGE_EVENTS,
+        placed.map(({ span, place }) =>
+          usageLine(usageOf({ org_id: span.org_id, received_at: span.received_at, spans: [span] }), 0, place.log_seq),
+        ),
       );
       await land(
         SPAN_TEXTS,

@@ -12,6 +12,8 @@ export interface TableSpec {
   readonly structure: string;
   /** Expressions over the wire row, one for each column. */
   readonly select: readonly string[];
+  /** Rows that the store counts as written for each row: those of a materialized view that copies the table count too. */
+  readonly counted: number;
 }
 
 /** [column, wire type, expression over the wire value or undefined for the value itself] */
@@ -25,7 +27,7 @@ const POSITION: readonly Column[] = [
   ['log_sub', 'UInt32'],
 ];
 
-function spec(table: LandingTable, columns: readonly Column[]): TableSpec {
+function spec(table: LandingTable, columns: readonly Column[], counted = 1): TableSpec {
   return {
     table,
     columns: columns.map(([name]) => name),
@@ -34,6 +36,7 @@ function spec(table: LandingTable, columns: readonly Column[]): TableSpec {
       .map(([name, type]) => `${name} ${type}`)
       .join(', '),
     select: columns.map(([name, , expression]) => expression ?? name),
+    counted,
   };
 }
 
@@ -117,19 +120,31 @@ export const TRACES = spec('traces', [
   ['version', '', 'log_seq'],
 ]);
 
-export const USAGE_EVENTS = spec('usage_events', [
-  ['org_id', 'String'],
-  ['hour', 'Int64', "toDateTime(intDiv(hour, 1000), 'UTC')"],
-  ['agent_id', 'String'],
-  ['events', 'UInt64'],
-  ['input_tokens', 'UInt64'],
-  ['output_tokens', 'UInt64'],
-  ['storage_bytes', 'UInt64'],
-  ['sandbox_seconds', 'Decimal(38, 6)'],
-  ['cost_usd', 'Decimal(38, 12)'],
-  ['partition', 'UInt16'],
-  ['log_seq', 'UInt64'],
-]);
+/** agent_activity_mv writes a row for each of these. */
+export const USAGE_EVENTS = spec(
+  'usage_events',
+  [
+    ['org_id', 'String'],
+    ['hour', 'Int64', "toDateTime(intDiv(hour, 1000), 'UTC')"],
+    ['day', 'UInt16', 'toDate(day)'],
+    ['agent_id', 'String'],
+    ['model', 'LowCardinality(String)'],
+    ['department', 'String'],
+    ['realm', 'String'],
+    time('last_received_at'),
+    ['events', 'UInt64'],
+    ['input_tokens', 'UInt64'],
+    ['output_tokens', 'UInt64'],
+    ['storage_bytes', 'UInt64'],
+    ['sandbox_seconds', 'Decimal(38, 6)'],
+    ['cost_usd', 'Decimal(38, 12)'],
+    ['outcome_names', 'Array(String)'],
+    ['outcome_values', 'Array(Decimal(38, 12))'],
+    ['partition', 'UInt16'],
+    ['log_seq', 'UInt64'],
+  ],
+  2,
+);
 
 /** Partitions whose newest fence is the writer's epoch; everything else of a statement's rows is not written. */
 export const FENCE = `(

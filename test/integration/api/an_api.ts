@@ -1,5 +1,6 @@
 // An API of a test: the real one on a free port, with its own connection to the test's nats-server. Several of them on one
 // server are what several API processes are.
+import { SignJWT } from 'jose';
 import { createLogger } from '../../../ops/log.ts';
 import { connectNats } from '../../../ops/nats/connect.ts';
 import { type Log, openLog } from '../../../ops/streams.ts';
@@ -10,6 +11,7 @@ import { closeGracefully, httpServer, listen } from '../../../api/http/server.ts
 export const ORG = 'org_test';
 export const KEY = 'sk_svc_testkeytestkeytestkey';
 export const ADMIN_TOKEN = 'admin-token-of-the-tests';
+export const JWT_SECRET = 'jwt-secret-of-the-tests-0123456789abcdef';
 /** Nobody listens there. */
 const NO_CLICKHOUSE = 'http://app:secret@127.0.0.1:9/millrace';
 
@@ -25,7 +27,11 @@ export interface TestApiOptions {
   clickhouseUrl?: string;
   logBytesMax?: number;
   bodyBytesMax?: number;
+  appPerMinute?: number;
   now?: () => number;
+  production?: boolean;
+  /** An OIDC provider in the place of JWT_SECRET. */
+  provider?: { jwksUrl: string; issuer?: string; audience?: string };
 }
 
 /** Starts one. The caller must close() it before its nats-server ends. */
@@ -35,12 +41,19 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
   const clickhouse = createClickHouse({ url: options.clickhouseUrl ?? NO_CLICKHOUSE });
   const api = await assembleApi({
     env: {
+      SERVICE_ENV: options.production === true ? 'production' : 'development',
       SERVICE_PARTITIONS: 4,
       SERVICE_BOOTSTRAP_ORG_ID: ORG,
       SERVICE_BOOTSTRAP_API_KEY: KEY,
       SERVICE_ADMIN_TOKEN: ADMIN_TOKEN,
       SERVICE_CLICKHOUSE_CLUSTER: undefined,
       SERVICE_MAX_BODY_BYTES: options.bodyBytesMax ?? 5_242_880,
+      SERVICE_APP_INGEST_PER_TENANT_RPM: options.appPerMinute ?? 5000,
+      SERVICE_JWT_SECRET: JWT_SECRET,
+      SERVICE_JWT_JWKS_URL: options.provider?.jwksUrl,
+      SERVICE_JWT_ISSUER: options.provider?.issuer,
+      SERVICE_JWT_AUDIENCE: options.provider?.audience,
+      SERVICE_ENCRYPTION_KEY: undefined,
     },
     logger: createLogger('api-test', 'silent'),
     log,
@@ -64,6 +77,26 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
   };
 }
 
+/** Claims of a token; it ends in an hour unless exp says otherwise. */
+export interface TestClaims {
+  sub: string;
+  email?: string;
+  [claim: string]: unknown;
+}
+
+/** A token of a person as an issuer with JWT_SECRET signs it. Send it with asUser(). */
+export async function tokenOf(claims: TestClaims, secret = JWT_SECRET): Promise<string> {
+  const now = Math.floor(Date.now() / 1000);
+  return new SignJWT({ iat: now, exp: now + 3600, ...claims })
+    .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+    .sign(new TextEncoder().encode(secret));
+}
+
+/** Headers that call as a person, in the test's org unless another is named. They take the place of call()'s API key. */
+export function asUser(token: string, org = ORG): Record<string, string | undefined> {
+  return { 'X-Org-Api-Key': undefined, 'X-Org-Id': org, Authorization: `Bearer ${token}` };
+}
+
 /** What a test sends as it is. */
 export type RawBody = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array>;
 
@@ -75,22 +108,22 @@ export interface Answer {
   json: Record<string, unknown> | null;
 }
 
-/** Calls an API with the test org's key, which `headers` may replace. */
+/** Calls an API with the test org's key, which `headers` may replace; undefined leaves a header out. */
 export async function call(
   api: { url: string },
   method: string,
   path: string,
-  options: { body?: unknown; raw?: RawBody; headers?: Record<string, string> } = {},
+  options: { body?: unknown; raw?: RawBody; headers?: Record<string, string | undefined> } = {},
 ): Promise<Answer> {
   const body = options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
   const response = await fetch(api.url + path, {
     method,
-    headers: {
+    headers: present({
       'X-Org-Api-Key': KEY,
       'X-Org-Id': ORG,
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
       ...options.headers,
-    },
+    }),
     ...(body === undefined ? {} : { body, duplex: 'half' as const }),
   });
   const text = await response.text();
@@ -101,6 +134,10 @@ export async function call(
     json = null;
   }
   return { status: response.status, headers: response.headers, text, json };
+}
+
+function present(headers: Record<string, string | undefined>): [string, string][] {
+  return Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined);
 }
 
 /** A valid custom event. */

@@ -1,11 +1,14 @@
-// Idempotency-Key over two API instances on one nats-server: the work is done once, the answer is the first one, and a
-// holder that died blocks for seconds only.
+// Idempotency-Key over two API instances on one nats-server: the work is done once and the answer is the first one, whoever
+// asks, however many at once.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Idempotency } from '../../../api/http/idempotency.ts';
 import { INGEST_STREAM } from '../../../ops/streams.ts';
+import { FINGERPRINT_HEADER, ingestBatchCodec } from '../../../schemas/codec.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { ADMIN_TOKEN, anEvent, call, INGEST, KEY, ORG, startTestApi, type TestApi } from './an_api.ts';
+import { ADMIN_TOKEN, anEvent, type Answer, asUser, call, INGEST, ORG, startTestApi, type TestApi, tokenOf } from './an_api.ts';
+
+/** The owner of the org that an API makes at its first start. */
+const OWNER = 'user_local';
 
 let nats: TestNats;
 let one: TestApi;
@@ -23,9 +26,29 @@ afterAll(async () => {
   await nats.remove();
 });
 
+const AT_ONCE = 50;
 const post = (api: TestApi, key: string, body: unknown, path = `${INGEST}/custom`) =>
   call(api, 'POST', path, { body, headers: { 'Idempotency-Key': key } });
+/** The same request so many times at once, at both instances in turns. */
+const volley = (key: string, bodyOf: (index: number) => unknown, path?: string): Promise<Answer[]> =>
+  Promise.all(Array.from({ length: AT_ONCE }, (_, index) => post(index % 2 === 0 ? one : two, key, bodyOf(index), path)));
+/** first: did the work; true: a replay; otherwise the code of the refusal. */
+const kindOf = ({ status, json, headers }: Answer): string =>
+  status < 300 ? (headers.get('idempotency-replayed') ?? 'first') : String(json?.['code']);
 const stored = async () => (await one.log.jsm.streams.info(INGEST_STREAM)).state.messages;
+
+/** Names of all events in the log, one for each time that an event is in it. */
+async function namesInLog(): Promise<string[]> {
+  const names: string[] = [];
+  const { state } = await one.log.jsm.streams.info(INGEST_STREAM);
+  for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
+    const message = await one.log.jsm.streams.getMessage(INGEST_STREAM, { seq });
+    if (message === null) continue;
+    for (const { body } of ingestBatchCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events)
+      names.push(String((JSON.parse(body) as { name?: string }).name));
+  }
+  return names;
+}
 
 describe('ingest under an Idempotency-Key', () => {
   test('a repeat at another instance gets the first answer and stores nothing', async () => {
@@ -41,6 +64,18 @@ describe('ingest under an Idempotency-Key', () => {
     expect(await stored()).toBe(before);
   });
 
+  test('of a batch of 1000 some hundred bytes are kept, and its answer comes back to the byte', async () => {
+    const key = randomUUID();
+    const body = { events: Array.from({ length: 1000 }, (_, index) => anEvent({ name: `n${String(index)}` })) };
+    const kv = await one.log.bucket('ingest_keys');
+    const before = (await kv.status()).size;
+    const first = await post(one, key, body);
+    const kept = (await kv.status()).size - before;
+    expect([first.status, kept > 0, kept < 500, first.text.length > 100_000]).toEqual([200, true, true, true]);
+    const again = await post(two, key, body);
+    expect([again.text === first.text, again.headers.get('idempotency-replayed')]).toEqual([true, 'true']);
+  });
+
   test('another body is idempotency_key_reused, another endpoint is another key', async () => {
     const key = randomUUID();
     expect((await post(one, key, anEvent())).status).toBe(200);
@@ -53,15 +88,33 @@ describe('ingest under an Idempotency-Key', () => {
   test('of many at once one does the work; the others wait their turn or get its answer', async () => {
     const key = randomUUID();
     const before = await stored();
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => post(index % 2 === 0 ? one : two, key, anEvent({ name: key }))),
-    );
-    expect(await stored()).toBe(before + 1);
-    const kinds = answers.map(({ status, json, headers }) =>
-      status === 200 ? (headers.get('idempotency-replayed') ?? 'first') : json?.['code'],
-    );
+    const names = [1, 2, 3].map((n) => `${key}-${String(n)}`);
+    const answers = await volley(key, () => ({ events: names.map((name) => anEvent({ name })) }));
+    const kinds = answers.map(kindOf);
     expect(kinds.filter((kind) => kind === 'first')).toHaveLength(1);
-    expect(kinds.filter((kind) => !['first', 'true', 'idempotency_in_progress'].includes(String(kind)))).toEqual([]);
+    expect(kinds.filter((kind) => !['first', 'true', 'idempotency_in_progress'].includes(kind))).toEqual([]);
+    expect(new Set(answers.filter(({ status }) => status === 200).map(({ text }) => text)).size).toBe(1);
+    expect(await stored()).toBe(before + 1);
+    expect((await namesInLog()).filter((name) => name.startsWith(key)).toSorted()).toEqual(names);
+  });
+
+  test('of many at once with two bodies, one body alone is stored', async () => {
+    for (let round = 0; round < 5; round++) {
+      const key = randomUUID();
+      // Halves by pairs, so that both instances get both bodies.
+      const answers = await volley(key, (index) => anEvent({ name: `${key}-${String((index >> 1) % 2)}` }));
+      const names = new Set((await namesInLog()).filter((name) => name.startsWith(key)));
+      expect(names.size).toBe(1);
+      const kinds = new Set(answers.map(kindOf));
+      expect(kinds.has('first')).toBe(true);
+      expect([...kinds].filter((kind) => !['first', 'true', 'idempotency_in_progress', 'idempotency_key_reused'].includes(kind))).toEqual(
+        [],
+      );
+      const winner = String([...names][0]).at(-1);
+      answers.forEach(({ status }, index) => {
+        if (status === 200) expect(String((index >> 1) % 2)).toBe(winner);
+      });
+    }
   });
 
   test('an answer that is no success is not kept', async () => {
@@ -77,6 +130,11 @@ describe('ingest under an Idempotency-Key', () => {
 });
 
 describe('other POST endpoints', () => {
+  const keysNamed = async (name: string) => {
+    const list = await call(one, 'GET', `/orgs/${ORG}/api-keys?limit=200`);
+    return (list.json?.['data'] as { name: string }[]).filter((key) => key.name === name).length;
+  };
+
   test('a made key is made once; what is kept of its answer shows no secret', async () => {
     const key = randomUUID();
     const body = { name: 'once', scopes: ['traces:read'] };
@@ -86,11 +144,21 @@ describe('other POST endpoints', () => {
     const raw = String(first.json?.['raw_key']);
     const kv = await one.log.bucket('idempotency');
     const held: string[] = [];
-    for await (const name of await kv.keys()) held.push((await kv.get(name))?.string() ?? '');
+    for await (const name of await kv.keys()) held.push(`${name} ${(await kv.get(name))?.string() ?? ''}`);
     expect(held.length).toBeGreaterThan(0);
-    expect(held.filter((text) => text.includes(raw) || text.includes(key))).toEqual([]);
-    const list = await call(one, 'GET', `/orgs/${ORG}/api-keys`);
-    expect((list.json?.['data'] as { name: string }[]).filter(({ name }) => name === 'once')).toHaveLength(1);
+    expect(held.filter((text) => text.includes(raw) || text.includes(key) || text.includes(ORG))).toEqual([]);
+    expect(await keysNamed('once')).toBe(1);
+  });
+
+  test('of many at once one does the work; the others are refused or get its answer', async () => {
+    const key = randomUUID();
+    const body = { name: `volley ${key}`, scopes: ['traces:read'] };
+    const answers = await volley(key, () => body, `/orgs/${ORG}/api-keys`);
+    const kinds = answers.map(kindOf);
+    expect(kinds.filter((kind) => kind === 'first')).toHaveLength(1);
+    expect(kinds.filter((kind) => !['first', 'true', 'idempotency_in_progress'].includes(kind))).toEqual([]);
+    expect(new Set(answers.filter(({ status }) => status === 201).map(({ text }) => text)).size).toBe(1);
+    expect(await keysNamed(body.name)).toBe(1);
   });
 
   test('an error gives the key back', async () => {
@@ -102,45 +170,58 @@ describe('other POST endpoints', () => {
       expect([answer.status, answer.json?.['code']]).toEqual([409, 'conflict']);
     }
   });
-});
 
-describe('the lock', () => {
-  test('of a holder that died is taken over after its deadline, not before', async () => {
-    const kv = await one.log.bucket('idempotency');
-    let now = 1_000_000;
-    const make = () => new Idempotency({ kv, now: () => now, connected: () => true, onProblem: () => undefined });
-    const request = { org_id: ORG, endpoint: 'POST /x', key: randomUUID(), body: 'b' };
-    const dead = await make().begin(request);
-    expect('lock' in dead).toBe(true);
-    await expect(make().begin(request)).rejects.toMatchObject({ code: 'idempotency_in_progress' });
-    now += 10_001;
-    const taken = await make().begin(request);
-    if (!('lock' in taken) || !('lock' in dead)) throw new Error('no lock');
-    await taken.lock.keep({ status: 200, body: 'done by the second' });
-    await dead.lock.keep({ status: 200, body: 'too late' });
-    await expect(make().begin(request)).resolves.toEqual({ replay: { status: 200, body: 'done by the second' } });
+  test('the operator gets the first answer again', async () => {
+    const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Idempotency-Key': randomUUID() };
+    const body = { name: 'Made once', plan_name: 'free', owner: { user_id: 'u', email: 'u@example.com' } };
+    const first = await call(one, 'POST', '/admin/orgs', { body, headers });
+    const again = await call(two, 'POST', '/admin/orgs', { body, headers });
+    expect([first.status, again.status, again.text, again.headers.get('idempotency-replayed')]).toEqual([201, 201, first.text, 'true']);
   });
 
-  test('a sealed answer opens for its own credential only', async () => {
-    const kv = await one.log.bucket('idempotency');
-    const idempotency = new Idempotency({ kv, now: Date.now, connected: () => true, onProblem: () => undefined });
-    const request = { org_id: ORG, endpoint: 'POST /y', key: randomUUID(), body: 'b', sealWith: KEY };
-    const begun = await idempotency.begin(request);
-    if (!('lock' in begun)) throw new Error('no lock');
-    await begun.lock.keep({ status: 201, body: '{"raw_key":"sk_svc_secret"}' });
-    await expect(idempotency.begin(request)).resolves.toEqual({ replay: { status: 201, body: '{"raw_key":"sk_svc_secret"}' } });
-    await expect(idempotency.begin({ ...request, sealWith: 'another' })).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+  test('a person whose token was renewed gets the secret that their first request made; another member does not', async () => {
+    const key = randomUUID();
+    const ask = (api: TestApi, token: string) =>
+      call(api, 'POST', `/orgs/${ORG}/api-keys`, {
+        body: { name: 'by a person', scopes: ['traces:read'] },
+        headers: { ...asUser(token), 'Idempotency-Key': key },
+      });
+    const soon = Math.floor(Date.now() / 1000) + 900;
+    const first = await ask(one, await tokenOf({ sub: OWNER }));
+    const renewed = await ask(two, await tokenOf({ sub: OWNER, exp: soon }));
+    expect([first.status, renewed.status, renewed.text]).toEqual([201, 201, first.text]);
+    const byKey = await post(one, key, { name: 'by a person', scopes: ['traces:read'] }, `/orgs/${ORG}/api-keys`);
+    expect([byKey.status, byKey.json?.['code']]).toEqual([422, 'idempotency_key_reused']);
   });
 
-  test('without a connection the request is refused at once', async () => {
-    const idempotency = new Idempotency({
-      kv: await one.log.bucket('idempotency'),
-      now: Date.now,
-      connected: () => false,
-      onProblem: () => undefined,
-    });
-    await expect(idempotency.begin({ org_id: ORG, endpoint: 'POST /z', key: randomUUID(), body: '' })).rejects.toMatchObject({
-      code: 'upstream_unavailable',
-    });
+  test('persons who belong to no org have keys of their own', async () => {
+    const key = randomUUID();
+    for (const sub of ['user_first', 'user_second']) {
+      const email = `${sub}@example.com`;
+      const invite = await call(one, 'POST', `/orgs/${ORG}/members`, { body: { email, role: 'viewer' } });
+      const { token } = invite.json?.['data'] as { token: string };
+      const accept = async (api: TestApi) =>
+        call(api, 'POST', `/orgs/${ORG}/members/accept`, {
+          body: { token },
+          headers: { ...asUser(await tokenOf({ sub, email })), 'Idempotency-Key': key },
+        });
+      const first = await accept(one);
+      const again = await accept(two);
+      expect([invite.status, first.status < 300, again.text, again.headers.get('idempotency-replayed')]).toEqual([
+        201,
+        true,
+        first.text,
+        'true',
+      ]);
+      expect(first.text).toContain(sub);
+    }
+  });
+
+  test('an answer that sets a cookie is made anew', async () => {
+    const headers = { ...asUser(await tokenOf({ sub: OWNER })), 'Idempotency-Key': randomUUID() };
+    for (const api of [one, two]) {
+      const answer = await call(api, 'POST', '/v1/session', { headers });
+      expect([answer.status, answer.headers.get('set-cookie')?.startsWith('svc_session=')]).toEqual([201, true]);
+    }
   });
 });

@@ -87,12 +87,19 @@ describe('an analyst', () => {
     }
   });
 
-  it.each(['spans', 'span_texts', 'span_texts_recent', 'traces', 'trace_lookup', 'usage_events', 'landing_fences', 'schema_migrations'])(
-    'reads no table: %s',
-    async (table) => {
-      await expect(asAnalyst(`SELECT count() FROM ${table}`)).rejects.toThrow('ACCESS_DENIED');
-    },
-  );
+  it.each([
+    'spans',
+    'span_texts',
+    'span_texts_recent',
+    'traces',
+    'trace_lookup',
+    'usage_events',
+    'agent_activity',
+    'landing_fences',
+    'schema_migrations',
+  ])('reads no table: %s', async (table) => {
+    await expect(asAnalyst(`SELECT count() FROM ${table}`)).rejects.toThrow('ACCESS_DENIED');
+  });
 
   it.each([
     'INSERT INTO analyst_spans SELECT * FROM analyst_spans',

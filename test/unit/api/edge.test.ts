@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { checkJsonType, parseJson } from '../../../api/http/body.ts';
 import { idempotencyKey } from '../../../api/http/idempotency.ts';
 import { decodeCursor, encodeCursor, limitParam, pageMetaOf } from '../../../api/http/pagination.ts';
-import { beyond, holds, SCOPES } from '../../../api/http/permissions.ts';
+import { beyondKey, beyondRole, keyMay, type Permission, PERMISSIONS, SCOPES } from '../../../api/http/permissions.ts';
 import { listParam, templateOf } from '../../../api/http/route.ts';
 import { checkPinnedVersion } from '../../../api/http/version.ts';
 import { Admission, ORG_BYTES_MAX, ORG_EVENTS_MAX, TOTAL_BYTES_MAX } from '../../../api/ingest/admission.ts';
@@ -12,13 +12,20 @@ import { readAck } from '../../../api/ingest/ack_inbox.ts';
 import { ingestPathOf } from '../../../api/ingest/handler.ts';
 import { joinExpositions } from '../../../ops/metrics.ts';
 
-test('a scope is held by itself or by the star alone', () => {
-  for (const scope of SCOPES) {
-    expect(holds(new Set([scope]), scope)).toBe(true);
-    expect(holds(new Set(['*']), scope)).toBe(true);
-    expect(holds(new Set(SCOPES.filter((other) => other !== scope && other !== '*')), scope)).toBe(false);
+test("a key may do what its scopes say, each by itself or all by the star; never what is an owner's", () => {
+  for (const permission of Object.keys(PERMISSIONS) as Permission[]) {
+    const { scope } = PERMISSIONS[permission];
+    expect(keyMay(new Set(['*']), permission)).toBe(scope !== null);
+    expect(keyMay(new Set(SCOPES.filter((other) => other !== scope && other !== '*')), permission)).toBe(false);
+    if (scope !== null) expect(keyMay(new Set([scope]), permission)).toBe(true);
   }
-  expect(beyond(new Set(['org:write']), ['org:write', '*', 'jobs:read'])).toEqual(['*', 'jobs:read']);
+});
+
+test('a maker hands on at most what it may do itself', () => {
+  expect(beyondKey(new Set(['org:write']), ['org:write', '*', 'jobs:read'])).toEqual(['*', 'jobs:read']);
+  expect(beyondRole('admin', [...SCOPES])).toEqual([]);
+  expect(beyondRole('member', ['traces:read', 'budgets:write', 'agents:write', '*'])).toEqual(['budgets:write', 'agents:write', '*']);
+  expect(beyondRole('viewer', ['agents:read', 'traces:read'])).toEqual(['traces:read']);
 });
 
 test.each([['1.7'], ['1.7.0'], ['1.7.x'], ['1.0'], [' 1.7 '], [undefined]])('version %s is taken', (version) => {
@@ -164,8 +171,8 @@ describe('confirmations', () => {
   };
 
   test('only a sequence of the ingest log is one', () => {
-    expect(ack({ stream: 'INGEST', seq: 5 })).toBeNull();
-    expect(ack({ stream: 'INGEST', seq: 5, duplicate: true })).toBeNull();
+    expect(ack({ stream: 'INGEST', seq: 5 })).toEqual({ kind: 'stored', seq: 5 });
+    expect(ack({ stream: 'INGEST', seq: 5, duplicate: true })).toEqual({ kind: 'stored', seq: 5 });
     for (const other of [{ stream: 'EVENTS', seq: 5 }, { stream: 'INGEST' }, {}, null, 'x', '', { stream: 'INGEST', seq: 0 }]) {
       expect(ack(other)).toMatchObject({ kind: 'failed' });
     }

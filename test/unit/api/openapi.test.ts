@@ -5,7 +5,8 @@ import { pageMeta } from '../../../api/http/pagination.ts';
 import { defineRoute, listParam } from '../../../api/http/route.ts';
 import { INGEST_DOCS } from '../../../api/ingest/docs.ts';
 import { type Json, openApiDocument } from '../../../api/openapi.ts';
-import { operatorRoutes, orgRoutes } from '../../../api/orgs/routes.ts';
+import { operatorRoutes } from '../../../api/orgs/operator_routes.ts';
+import { orgRoutes } from '../../../api/orgs/routes.ts';
 import type { OrgsDeps } from '../../../api/orgs/orgs.ts';
 import { docsPage } from '../../../api/system/docs_page.ts';
 import { checkEvent, type IngestFormat, splitBody } from '../../../schemas/formats/formats.ts';
@@ -55,7 +56,7 @@ test('parameters, page meta and errors come from the declaration', () => {
     operation_id: 'listThings',
     summary: 'Things',
     tag: 'Things',
-    scope: 'traces:read',
+    permission: 'traces:read',
     params: z.object({ thing_id: z.string() }),
     query: z.object({ tags: listParam(z.string()).optional(), since: z.iso.datetime().describe('From when') }),
     response: z.array(z.object({ a: z.int() })),

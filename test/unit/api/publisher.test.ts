@@ -1,6 +1,6 @@
 // Group commit: what shares a message, in which order, under which bounds, and what a failure does to whom.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { LogPort, Refusal, Settle } from '../../../api/ingest/ack_inbox.ts';
+import type { LogPort, Refusal, Settle, Stored } from '../../../api/ingest/ack_inbox.ts';
 import {
   COMMIT_MS_MAX,
   MESSAGE_BYTES_TARGET,
@@ -61,7 +61,7 @@ function event(body: string, partition = 0, bytes = body.length): OutgoingEvent 
 }
 
 /** The state of a promise as it moves. */
-function watched(promise: Promise<void>): { state: string } {
+function watched(promise: Promise<unknown>): { state: string } {
   const seen = { state: 'open' };
   promise.then(
     () => (seen.state = 'stored'),
@@ -69,6 +69,8 @@ function watched(promise: Promise<void>): { state: string } {
   );
   return seen;
 }
+
+const stored = (seq: number): Stored => ({ kind: 'stored', seq });
 
 const turn = () => vi.advanceTimersByTimeAsync(1);
 
@@ -79,12 +81,12 @@ describe('sharing', () => {
     const second = [watched(publisher.publish([event('c')])), watched(publisher.publish([event('d')]))];
     await turn();
     expect(log.sent.map(({ bodies }) => bodies)).toEqual([['a', 'b']]);
-    log.at(0).settle(null);
+    log.at(0).settle(stored(1));
     await turn();
     expect(first.map(({ state }) => state)).toEqual(['stored', 'stored']);
     expect(second.map(({ state }) => state)).toEqual(['open', 'open']);
     expect(log.at(1).bodies).toEqual(['c', 'd']);
-    log.at(1).settle(null);
+    log.at(1).settle(stored(1));
     await turn();
     expect(second.map(({ state }) => state)).toEqual(['stored', 'stored']);
   });
@@ -94,9 +96,23 @@ describe('sharing', () => {
     await turn();
     expect(log.sent.map(({ subject }) => subject)).toEqual(['ingest.mixed']);
     expect(log.at(0).bodies.toSorted()).toEqual(['a', 'b', 'c']);
-    log.at(0).settle(null);
+    log.at(0).settle(stored(1));
     await turn();
     expect(seen.map(({ state }) => state)).toEqual(['stored', 'stored']);
+  });
+
+  test('a request learns where the events of each partition stand', async () => {
+    const promise = publisher.publish([event('a', 0), event('b', 1), event('much', 1, OWN_MESSAGE_BYTES)]);
+    await turn();
+    expect(log.sent.map(({ subject }) => subject)).toEqual(['ingest.1', 'ingest.mixed']);
+    log.at(0).settle(stored(8));
+    log.at(1).settle(stored(7));
+    expect(await promise).toEqual(
+      new Map([
+        [0, 7],
+        [1, 8],
+      ]),
+    );
   });
 
   test('a partition with much to send does not wait for the mixed message, nor does that wait for it', async () => {
@@ -105,16 +121,16 @@ describe('sharing', () => {
     const much = watched(publisher.publish([event('much', 0, OWN_MESSAGE_BYTES)]));
     await turn();
     expect(log.sent.map(({ subject }) => subject)).toEqual(['ingest.mixed', 'ingest.0']);
-    log.at(1).settle(null);
+    log.at(1).settle(stored(1));
     await turn();
     expect([first.state, much.state]).toEqual(['open', 'stored']);
     const next = watched(publisher.publish([event('next', 0)]));
     await turn();
     expect(log.sent).toHaveLength(2);
-    log.at(0).settle(null);
+    log.at(0).settle(stored(1));
     await turn();
     expect(log.at(2).bodies).toEqual(['next']);
-    log.at(2).settle(null);
+    log.at(2).settle(stored(1));
     await turn();
     expect([first.state, next.state]).toEqual(['stored', 'stored']);
   });
@@ -123,10 +139,10 @@ describe('sharing', () => {
     const seen = watched(publisher.publish([event('a', 0, OWN_MESSAGE_BYTES), event('b', 1, OWN_MESSAGE_BYTES)]));
     await turn();
     expect(log.sent.map(({ subject }) => subject)).toEqual(['ingest.0', 'ingest.1']);
-    log.at(1).settle(null);
+    log.at(1).settle(stored(1));
     await turn();
     expect(seen.state).toBe('open');
-    log.at(0).settle(null);
+    log.at(0).settle(stored(1));
     await turn();
     expect(seen.state).toBe('stored');
   });
@@ -136,7 +152,7 @@ describe('sharing', () => {
     await turn();
     const other = watched(publisher.publish([event('fast', 1)]));
     await turn();
-    log.at(1).settle(null);
+    log.at(1).settle(stored(1));
     await turn();
     expect(other.state).toBe('stored');
   });
@@ -154,7 +170,7 @@ describe('sharing', () => {
     );
     for (let index = 0; index < 4; index++) {
       await turn();
-      log.at(index).settle(null);
+      log.at(index).settle(stored(1));
     }
     await turn();
     expect(log.sent.map(({ bodies }) => bodies)).toEqual([['a', 'b'], ['c'], ['huge'], ['d']]);
@@ -164,7 +180,7 @@ describe('sharing', () => {
   test('messages stay within their number of events', async () => {
     for (let sent = 0; sent < 3; sent++) void publisher.publish(Array.from({ length: MESSAGE_EVENTS_MAX / 2 }, () => event('x', 0, 1)));
     await turn();
-    log.at(0).settle(null);
+    log.at(0).settle(stored(1));
     await turn();
     expect(log.sent.map(({ bodies }) => bodies.length)).toEqual([MESSAGE_EVENTS_MAX, MESSAGE_EVENTS_MAX / 2]);
   });
@@ -180,7 +196,7 @@ describe('failing', () => {
     const after = watched(publisher.publish([event('c')]));
     log.at(0).settle(refusal);
     await turn();
-    log.at(1).settle(null);
+    log.at(1).settle(stored(1));
     await turn();
     expect([...inside.map(({ state }) => state), after.state]).toEqual([code, code, 'stored']);
   });
@@ -211,8 +227,8 @@ describe('failing', () => {
   test('the second send settles it as well as the first', async () => {
     const seen = watched(publisher.publish([event('a')]));
     await vi.advanceTimersByTimeAsync(RESEND_MS + 60);
-    log.at(1).settle(null);
-    log.at(0).settle(null);
+    log.at(1).settle(stored(1));
+    log.at(0).settle(stored(1));
     await turn();
     expect(seen.state).toBe('stored');
     await publisher.flush();
@@ -224,7 +240,7 @@ describe('failing', () => {
     const waiting = watched(publisher.publish([event('b')], 500));
     await vi.advanceTimersByTimeAsync(COMMIT_MS_MAX - 500 + 60);
     expect(waiting.state).toBe('upstream_unavailable');
-    log.at(0).settle(null);
+    log.at(0).settle(stored(1));
     await turn();
     expect(log.sent.flatMap(({ bodies }) => bodies)).not.toContain('b');
   });
@@ -235,7 +251,7 @@ describe('failing', () => {
     log.at(0).settle({ kind: 'failed', detail: 'x' });
     await turn();
     expect(seen.state).toBe('upstream_unavailable');
-    log.at(1).settle(null);
+    log.at(1).settle(stored(1));
     await publisher.flush();
   });
 
@@ -246,7 +262,7 @@ describe('failing', () => {
     const flushing = publisher.flush().then(() => (flushed = true));
     await vi.advanceTimersByTimeAsync(100);
     expect(flushed).toBe(false);
-    log.at(0).settle(null);
+    log.at(0).settle(stored(1));
     await vi.advanceTimersByTimeAsync(100);
     await flushing;
     expect(flushed).toBe(true);

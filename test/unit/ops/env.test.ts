@@ -45,7 +45,23 @@ describe('settings', () => {
   });
 
   it('generate no secret in production', () => {
-    expect(problems({ SERVICE_ENV: 'production' }).split('\n')).toHaveLength(4);
+    expect(problems({ SERVICE_ENV: 'production' }).split('\n')).toHaveLength(5);
+  });
+
+  it('take the key set of a provider in the place of the secret, in production over TLS only', () => {
+    const withProvider = (url: string) => problems({ SERVICE_ENV: 'production', SERVICE_JWT_JWKS_URL: url });
+    expect(withProvider('https://idp.example/jwks')).not.toContain('SERVICE_JWT');
+    expect(withProvider('HTTPS://idp.example/jwks')).not.toContain('SERVICE_JWT');
+    for (const url of [
+      'http://idp.example/jwks',
+      'HTTP://idp.example/jwks',
+      'ftp://idp.example/jwks',
+      'https://user:hunter2@idp.example/jwks',
+    ]) {
+      expect(withProvider(url)).toContain('SERVICE_JWT_JWKS_URL');
+      expect(withProvider(url)).not.toContain('hunter2');
+    }
+    expect(problems({ SERVICE_JWT_JWKS_URL: 'http://127.0.0.1:9000/jwks' })).toBe('');
   });
 
   it('all stand in env.example with their defaults', () => {

@@ -1,5 +1,6 @@
 // The stages after dedupe: what is kept in full, what an event used, how it scores.
 import { describe, expect, it } from 'vitest';
+import { dayOf } from '../../../pipeline/domain/days.ts';
 import type { DecodedEvent, MeteredEvent, Outcome, SampledEvent, Stage } from '../../../pipeline/stage.ts';
 import { createMeterStage } from '../../../pipeline/stages/meter/meter.ts';
 import { createSampleStage } from '../../../pipeline/stages/sample/sample.ts';
@@ -51,10 +52,14 @@ describe('sample', () => {
 describe('meter', () => {
   const meter = createMeterStage();
 
-  it('adds up the spans of an event, in the hour of its receipt', () => {
+  it('adds up the spans of an event, in the hour of its receipt and on the day it began', () => {
     const own = aSpan({
       agent_id: 'agent_1',
+      started_at: Date.parse('2026-01-31T23:59:59.999Z'),
       received_at: Date.parse('2026-02-01T13:59:59.999Z'),
+      department: 'support',
+      realm: 'eu',
+      attributes: { outcomes: { tickets: 2.5, leads: 'many', __proto__: 3 } },
       sandbox_seconds: 1.2345675,
       cost_pico_usd: 7n,
     });
@@ -64,6 +69,11 @@ describe('meter', () => {
       org_id: 'org_a',
       agent_id: 'agent_1',
       hour: Date.parse('2026-02-01T13:00:00Z'),
+      day: dayOf(Date.parse('2026-01-31T00:00:00Z')),
+      model: 'gpt-4o',
+      department: 'support',
+      realm: 'eu',
+      last_received_at: Date.parse('2026-02-01T13:59:59.999Z'),
       events: 1,
       input_tokens: 11,
       output_tokens: 7,
@@ -71,6 +81,7 @@ describe('meter', () => {
       // As the store's column rounds it: what is metered equals what is stored.
       sandbox_micros: BigInt((1.2345675).toFixed(6).replace('.', '')),
       cost_pico_usd: 12n,
+      outcomes: new Map([['tickets', 2_500_000_000_000n]]),
     });
   });
 

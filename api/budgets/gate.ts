@@ -1,0 +1,102 @@
+// The gate of ingest: lets a request in while no hard limit of its org or agents is reached, and counts what it lets in until
+// it has landed. In: the events of one request. Out: a reservation, or why it is refused. Everything is decided in memory,
+// in one turn of the event loop: of any number of senders at once, the one that crosses a limit is the last one let in.
+import { agentScope, type Blocked, blockedBy, hasHardLimit } from '../../pipeline/domain/budget.ts';
+import { usdToPico } from '../../pipeline/domain/money.ts';
+import type { AskedUse, Reservation, UsageLedger } from '../../pipeline/domain/usage_ledger.ts';
+import type { BudgetRecord } from '../../schemas/records/budget.ts';
+import { ApiError } from '../http/errors.ts';
+import type { BudgetStore } from './store.ts';
+
+/** Orgs whose first crossing is remembered until KV shows it; with more, the oldest is looked up again. */
+const CROSSINGS_MAX = 10_000;
+
+export interface GateDeps {
+  budgets: Pick<BudgetStore, 'get' | 'state'>;
+  ledger: Pick<UsageLedger, 'used' | 'agentTokens' | 'reserve' | 'isSettled'>;
+  /** The org's current period, milliseconds. */
+  periodOf: (org_id: string) => { start: number; end: number };
+  /** What use past a hard limit may cost the org; null: nothing, it is refused with 429. */
+  overageUsdOf: (org_id: string) => number | null;
+  now: () => number;
+}
+
+export class BudgetGate {
+  readonly #deps: GateDeps;
+  /** By org, period and scope: the org's cost when the limit was first seen reached here, pico-USD. */
+  readonly #crossings = new Map<string, bigint>();
+
+  constructor(deps: GateDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether the org has a hard limit at all: only then does what its events use have to be known. */
+  guards(org_id: string): boolean {
+    const record = this.#deps.budgets.get(org_id);
+    return record !== null && hasHardLimit(record);
+  }
+
+  /**
+   * Lets the events of one request in, or refuses all of them.
+   * @throws ApiError rate_limited, payment_required
+   */
+  admit(org_id: string, uses: readonly AskedUse[]): Reservation {
+    const { budgets, ledger } = this.#deps;
+    const record = budgets.get(org_id);
+    if (record === null) return ledger.reserve(org_id, []);
+    const period = this.#deps.periodOf(org_id);
+    const used = ledger.used(org_id);
+    for (const agent_id of new Set(uses.map((use) => use.agent_id))) {
+      const blocked =
+        blockedBy(record, agent_id, used, (agent) => ledger.agentTokens(org_id, agent)) ?? this.#remembered(record, agent_id, period.start);
+      if (blocked === null) continue;
+      const refusal = this.#refusal(org_id, blocked, period, used.cost_pico_usd);
+      if (refusal !== null) throw refusal;
+    }
+    return ledger.reserve(org_id, uses);
+  }
+
+  /** Until the store has told what was used (a start while it is away), a limit that was reached stays reached. */
+  #remembered(record: BudgetRecord, agent_id: string, periodStart: number): Blocked | null {
+    if (this.#deps.ledger.isSettled(record.org_id)) return null;
+    const crossings = this.#deps.budgets.state(record.org_id, periodStart)?.crossings ?? {};
+    const own = Object.hasOwn(record.agents, agent_id) ? record.agents[agent_id] : undefined;
+    const scopes: Blocked[] = [
+      own === undefined
+        ? { scope: 'tokens', resource: 'tokens', agent_id: null, hard_limit: record.tokens.hard_limit ?? Infinity }
+        : { scope: agentScope(agent_id), resource: 'tokens', agent_id, hard_limit: own.hard_limit ?? Infinity },
+      { scope: 'storage_mb', resource: 'storage_mb', agent_id: null, hard_limit: record.storage_mb.hard_limit ?? Infinity },
+      { scope: 'sandbox_seconds', resource: 'sandbox_seconds', agent_id: null, hard_limit: record.sandbox_seconds.hard_limit ?? Infinity },
+    ];
+    return scopes.find(({ scope, hard_limit }) => (crossings[scope]?.hard_limit ?? -Infinity) >= hard_limit) ?? null;
+  }
+
+  #refusal(org_id: string, blocked: Blocked, period: { start: number; end: number }, cost: bigint): ApiError | null {
+    const overage = this.#deps.overageUsdOf(org_id);
+    const headers = headersOf(blocked, Math.max(1, Math.ceil((period.end - this.#deps.now()) / 1000)));
+    const whose = blocked.agent_id === null ? 'of the org' : `of the agent ${blocked.agent_id}`;
+    const what = `The hard limit ${whose} on ${blocked.resource} (${String(blocked.hard_limit)}) is reached`;
+    if (overage === null) return new ApiError('rate_limited', `${what}; it starts over with the next period.`, { headers });
+    const spent = cost - this.#costAtCrossing(org_id, blocked, period.start, cost);
+    if (overage > 0 && spent < usdToPico(overage)) return null;
+    return new ApiError('payment_required', `${what}, and the overage budget of ${String(overage)} USD is spent.`, { headers });
+  }
+
+  /** The org's cost when the limit was reached: what was written down, else what it is at the first refusal seen here. */
+  #costAtCrossing(org_id: string, { scope, hard_limit }: Blocked, periodStart: number, cost: bigint): bigint {
+    const written = this.#deps.budgets.state(org_id, periodStart)?.crossings[scope];
+    if (written?.hard_limit === hard_limit) return usdToPico(written.cost_usd);
+    const key = `${org_id} ${String(periodStart)} ${String(hard_limit)} ${scope}`;
+    const known = this.#crossings.get(key);
+    if (known !== undefined) return known;
+    if (this.#crossings.size >= CROSSINGS_MAX) this.#crossings.delete(this.#crossings.keys().next().value ?? '');
+    this.#crossings.set(key, cost);
+    return cost;
+  }
+}
+
+/** X-Quota-Tokens-Status is on every refusal by a budget, as clients look for it; the resource that is used up has one of its own. */
+function headersOf({ resource }: Blocked, retryAfter: number): Record<string, string> {
+  const name = resource.split('_').map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('-');
+  return { 'Retry-After': String(retryAfter), 'X-Quota-Tokens-Status': 'hard_exceeded', [`X-Quota-${name}-Status`]: 'hard_exceeded' };
+}

@@ -1,0 +1,111 @@
+// Wires budgets into an API process: the store of limits, the accounts that are kept by the reports of landings, the gate of
+// ingest, and the routes.
+import { UsageFollower } from '../../ops/usage_follower.ts';
+import { queueMail } from '../../ops/mail_queue.ts';
+import type { Sealer } from '../../ops/sealing.ts';
+import type { Log } from '../../ops/streams.ts';
+import { freshDelivery, publishDelivery } from '../../ops/webhook_queue.ts';
+import { hasHardLimit } from '../../pipeline/domain/budget.ts';
+import { usdToPico } from '../../pipeline/domain/money.ts';
+import { periodAt, type PeriodRule } from '../../pipeline/domain/period.ts';
+import type { PriceBook } from '../../pipeline/domain/pricing.ts';
+import { type Reservation, UsageLedger } from '../../pipeline/domain/usage_ledger.ts';
+import { ALERT_TARGET_ID } from '../../schemas/records/budget.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import type { Route } from '../http/route.ts';
+import { alertRoutes } from './alert_routes.ts';
+import type { BudgetsDeps } from './budgets.ts';
+import { BudgetGate } from './gate.ts';
+import { budgetRoutes } from './routes.ts';
+import { BudgetStore } from './store.ts';
+import { type EnteringEvent, usesOf } from './uses.ts';
+
+/** What budgets need to know of an org. */
+export interface BudgetedOrg {
+  name: string;
+  owner: { email: string };
+  plan_name: string;
+  overage_budget_usd: number | null;
+}
+
+export interface OpenBudgetsDeps {
+  log: Log;
+  clickhouse: ClickHouse;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  prices: PriceBook;
+  /** When the org's budget starts over. */
+  ruleOf: (org_id: string) => PeriodRule;
+  /** Null for an org that is not there. */
+  orgOf: (org_id: string) => BudgetedOrg | null;
+  sealer: Sealer;
+  /** Whether webhooks may go to this machine. */
+  development: boolean;
+  onProblem: (problem: string, cause: unknown) => void;
+}
+
+export interface Budgets {
+  routes: Route[];
+  /** Whether the org has a limit that can refuse. */
+  guards: (org_id: string) => boolean;
+  /** @throws ApiError rate_limited, payment_required */
+  admit: (org_id: string, events: readonly EnteringEvent[]) => Reservation;
+  close: () => void;
+}
+
+/** Resolves when every budget there is has been loaded; what was used is read after that. */
+export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
+  const { log, clickhouse, now, prices, ruleOf, orgOf, sealer, development, onProblem } = options;
+  const budgets = await BudgetStore.open(log, onProblem);
+  const ledger = new UsageLedger();
+  const periodOf = (org_id: string) => periodAt(ruleOf(org_id), now());
+  const follower = new UsageFollower({
+    nc: log.nc,
+    clickhouse,
+    ledger,
+    toPico: usdToPico,
+    now,
+    periodOf,
+    onMoved: () => undefined,
+    onProblem,
+  });
+  // Only what can be refused needs an account here; who is warned is the pipeline's.
+  const unwatch = budgets.follow((record) => {
+    if (hasHardLimit(record)) follower.follow(record.org_id);
+    else follower.unfollow(record.org_id);
+  });
+  const gate = new BudgetGate({
+    budgets,
+    ledger,
+    periodOf: (org_id) => follower.period(org_id),
+    overageUsdOf: (org_id) => orgOf(org_id)?.overage_budget_usd ?? null,
+    now,
+  });
+  const deps: BudgetsDeps = { budgets, clickhouse, now, periodOf, planOf: (org_id) => orgOf(org_id)?.plan_name ?? '' };
+  const alerts = alertRoutes({
+    budgets,
+    sealer,
+    now,
+    periodOf,
+    ownerOf: (org_id) => {
+      const org = orgOf(org_id);
+      return org === null ? null : { name: org.name, email: org.owner.email };
+    },
+    mail: (mail) => queueMail(log, mail),
+    deliver: (org_id, { event_id, event, payload }) => {
+      const target = { org_id, target_kind: 'alert' as const, target_id: ALERT_TARGET_ID };
+      return publishDelivery(log, freshDelivery({ ...target, event_id, event, body: JSON.stringify(payload), created_at: now() }), 'test');
+    },
+    development,
+  });
+  return {
+    routes: [...budgetRoutes(deps), ...alerts],
+    guards: (org_id) => gate.guards(org_id),
+    admit: (org_id, events) => gate.admit(org_id, usesOf(prices, events)),
+    close: () => {
+      unwatch();
+      follower.close();
+      budgets.close();
+    },
+  };
+}

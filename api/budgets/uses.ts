@@ -1,0 +1,34 @@
+// What the events of a request will be metered as, before they are in the log: by the very functions with which the pipeline
+// decodes and meters them, so that what is let in and what lands are the same amounts.
+import { spansOf } from '../../pipeline/domain/decode/decode.ts';
+import type { RawEvent } from '../../pipeline/domain/decode/span.ts';
+import type { PriceBook } from '../../pipeline/domain/pricing.ts';
+import { usageOf } from '../../pipeline/domain/usage.ts';
+import type { AskedUse } from '../../pipeline/domain/usage_ledger.ts';
+
+/** An event on its way into the log, with the partition that it belongs to. */
+export interface EnteringEvent {
+  event: RawEvent;
+  partition: number;
+}
+
+/** One use an event. An event that the pipeline will not be able to decode lands nowhere and uses nothing. */
+export function usesOf(prices: PriceBook, events: readonly EnteringEvent[]): AskedUse[] {
+  // How much of a prompt is stored changes no amount.
+  const deps = { prices, maxPromptTokens: () => null };
+  return events.flatMap(({ event, partition }) => {
+    const spans = spansOf(deps, event, JSON.parse(event.body));
+    if (typeof spans === 'string') return [];
+    const usage = usageOf({ ...event, spans });
+    return [
+      {
+        agent_id: usage.agent_id,
+        partition,
+        tokens: usage.input_tokens + usage.output_tokens,
+        storage_bytes: usage.storage_bytes,
+        sandbox_micros: Number(usage.sandbox_micros),
+        cost_pico_usd: usage.cost_pico_usd,
+      },
+    ];
+  });
+}

@@ -1,0 +1,157 @@
+// The public keys of an identity provider, held in memory and kept current by polling.
+// Comes in: the URL of a JSON Web Key Set. Goes out: the keys that fit a token's header.
+// Guarantees: a withdrawn key is gone within REFRESH_MS and a fetch; a key id that is not known makes at most one fetch in
+// UNKNOWN_KEY_REST_MS; one fetch at a time, bounded in time and bytes; while the provider is away the last set stays.
+import { createLocalJWKSet, type CryptoKey, errors, type JWSHeaderParameters } from 'jose';
+import { z } from 'zod';
+import { ApiError } from './errors.ts';
+
+/** A set is fetched again this long after it was fetched. */
+export const REFRESH_MS = 30_000;
+/** The same after a fetch that failed, with a set in hand or without any. */
+export const RETRY_MS = 10_000;
+export const FIRST_RETRY_MS = 2000;
+/** Key ids that are not known cause no fetch this soon after the last one. */
+export const UNKNOWN_KEY_REST_MS = 10_000;
+/** For the whole answer. */
+export const FETCH_MS_MAX = 5000;
+export const SET_BYTES_MAX = 256 * 1024;
+/** Keys that are tried for a token whose header fits several. */
+const CANDIDATES_MAX = 8;
+
+const setShape = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
+
+type LocalSet = ReturnType<typeof createLocalJWKSet>;
+
+export interface ProviderKeysOptions {
+  url: string;
+  fetch: typeof fetch;
+  /** Told when another set is in force. */
+  onChange: () => void;
+  /** Told once of every outage, not of every fetch that failed in it. */
+  onProblem: (problem: string, cause: unknown) => void;
+}
+
+export class ProviderKeys {
+  readonly #options: ProviderKeysOptions;
+  readonly #closed = new AbortController();
+  #set: LocalSet | null = null;
+  #text = '';
+  #away: Error | null = null;
+  #inFlight: Promise<void> | null = null;
+  /** performance.now() of the last fetch's beginning. */
+  #fetchedAt = -Infinity;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Begins to fetch at once, so that the first token finds the set. */
+  constructor(options: ProviderKeysOptions) {
+    this.#options = options;
+    void this.#refresh();
+  }
+
+  /**
+   * The keys that fit a token's header: by key id, algorithm and use.
+   * @throws ApiError upstream_unavailable while no set was ever had; JWKSNoMatchingKey of jose when none fits
+   */
+  async keysFor(header: JWSHeaderParameters): Promise<CryptoKey[]> {
+    if (this.#set === null) await this.#refreshIfRested();
+    try {
+      return await this.#select(header);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      await this.#refreshIfRested();
+      return this.#select(header);
+    }
+  }
+
+  close(): void {
+    this.#closed.abort();
+    clearTimeout(this.#timer);
+  }
+
+  async #select(header: JWSHeaderParameters): Promise<CryptoKey[]> {
+    if (this.#set === null) {
+      const cause = this.#away ?? undefined;
+      throw new ApiError('upstream_unavailable', 'The keys of the identity provider cannot be had. Try again.', { cause });
+    }
+    try {
+      return [await this.#set(header)];
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+      const keys: CryptoKey[] = [];
+      for await (const key of error) if (keys.push(key) === CANDIDATES_MAX) break;
+      return keys;
+    }
+  }
+
+  async #refreshIfRested(): Promise<void> {
+    if (this.#inFlight !== null) await this.#inFlight;
+    else if (performance.now() - this.#fetchedAt >= UNKNOWN_KEY_REST_MS) await this.#refresh();
+  }
+
+  /** Fetches, and plans the next fetch. Never throws. */
+  async #refresh(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#fetchedAt = performance.now();
+    this.#inFlight = this.#load();
+    await this.#inFlight;
+    this.#inFlight = null;
+    if (this.#closed.signal.aborted) return;
+    const wait = this.#away === null ? REFRESH_MS : this.#set === null ? FIRST_RETRY_MS : RETRY_MS;
+    this.#timer = setTimeout(() => void this.#refresh(), wait).unref();
+  }
+
+  async #load(): Promise<void> {
+    try {
+      const text = await this.#fetchText();
+      if (this.#set === null || text !== this.#text) {
+        this.#set = createLocalJWKSet(setShape.parse(JSON.parse(text)));
+        this.#text = text;
+        this.#options.onChange();
+      }
+      this.#away = null;
+    } catch (cause) {
+      if (this.#closed.signal.aborted) return;
+      const first = this.#away === null;
+      this.#away = cause instanceof Error ? cause : new Error(String(cause));
+      if (!first) return;
+      const meanwhile = this.#set === null ? 'tokens are answered with 502 until they can' : 'those known stay in force meanwhile';
+      this.#options.onProblem(`the keys of the identity provider cannot be fetched; ${meanwhile}`, cause);
+    }
+  }
+
+  async #fetchText(): Promise<string> {
+    const late = new AbortController();
+    const timer = setTimeout(() => {
+      late.abort(new Error(`the key set did not arrive within ${String(FETCH_MS_MAX)} ms`));
+    }, FETCH_MS_MAX);
+    try {
+      const response = await this.#options.fetch(this.#options.url, {
+        headers: { Accept: 'application/jwk-set+json, application/json' },
+        // The operator has named who is trusted; nobody else may name another.
+        redirect: 'error',
+        signal: AbortSignal.any([late.signal, this.#closed.signal]),
+      });
+      if (response.status !== 200) {
+        await response.body?.cancel();
+        throw new Error(`the key set was answered with status ${String(response.status)}`);
+      }
+      return await boundedText(response);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+async function boundedText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  const body: ReadableStream<Uint8Array> | null = response.body;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength;
+    // Leaving the loop early cancels the body.
+    if (bytes > SET_BYTES_MAX) throw new Error(`the key set is larger than ${String(SET_BYTES_MAX)} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

@@ -1,0 +1,180 @@
+// What is remembered under Idempotency-Keys: a KV bucket of small records, grouped by tenant. In: tenant, endpoint, key. Out:
+// records by CAS, every call bounded in time. Guarantees: neither key nor tenant can be read from the bucket; a tenant keeps at
+// most its newest `keep` records, and some TRIM_EVERY more between two trims; a full bucket is a refusal of its own.
+import { hash } from 'node:crypto';
+import { JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
+import type { KV } from '@nats-io/kv';
+import { ApiError } from './errors.ts';
+
+/** JetStream's error codes of a CAS that lost, and of a bucket that holds all it may. */
+const WRONG_LAST_REVISION = 10071;
+const STORE_FULL = 10077;
+/** The store must answer within this, or the request is refused: an idempotent request never hangs. */
+export const STORE_MS_MAX = 450;
+/**
+ * The tenant of every so many-th write of a bucket is trimmed. The revision decides, so it holds across processes and restarts
+ * without a count; a prime, so that no rhythm of writers (a lock and its answer, two tenants in turns) always misses one.
+ */
+export const TRIM_EVERY = 997;
+const RETRY_AFTER = { 'Retry-After': '1' };
+
+/** Where a record lies: token of its tenant, and a digest of endpoint and key. Both are digests, so any text may be given. */
+export interface Place {
+  tenant: string;
+  /** Key in the bucket. */
+  at: string;
+}
+
+export interface Found {
+  text: string;
+  revision: number;
+}
+
+/** The place of what a tenant does under a key at an endpoint. */
+export function placeOf(tenant: string, endpoint: string, key: string): Place {
+  const token = digest(tenant);
+  return { tenant: token, at: `${token}.${digest(`${endpoint}\0${key}`)}` };
+}
+
+/** What proves that two bodies are the same. */
+export const fingerprintOf = (body: Uint8Array | string): string => hash('sha256', body, 'base64url');
+
+/** 128 bits: enough for names, where a collision would have to be found among one tenant's own keys. */
+const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 22);
+
+export interface KeyedStoreDeps {
+  /** Name of the bucket. */
+  bucket: string;
+  kv: KV;
+  jsm: Pick<JetStreamManager, 'streams'>;
+  /** Records of one tenant that outlive a trim, the newest. */
+  keep: number;
+  connected: () => boolean;
+  onProblem: (problem: string, cause: unknown) => void;
+}
+
+export class KeyedStore {
+  readonly #deps: KeyedStoreDeps;
+  #trimming = false;
+
+  constructor(deps: KeyedStoreDeps) {
+    this.#deps = deps;
+  }
+
+  /** Refuses at once what could only time out. @throws ApiError upstream_unavailable */
+  checkConnected(): void {
+    if (!this.#deps.connected()) throw unavailable(undefined);
+  }
+
+  /**
+   * Writes over a revision; revision 0 asks that the record does not exist.
+   * @returns the new revision; null when the record stands at another one
+   * @throws ApiError upstream_unavailable, rate_limited when the bucket is full
+   */
+  async write(place: Place, text: string, revision: number, withinMs = STORE_MS_MAX): Promise<number | null> {
+    const { kv } = this.#deps;
+    let written: number;
+    try {
+      written = await within(revision === 0 ? kv.create(place.at, text) : kv.update(place.at, text, revision), withinMs);
+    } catch (cause) {
+      if (cause instanceof JetStreamApiError && cause.code === WRONG_LAST_REVISION) return null;
+      if (cause instanceof JetStreamApiError && cause.code === STORE_FULL && /maximum/.test(cause.message)) throw full(cause);
+      throw unavailable(cause);
+    }
+    if (written % TRIM_EVERY === 0) void this.#trim(place.tenant);
+    return written;
+  }
+
+  /** The record, null without one. @throws ApiError upstream_unavailable */
+  async read(place: Place): Promise<Found | null> {
+    let entry;
+    try {
+      entry = await within(this.#deps.kv.get(place.at), STORE_MS_MAX);
+    } catch (cause) {
+      throw unavailable(cause);
+    }
+    return entry?.operation === 'PUT' ? { text: entry.string(), revision: entry.revision } : null;
+  }
+
+  /** Takes a record away if it still stands at this revision. @throws what the client throws */
+  async remove(place: Place, revision: number): Promise<void> {
+    await within(this.#deps.kv.delete(place.at, { previousSeq: revision }), STORE_MS_MAX);
+  }
+
+  /** Forgets a tenant's oldest records beyond `keep`. One at a time: a trim holds the bucket up for some milliseconds. */
+  async #trim(tenant: string): Promise<void> {
+    if (this.#trimming) return;
+    this.#trimming = true;
+    const { jsm, bucket, keep, onProblem } = this.#deps;
+    try {
+      await jsm.streams.purge(`KV_${bucket}`, { filter: `$KV.${bucket}.${tenant}.>`, keep });
+    } catch (cause) {
+      onProblem(`a tenant's oldest records in bucket ${bucket} could not be trimmed; the next trim will`, cause);
+    } finally {
+      this.#trimming = false;
+    }
+  }
+}
+
+function unavailable(cause: unknown): ApiError {
+  return new ApiError('upstream_unavailable', 'The idempotency store cannot be reached. Try again.', { cause });
+}
+
+function full(cause: unknown): ApiError {
+  return new ApiError('rate_limited', 'The idempotency store is full. Try again later, or without an Idempotency-Key.', {
+    headers: { 'Retry-After': '60' },
+    cause,
+  });
+}
+
+function within<T>(work: Promise<T>, ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(new Error(`no answer within ${String(ms)} ms`));
+    }, ms);
+    work.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+    });
+  });
+}
+
+/** Another request with this key came first and has not ended. */
+export function inProgress(detail = 'The first request with this Idempotency-Key is still running.'): ApiError {
+  return new ApiError('idempotency_in_progress', detail, { headers: RETRY_AFTER });
+}
+
+export function reused(): ApiError {
+  return new ApiError('idempotency_key_reused', 'Idempotency-Key: was already used with another body');
+}
+
+/** Requests with a key that one process works on: of one tenant, and in all. */
+export const RUNNING_TENANT_MAX = 1000;
+export const RUNNING_MAX = 10_000;
+
+/** The keyed requests that run in this process: their number is bounded, and a second one with the same key need not ask the store. */
+export class Running {
+  readonly #fingerprints = new Map<string, string>();
+  readonly #ofTenant = new Map<string, number>();
+
+  /**
+   * Begins a request; call what it gives back once, at its end.
+   * @throws ApiError idempotency_in_progress, idempotency_key_reused, rate_limited
+   */
+  enter(place: Place, fingerprint: string): () => void {
+    const running = this.#fingerprints.get(place.at);
+    if (running !== undefined) throw running === fingerprint ? inProgress() : reused();
+    const ofTenant = this.#ofTenant.get(place.tenant) ?? 0;
+    if (ofTenant >= RUNNING_TENANT_MAX || this.#fingerprints.size >= RUNNING_MAX)
+      throw new ApiError('rate_limited', 'Too many requests with an Idempotency-Key are running. Send it again shortly.', {
+        headers: RETRY_AFTER,
+      });
+    this.#fingerprints.set(place.at, fingerprint);
+    this.#ofTenant.set(place.tenant, ofTenant + 1);
+    return () => {
+      if (!this.#fingerprints.delete(place.at)) return;
+      const left = (this.#ofTenant.get(place.tenant) ?? 1) - 1;
+      if (left === 0) this.#ofTenant.delete(place.tenant);
+      else this.#ofTenant.set(place.tenant, left);
+    };
+  }
+}

@@ -1,0 +1,38 @@
+// Answers that hold a secret (a raw key) are kept sealed: AES-256-GCM under a key made of the Idempotency-Key and the caller's
+// credential. The store has neither in clear, so nobody who reads it can open what it keeps.
+import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto';
+
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** What opens a sealed answer again. */
+export interface Seal {
+  /** The Idempotency-Key. */
+  key: string;
+  /** What only the caller has. */
+  caller: string;
+}
+
+function sealingKey({ key, caller }: Seal): Buffer {
+  return hash('sha256', `sealed answer\0${caller}\0${key}`, 'buffer');
+}
+
+/** Base64 of what opens only with the same seal. */
+export function sealText(text: string, seal: Seal): string {
+  const iv = randomBytes(IV_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', sealingKey(seal), iv);
+  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+  return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64');
+}
+
+/** The text; null when it was sealed otherwise. */
+export function openText(sealed: string, seal: Seal): string | null {
+  const bytes = Buffer.from(sealed, 'base64');
+  const decipher = createDecipheriv('aes-256-gcm', sealingKey(seal), bytes.subarray(0, IV_BYTES));
+  decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
+  try {
+    return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+  } catch {
+    return null;
+  }
+}

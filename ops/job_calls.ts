@@ -1,0 +1,134 @@
+// Running a job on demand: a call from a process that was asked for it to a worker that runs jobs, as plain NATS messages.
+// The worker says at once whether it runs the job, then beats until it is over and tells the result: a caller whose worker
+// dies hears of it in seconds. Nothing is stored; a call that nobody takes is not run later.
+import { createInbox, type Msg, type NatsConnection, NoRespondersError, RequestError } from '@nats-io/transport-node';
+import { z } from 'zod';
+
+const SUBJECT = 'jobs.run';
+const QUEUE = 'jobs';
+/** A worker takes or refuses a call within this. */
+const TAKEN_MS_MAX = 5000;
+const BEAT_MS = 1000;
+/** A worker that was silent for this long is dead or cut off. */
+const SILENT_MS_MAX = 8000;
+
+const callShape = z.object({ name: z.string(), now: z.number().nullable(), inbox: z.string() });
+const takenShape = z.object({ taken: z.enum(['yes', 'unknown', 'running', 'unavailable']) });
+const progressShape = z.discriminatedUnion('state', [
+  z.object({ state: z.literal('running') }),
+  z.object({
+    state: z.literal('ended'),
+    now: z.number(),
+    started_at: z.number(),
+    ended_at: z.number(),
+    result: z.record(z.string(), z.unknown()),
+  }),
+  z.object({ state: z.literal('failed'), unavailable: z.boolean(), detail: z.string() }),
+]);
+
+/** A run that has ended, well or not. Times are milliseconds since the epoch; `now` is the instant as of which it ran. */
+export type JobEnd = Exclude<z.infer<typeof progressShape>, { state: 'running' }>;
+
+/** What came of a call. `unheard`: no worker took it, or the one that did fell silent, or it takes longer than the caller waits. */
+export type JobCallResult = JobEnd | { state: 'unknown' } | { state: 'running' } | { state: 'unheard'; detail: string };
+
+export interface JobCall {
+  name: string;
+  /** The instant as of which to run, milliseconds since the epoch; null: the time at which it starts. */
+  now: number | null;
+}
+
+/** How a worker takes a call: a run that has begun, or why it does not run. */
+export type TakenCall = { end: Promise<JobEnd> } | 'unknown' | 'running' | 'unavailable';
+
+/**
+ * Has a worker run a job, and waits for its end.
+ * @param options.waitMs longest wait for the end; the run itself goes on after it
+ */
+export async function callJob(
+  nc: NatsConnection,
+  call: JobCall,
+  options: { waitMs: number; signal?: AbortSignal },
+): Promise<JobCallResult> {
+  const end = Promise.withResolvers<JobCallResult>();
+  const unheard = (detail: string): void => {
+    end.resolve({ state: 'unheard', detail });
+  };
+  const silence = (): void => {
+    unheard('The worker that ran the job has fallen silent.');
+  };
+  let silent: NodeJS.Timeout | undefined;
+  const late = setTimeout(unheard, options.waitMs, 'The job takes longer than a request waits; it goes on.');
+  const left = (): void => {
+    unheard('The caller has gone.');
+  };
+  options.signal?.addEventListener('abort', left);
+  const inbox = createInbox();
+  const subscription = nc.subscribe(inbox, {
+    callback: (error, message) => {
+      const progress = error === null ? parsed(progressShape, message) : null;
+      if (progress === null) return;
+      clearTimeout(silent);
+      if (progress.state === 'running') silent = setTimeout(silence, SILENT_MS_MAX);
+      else end.resolve(progress);
+    },
+  });
+  try {
+    const reply = await nc.request(SUBJECT, JSON.stringify({ ...call, inbox }), { timeout: TAKEN_MS_MAX });
+    const taken = parsed(takenShape, reply)?.taken ?? 'unavailable';
+    if (taken === 'unavailable') return { state: 'unheard', detail: 'The worker cannot run the job now.' };
+    if (taken !== 'yes') return { state: taken };
+    silent ??= setTimeout(silence, SILENT_MS_MAX);
+    return await end.promise;
+  } catch (error) {
+    return { state: 'unheard', detail: isUnanswered(error) ? 'No worker is there to run the job.' : 'The workers cannot be reached.' };
+  } finally {
+    subscription.unsubscribe();
+    clearTimeout(late);
+    clearTimeout(silent);
+    options.signal?.removeEventListener('abort', left);
+  }
+}
+
+function isUnanswered(error: unknown): boolean {
+  return error instanceof NoRespondersError || (error instanceof RequestError && error.isNoResponders());
+}
+
+/**
+ * Takes calls; of the workers that do, one gets each.
+ * @param take must not throw for long: the caller waits for it
+ * @returns what stops it
+ */
+export function answerJobCalls(nc: NatsConnection, take: (call: JobCall) => Promise<TakenCall>): () => void {
+  const answer = async (message: Msg): Promise<void> => {
+    const call = parsed(callShape, message);
+    if (call === null) return;
+    const taken = await take({ name: call.name, now: call.now }).catch(() => 'unavailable' as const);
+    const say = (subject: string, what: unknown): void => {
+      if (!nc.isClosed()) nc.publish(subject, JSON.stringify(what));
+    };
+    say(message.reply ?? '', { taken: typeof taken === 'string' ? taken : 'yes' });
+    if (typeof taken === 'string') return;
+    const beats = setInterval(say, BEAT_MS, call.inbox, { state: 'running' });
+    const end = await taken.end;
+    clearInterval(beats);
+    say(call.inbox, end);
+  };
+  const subscription = nc.subscribe(SUBJECT, {
+    queue: QUEUE,
+    callback: (error, message) => {
+      if (error === null && message.reply !== undefined && message.reply !== '') void answer(message);
+    },
+  });
+  return () => {
+    subscription.unsubscribe();
+  };
+}
+
+function parsed<T>(shape: z.ZodType<T>, message: Msg): T | null {
+  try {
+    return shape.parse(message.json());
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,71 @@
+// Reports of landed usage, from the workers to whoever keeps accounts, as plain NATS messages: not stored, as what was
+// missed is read from the store. In: what a landing wrote for orgs with a budget, and how far each partition is.
+import type { NatsConnection } from '@nats-io/transport-node';
+import { z } from 'zod';
+
+const SUBJECT = 'usage.landed';
+/** Rows of one message; a landing with more sends several. */
+const ROWS_MAX = 2000;
+
+const count = z.number();
+const row = z.object({
+  org_id: z.string(),
+  agent_id: z.string(),
+  /** Start of the hour of receipt, milliseconds. */
+  hour: count,
+  tokens: count,
+  storage_bytes: count,
+  sandbox_micros: count,
+  cost_pico_usd: z.string().transform(BigInt),
+});
+const report = z.object({
+  partition: z.int(),
+  /** JetStream sequence up to which the partition has landed. */
+  landed_through: count,
+  /** Place of the rows in the store. */
+  log_seq: count,
+  rows: z.array(row),
+});
+const message = z.array(report);
+
+/** A landing in one partition, with the rows of the orgs that have a budget. */
+export type LandedUsage = z.output<typeof report>;
+
+/** Tells of landings. Nothing waits for it; without a connection it is lost, and read from the store by those who missed it. */
+export function tellLanded(nc: NatsConnection, reports: readonly LandedUsage[]): void {
+  let batch: LandedUsage[] = [];
+  let rows = 0;
+  const send = () => {
+    if (batch.length > 0) nc.publish(SUBJECT, JSON.stringify(batch, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value)));
+    batch = [];
+    rows = 0;
+  };
+  for (const one of reports) {
+    // The rows of one place in the log stay together: they are recognised by it.
+    if (rows > 0 && rows + one.rows.length > ROWS_MAX) send();
+    batch.push(one);
+    rows += one.rows.length;
+  }
+  send();
+}
+
+/** Hears of landings until it is stopped. */
+export function hearLanded(
+  nc: NatsConnection,
+  take: (reports: readonly LandedUsage[]) => void,
+  onProblem: (problem: string, cause: unknown) => void,
+): () => void {
+  const subscription = nc.subscribe(SUBJECT, {
+    callback: (error, msg) => {
+      if (error !== null) return;
+      try {
+        take(message.parse(JSON.parse(msg.string())));
+      } catch (cause) {
+        onProblem('a report of landed usage is not what it should be', cause);
+      }
+    },
+  });
+  return () => {
+    subscription.unsubscribe();
+  };
+}

@@ -1,0 +1,213 @@
+// Watches budgets and tells once of each threshold and limit that is reached: platform events, mails to the owner. In: reports
+// of landings, budgets, the job that looks at run-rates. Every worker keeps the accounts, the leader alone tells.
+// Order of effects: events and mails first, with ids that follow from what they tell, then the note that they were told. So
+// after a crash in between they go out again under the same ids, and none is forgotten.
+import type { Logger } from 'pino';
+import { UsageFollower } from '../../ops/usage_follower.ts';
+import { WatchedBucket } from '../../ops/watched_bucket.ts';
+import type { Log } from '../../ops/streams.ts';
+import type { Mail } from '../../schemas/codec.ts';
+import { type BudgetRecord, type BudgetState, budgetState } from '../../schemas/records/budget.ts';
+import { orgKey } from '../../schemas/records/org.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import { periodSums } from '../../sql/usage.ts';
+import { addUsed, isBudgeted, nothingUsed } from '../domain/budget.ts';
+import { type BudgetNow, cumulativeAlerts, type DueAlert, projectedAlerts, toldState } from '../domain/budget_alerts.ts';
+import { type AlertEvent, type AlertPlace, eventsOfAlert, mailOfAlert } from '../domain/budget_events.ts';
+import { picoToDecimal, usdToPico } from '../domain/money.ts';
+import { periodAt, type PeriodRule } from '../domain/period.ts';
+import { UsageLedger } from '../domain/usage_ledger.ts';
+
+const TICK_MS = 200;
+
+export interface KeeperDeps {
+  log: Log;
+  /** Every org's budget, watched; whoever opened it closes it. */
+  records: WatchedBucket<BudgetRecord>;
+  clickhouse: ClickHouse;
+  logger: Logger;
+  now: () => number;
+  isLeader: () => boolean;
+  /** When the org's budget starts over. */
+  ruleOf: (org_id: string) => PeriodRule;
+  /** Name and first owner; null while the org is not known. */
+  orgOf: (org_id: string) => { name: string; owner_email: string } | null;
+  /** Resolves when all are stored in EVENTS. */
+  tell: (org_id: string, events: readonly AlertEvent[]) => Promise<void>;
+  /** Resolves when the mail is queued. */
+  mail: (mail: Mail) => Promise<void>;
+  /** Resolves when the org's alert webhook is going to get the event. */
+  alertWebhook: (record: BudgetRecord, event: AlertEvent) => Promise<void>;
+}
+
+export class BudgetKeeper {
+  readonly #deps: KeeperDeps;
+  readonly #records: WatchedBucket<BudgetRecord>;
+  readonly #states: WatchedBucket<BudgetState>;
+  readonly #ledger = new UsageLedger();
+  readonly #follower: UsageFollower;
+  readonly #dirty = new Set<string>();
+  readonly #timer: NodeJS.Timeout;
+  #telling: Promise<void> | null = null;
+
+  private constructor(deps: KeeperDeps, states: WatchedBucket<BudgetState>) {
+    const { records } = deps;
+    this.#deps = deps;
+    this.#records = records;
+    this.#states = states;
+    this.#follower = new UsageFollower({
+      nc: deps.log.nc,
+      clickhouse: deps.clickhouse,
+      ledger: this.#ledger,
+      toPico: usdToPico,
+      now: deps.now,
+      periodOf: (org_id) => periodAt(deps.ruleOf(org_id), deps.now()),
+      onMoved: (orgs) => {
+        for (const org_id of orgs) this.#dirty.add(org_id);
+      },
+      onProblem: (problem, cause) => {
+        deps.logger.warn({ err: cause }, problem);
+      },
+    });
+    for (const record of records.values()) this.#follow(record);
+    records.onChange((_key, held) => {
+      if (held !== null) this.#follow(held.value);
+    });
+    this.#timer = setInterval(() => {
+      this.#telling ??= this.#tellDirty().finally(() => {
+        this.#telling = null;
+      });
+    }, TICK_MS);
+  }
+
+  static async open(deps: KeeperDeps): Promise<BudgetKeeper> {
+    const onProblem = (problem: string, cause: unknown) => {
+      deps.logger.warn({ err: cause }, problem);
+    };
+    const kv = await deps.log.bucket('budget_states');
+    const parse = (text: string) => budgetState.parse(JSON.parse(text));
+    return new BudgetKeeper(deps, await WatchedBucket.open(deps.log.nc, kv, { name: 'budget_states', parse, onProblem }));
+  }
+
+  /** Whether anybody keeps an account of the org: only then are its landings reported. */
+  isBudgeted(org_id: string): boolean {
+    const record = this.#records.get(orgKey(org_id));
+    return record !== undefined && isBudgeted(record);
+  }
+
+  /** Whether any org has a budget. */
+  get watches(): boolean {
+    return this.#records.size > 0;
+  }
+
+  /**
+   * Tells of thresholds that have been reached, or that the run-rate will reach before the period ends, as of an instant. What
+   * was used is read from the store. @returns how many orgs were looked at, and how many alerts were told
+   */
+  async tellAsOf(now: number, signal: AbortSignal): Promise<{ orgs: number; alerts: number }> {
+    const records = [...this.#records.values()].filter(isBudgeted);
+    let alerts = 0;
+    for (const record of records) {
+      signal.throwIfAborted();
+      const period = periodAt(this.#deps.ruleOf(record.org_id), now);
+      const sums = await periodSums(this.#deps.clickhouse, { org_id: record.org_id, from: period.start, until: period.end }, { signal });
+      const used = nothingUsed();
+      const tokens = new Map<string, number>();
+      for (const { cost_usd, ...sum } of sums) {
+        addUsed(used, { ...sum, cost_pico_usd: usdToPico(cost_usd) });
+        tokens.set(sum.agent_id, (tokens.get(sum.agent_id) ?? 0) + sum.tokens);
+      }
+      const budget: BudgetNow = { record, used, agentTokens: (agent_id) => tokens.get(agent_id) ?? 0, period, now };
+      alerts += await this.#tell(budget, (at, told) => [...cumulativeAlerts(at, told), ...projectedAlerts(at, told)]);
+    }
+    return { orgs: records.length, alerts };
+  }
+
+  /** Starts over what was told, of every org whose period is over as of an instant. @returns how many orgs */
+  async startOver(now: number, signal: AbortSignal): Promise<number> {
+    let orgs = 0;
+    for (const state of [...this.#states.values()]) {
+      signal.throwIfAborted();
+      const { start } = periodAt(this.#deps.ruleOf(state.org_id), now);
+      if (Date.parse(state.period_start) >= start) continue;
+      const fresh: BudgetState = { org_id: state.org_id, period_start: new Date(start).toISOString(), crossings: {}, told: [] };
+      await this.#states.change(orgKey(state.org_id), (held) => (held === undefined || Date.parse(held.period_start) >= start ? null : fresh));
+      orgs++;
+    }
+    return orgs;
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#follower.close();
+    await this.#telling;
+    this.#states.close();
+  }
+
+  #follow(record: BudgetRecord): void {
+    if (!isBudgeted(record)) {
+      this.#follower.unfollow(record.org_id);
+      return;
+    }
+    this.#follower.follow(record.org_id);
+    this.#dirty.add(record.org_id);
+  }
+
+  async #tellDirty(): Promise<void> {
+    if (!this.#deps.isLeader()) return;
+    for (const org_id of [...this.#dirty]) {
+      this.#dirty.delete(org_id);
+      const record = this.#records.get(orgKey(org_id));
+      if (record === undefined || !this.#ledger.isSettled(org_id)) continue;
+      try {
+        await this.#tell(this.#now(record), cumulativeAlerts);
+      } catch (error) {
+        this.#dirty.add(org_id);
+        this.#deps.logger.warn({ err: error }, 'an alert of a budget could not be told; trying again');
+        return;
+      }
+    }
+  }
+
+  /** The org's budget by the account that is kept here. */
+  #now(record: BudgetRecord): BudgetNow {
+    const { org_id } = record;
+    const { start, end } = this.#follower.period(org_id);
+    return {
+      record,
+      used: this.#ledger.used(org_id),
+      agentTokens: (agent_id) => this.#ledger.agentTokens(org_id, agent_id),
+      period: { kind: this.#deps.ruleOf(org_id).period, start, end },
+      now: this.#deps.now(),
+    };
+  }
+
+  async #tell(budget: BudgetNow, find: (budget: BudgetNow, told: ReadonlySet<string>) => DueAlert[]): Promise<number> {
+    const { record, used, period } = budget;
+    const { org_id } = record;
+    const state = this.#states.get(orgKey(org_id)) ?? null;
+    const period_start = new Date(period.start).toISOString();
+    const alerts = find(budget, new Set(state?.period_start === period_start ? state.told : []));
+    if (alerts.length === 0) return 0;
+    const org = this.#deps.orgOf(org_id);
+    const place: AlertPlace = { org_id, org_name: org?.name ?? org_id, period_start };
+    for (const alert of alerts) await this.#send(record, alert, place, org?.owner_email ?? null);
+    await this.#states.change(orgKey(org_id), (before) => {
+      // A look at the past changes nothing of the present.
+      if (before !== undefined && Date.parse(before.period_start) > period.start) return null;
+      return toldState(before ?? null, budget, alerts, picoToDecimal(used.cost_pico_usd));
+    });
+    return alerts.length;
+  }
+
+  async #send(record: BudgetRecord, alert: DueAlert, place: AlertPlace, ownerEmail: string | null): Promise<void> {
+    const events = eventsOfAlert(alert, place);
+    await this.#deps.tell(record.org_id, events);
+    if (alert.kind !== 'threshold' || record.alerts === null) return;
+    const { channels } = record.alerts;
+    if (channels.includes('email') && ownerEmail !== null)
+      await this.#deps.mail({ ...mailOfAlert(alert, place), org_id: record.org_id, to: ownerEmail, secret: '', created_at: this.#deps.now() });
+    const breach = events.find(({ event }) => event === 'budget.threshold_breach');
+    if (channels.includes('webhook') && breach !== undefined) await this.#deps.alertWebhook(record, breach);
+  }
+}

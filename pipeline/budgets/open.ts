@@ -1,0 +1,95 @@
+// Wires the keeper of budgets into a worker: its watches, its ways to tell, and the reports of this worker's landings.
+import type { Logger } from '../../ops/log.ts';
+import { queueMail } from '../../ops/mail_queue.ts';
+import { publishRecord } from '../../ops/nats/publish_record.ts';
+import { EVENTS_SUBJECT, type Log } from '../../ops/streams.ts';
+import { type LandedUsage, tellLanded } from '../../ops/usage_feed.ts';
+import { WatchedBucket } from '../../ops/watched_bucket.ts';
+import { freshDelivery, publishDelivery } from '../../ops/webhook_queue.ts';
+import { serviceEventsCodec } from '../../schemas/codec.ts';
+import { ALERT_TARGET_ID, type BudgetRecord } from '../../schemas/records/budget.ts';
+import { orgKey, ownerOf, parseOrg } from '../../schemas/records/org.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import type { Policies } from '../runtime/policies.ts';
+import type { Prepared } from '../runtime/prepare.ts';
+import { reportsOf } from './feed.ts';
+import { BudgetKeeper } from './keeper.ts';
+
+const PUBLISH_TIMEOUT_MS = 3000;
+
+export interface BudgetsOptions {
+  log: Log;
+  logger: Logger;
+  clickhouse: ClickHouse;
+  policies: Policies;
+  /** As opened by records.ts. */
+  records: WatchedBucket<BudgetRecord>;
+  isLeader: () => boolean;
+  onTold: (event: string) => void;
+}
+
+export interface Budgets {
+  keeper: BudgetKeeper;
+  /** Reports a landing of this worker; costs nothing while no org has a budget. */
+  landed: (prepared: Pick<Prepared, 'usage' | 'progress'>) => void;
+  /** Says again how far the partitions are: a report may have been lost, and nothing may land after it. */
+  progress: (states: Iterable<{ partition: number; landed_through: number }>) => void;
+  stop: () => Promise<void>;
+}
+
+/** Resolves when every budget there is has been loaded. */
+export async function openBudgets({ log, logger, clickhouse, policies, records, isLeader, onTold }: BudgetsOptions): Promise<Budgets> {
+  const onProblem = (problem: string, cause: unknown) => {
+    logger.warn({ err: cause }, problem);
+  };
+  const orgs = await WatchedBucket.open(log.nc, await log.bucket('orgs'), { name: 'orgs', parse: parseOrg, onProblem });
+  const keeper = await BudgetKeeper.open({
+    log,
+    records,
+    clickhouse,
+    logger,
+    now: () => Date.now(),
+    isLeader,
+    ruleOf: (org_id) => policies.of(org_id),
+    orgOf: (org_id) => {
+      const org = orgs.get(orgKey(org_id));
+      return org === undefined ? null : { name: org.name, owner_email: ownerOf(org).email };
+    },
+    tell: async (org_id, events) => {
+      const told = events.map(({ event_id, event, payload }) => ({
+        event_id,
+        event,
+        org_id,
+        created_at: Date.now(),
+        payload: JSON.stringify(payload),
+      }));
+      const msgID = told.map(({ event_id }) => event_id).join('+');
+      await publishRecord(log, EVENTS_SUBJECT, serviceEventsCodec, { events: told }, { msgID, timeoutMs: PUBLISH_TIMEOUT_MS });
+      for (const { event } of told) onTold(event);
+    },
+    mail: (mail) => queueMail(log, mail),
+    alertWebhook: ({ org_id }, { event_id, event, payload }) => {
+      const target = { org_id, target_kind: 'alert' as const, target_id: ALERT_TARGET_ID };
+      return publishDelivery(log, freshDelivery({ ...target, event_id, event, body: JSON.stringify(payload), created_at: Date.now() }), 'alert');
+    },
+  });
+  return {
+    keeper,
+    landed: (prepared) => {
+      if (!keeper.watches || log.nc.isClosed()) return;
+      const reports: LandedUsage[] = reportsOf(prepared, (org_id) => keeper.isBudgeted(org_id));
+      tellLanded(log.nc, reports);
+    },
+    progress: (states) => {
+      if (!keeper.watches || log.nc.isClosed()) return;
+      tellLanded(
+        log.nc,
+        [...states].map(({ partition, landed_through }) => ({ partition, landed_through, log_seq: 0, rows: [] })),
+      );
+    },
+    stop: async () => {
+      await keeper.stop();
+      orgs.close();
+    },
+  };
+}

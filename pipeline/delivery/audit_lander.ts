@@ -1,0 +1,151 @@
+// Lands the audit log: intents and outcomes of mutations from the queue AUDIT into ClickHouse, and the platform events that
+// some of them are into EVENTS. Guarantees: nothing leaves the queue before its row is on the disk; a batch that lands twice
+// changes nothing, as rows of one key and version are one. Events do not wait for ClickHouse; told twice, they have the same id.
+import type { Logger } from '../../ops/log.ts';
+import { publishRecord } from '../../ops/nats/publish_record.ts';
+import { AUDIT_STREAM, EVENTS_SUBJECT, type Log } from '../../ops/streams.ts';
+import { type AuditEntry, auditEntryCodec, type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
+import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
+import { eventOfMutation } from '../domain/audit_events.ts';
+import { createBurial } from './dead_items.ts';
+import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from './work_queue.ts';
+
+/** Days that a record is kept where an org has no policy of its own: seven years. */
+export const AUDIT_DAYS = 2555;
+
+const QUEUE = 'audit';
+const BATCH_MAX = 500;
+/** Bounded by what the stream takes as a message: 500 of 64 KiB. */
+const HELD_BYTES_MAX = 32 * 1024 * 1024;
+/** A record is to be seen about as soon as its mutation is answered, and a script's hundred mutations make few parts. */
+const GATHER_MS = 100;
+/** With ClickHouse away this many wait for their next try, all workers together; the rest waits in the stream. */
+const UNFINISHED_MAX = 2000;
+/** ClickHouse is asked again at least this often, so that what waited shows soon after it is back. */
+const RETRY = { firstMs: 200, maxMs: 5000 };
+/** What a worker had in hand that died is landed by another after this long. */
+const ACK_WAIT_MS = 20_000;
+const INSERT_TIMEOUT_MS = 15_000;
+const PUBLISH_TIMEOUT_MS = 3000;
+/** Events whose mutations wait for ClickHouse, not to be told again with every try. */
+const TOLD_MAX = 10_000;
+const DAY_MS = 86_400_000;
+
+const COLUMNS = [
+  'org_id',
+  'created_at',
+  'audit_id',
+  'outcome',
+  'actor_type',
+  'actor_id',
+  'action',
+  'target_type',
+  'target_id',
+  'changes',
+  'request_id',
+  'ip',
+  'delete_on',
+  'version',
+] as const;
+const INSERT = `INSERT INTO audit_log (${COLUMNS.join(', ')}) FORMAT JSONEachRow`;
+
+export interface AuditLanderOptions {
+  log: Log;
+  logger: Logger;
+  clickhouse: ClickHouse;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  observe: WorkQueueOptions<AuditEntry>['observe'];
+  onLanded: (rows: number, seconds: number) => void;
+  onTold: (event: string) => void;
+}
+
+/** The lander of one worker; any number of them share the queue. */
+export function createAuditLander(options: AuditLanderOptions): WorkQueue<AuditEntry> {
+  const { log, logger, now, observe } = options;
+  const told = new Set<string>();
+  return new WorkQueue({
+    log,
+    logger,
+    queue: QUEUE,
+    stream: AUDIT_STREAM,
+    codec: auditEntryCodec,
+    handle: async (batch) => {
+      await tell(batch, told, options);
+      await land(batch, options);
+      for (const { value } of batch) told.delete(value.audit_id);
+    },
+    bury: createBurial(log, now),
+    observe,
+    messagesMax: BATCH_MAX,
+    bytesMax: HELD_BYTES_MAX,
+    batchMax: BATCH_MAX,
+    gatherMs: GATHER_MS,
+    handlersMax: 1,
+    unfinishedMax: UNFINISHED_MAX,
+    retry: RETRY,
+    ackWaitMs: ACK_WAIT_MS,
+    now,
+  });
+}
+
+async function tell(batch: readonly QueueItem<AuditEntry>[], told: Set<string>, { log, onTold }: AuditLanderOptions): Promise<void> {
+  for (const { value } of batch) {
+    const event = told.has(value.audit_id) ? null : eventOf(value);
+    if (event === null) continue;
+    const options = { msgID: event.event_id, timeoutMs: PUBLISH_TIMEOUT_MS };
+    await publishRecord(log, EVENTS_SUBJECT, serviceEventsCodec, { events: [event] }, options);
+    onTold(event.event);
+    told.add(value.audit_id);
+    const [oldest] = told;
+    if (told.size > TOLD_MAX && oldest !== undefined) told.delete(oldest);
+  }
+}
+
+function eventOf(entry: AuditEntry): ServiceEvent | null {
+  if (entry.phase !== 'done') return null;
+  return eventOfMutation({
+    audit_id: entry.audit_id,
+    org_id: entry.org_id,
+    actor: { type: entry.actor_type, id: entry.actor_id },
+    action: entry.action,
+    target: { type: entry.target_type, id: entry.target_id },
+    changes: JSON.parse(entry.changes) as Record<string, unknown>,
+    created_at: entry.created_at,
+  });
+}
+
+async function land(batch: readonly QueueItem<AuditEntry>[], { clickhouse, onLanded }: AuditLanderOptions): Promise<void> {
+  const began = performance.now();
+  const body = batch.map(({ value }) => JSON.stringify(auditRow(value))).join('\n');
+  try {
+    await clickhouse.execute({ name: 'land_audit_log', sql: INSERT, body, timeoutMs: INSERT_TIMEOUT_MS });
+  } catch (error) {
+    if (classifyStoreError(error) === 'unavailable') throw error;
+    throw new NeverPossible('ClickHouse refuses the rows', { cause: error });
+  }
+  onLanded(batch.length, (performance.now() - began) / 1000);
+}
+
+/** A row of audit_log, by column. */
+export function auditRow(entry: AuditEntry): Record<(typeof COLUMNS)[number], string | number> {
+  return {
+    org_id: entry.org_id,
+    created_at: storeTime(entry.created_at),
+    audit_id: entry.audit_id,
+    outcome: entry.phase === 'intent' ? 'unknown' : entry.phase,
+    actor_type: entry.actor_type,
+    actor_id: entry.actor_id,
+    action: entry.action,
+    target_type: entry.target_type,
+    target_id: entry.target_id,
+    changes: entry.changes,
+    request_id: entry.request_id,
+    ip: entry.ip,
+    delete_on: storeTime(entry.created_at + AUDIT_DAYS * DAY_MS).slice(0, 10),
+    version: entry.phase === 'intent' ? 1 : 2,
+  };
+}
+
+/** YYYY-MM-DD hh:mm:ss.SSS in UTC, as the columns read it. */
+const storeTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '');

@@ -1,0 +1,81 @@
+// How much waits for each receiver, each org and in all. In: counts of the stream, asked for every few seconds, and what this
+// worker has put in since. Out: whether one more may wait. Guarantees: no receiver and no org can fill the queue for the rest.
+import type { Logger } from '../../ops/log.ts';
+import { type Log, WEBHOOKS_STREAM, webhookSubject } from '../../ops/streams.ts';
+import { tokenOf } from '../../schemas/records/webhook.ts';
+
+export const BACKLOG = {
+  receiver_max: 20_000,
+  org_max: 200_000,
+  total_max: 1_000_000,
+  /** Of the stream's bytes: the rest is room for next tries. */
+  bytes_share_max: 0.8,
+} as const;
+type Bounds = { readonly [Name in keyof typeof BACKLOG]: number };
+
+const POLL_MS = 2000;
+
+export class WebhookBacklog {
+  readonly #log: Log;
+  readonly #logger: Logger;
+  readonly #bounds: Bounds;
+  /** By subject, and by org's token. */
+  #receivers = new Map<string, number>();
+  #orgs = new Map<string, number>();
+  #total = 0;
+  #full = false;
+  #admitted = true;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(log: Log, logger: Logger, bounds: Bounds = BACKLOG) {
+    this.#log = log;
+    this.#logger = logger;
+    this.#bounds = bounds;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  start(): void {
+    this.#timer ??= setInterval(() => {
+      // Nothing waits and nothing was put in: there is nothing to ask for.
+      if (this.#total === 0 && !this.#admitted) return;
+      this.poll().catch((error: unknown) => {
+        this.#logger.warn({ err: error }, 'the backlog of webhooks could not be counted');
+      });
+    }, POLL_MS);
+  }
+
+  stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+  }
+
+  /** Takes the stream's own counts. */
+  async poll(): Promise<void> {
+    this.#admitted = false;
+    const { state, config } = await this.#log.jsm.streams.info(WEBHOOKS_STREAM, { subjects_filter: '>' });
+    this.#receivers = new Map(Object.entries(state.subjects ?? {}));
+    this.#orgs = new Map();
+    for (const [subject, count] of this.#receivers) {
+      const org = subject.split('.')[1] ?? '';
+      this.#orgs.set(org, (this.#orgs.get(org) ?? 0) + count);
+    }
+    this.#total = state.messages;
+    this.#full = state.bytes > config.max_bytes * this.#bounds.bytes_share_max;
+  }
+
+  /** Whether one more delivery may wait; if so it is counted. */
+  admit(org_id: string, target_id: string): boolean {
+    const org = tokenOf(org_id);
+    const subject = webhookSubject(org, target_id);
+    const [own, ofOrg] = [this.#receivers.get(subject) ?? 0, this.#orgs.get(org) ?? 0];
+    const { receiver_max, org_max, total_max } = this.#bounds;
+    if (own >= receiver_max || ofOrg >= org_max || this.#total >= total_max || this.#full) return false;
+    this.#receivers.set(subject, own + 1);
+    this.#orgs.set(org, ofOrg + 1);
+    this.#total += 1;
+    this.#admitted = true;
+    return true;
+  }
+}

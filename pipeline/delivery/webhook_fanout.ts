@@ -1,0 +1,157 @@
+// From platform events to deliveries. In: batches of EVENTS. Out: for each event one message in WEBHOOKS a subscribed endpoint
+// of its org. Guarantees: a batch is acknowledged when all its deliveries are stored, so it is done again after a crash, and
+// what is stored twice within the stream's window is one; what finds no room goes to the dead letters, so that no receiver
+// holds up the rest. Events of orgs without endpoints cost a look into memory.
+import type { JsMsg } from '@nats-io/jetstream';
+import type { Logger } from '../../ops/log.ts';
+import { EVENTS_STREAM, type Log } from '../../ops/streams.ts';
+import { freshDelivery, publishDelivery, type WebhookDeadLetters } from '../../ops/webhook_queue.ts';
+import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec, UnknownSchemaError, type WebhookDelivery } from '../../schemas/codec.ts';
+import { backoffMs } from '../runtime/backoff.ts';
+import { DurableReader } from './durable_reader.ts';
+import type { WebhookBacklog } from './webhook_backlog.ts';
+import type { WebhookTargets } from './webhook_targets.ts';
+import type { DeadItem } from './work_queue.ts';
+
+const DURABLE = 'webhook_fanout';
+const ACK_WAIT_MS = 30_000;
+const HEARTBEAT_MS = ACK_WAIT_MS / 3;
+/** Batches that wait here, and that all workers together have in hand. */
+const BATCHES_MAX = 4;
+const BATCHES_UNANSWERED_MAX = 64;
+/** Deliveries that are being stored at a time. */
+const STORING_MAX = 256;
+/** Tag of a first try, see publishDelivery. */
+const FIRST_TAG = '0';
+
+export interface WebhookFanoutOptions {
+  log: Log;
+  logger: Logger;
+  targets: Pick<WebhookTargets, 'any' | 'subscribersOf'>;
+  backlog: Pick<WebhookBacklog, 'admit'>;
+  deadLetters: Pick<WebhookDeadLetters, 'put'>;
+  bury: (item: DeadItem) => Promise<void>;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  /** Told of what a batch has led to. */
+  observe: (deliveries: number, overflown: number) => void;
+}
+
+export class WebhookFanout {
+  readonly #options: WebhookFanoutOptions;
+  readonly #reader: DurableReader;
+  #stopped = false;
+
+  constructor(options: WebhookFanoutOptions) {
+    this.#options = options;
+    const { log, logger } = options;
+    this.#reader = new DurableReader({
+      log,
+      logger,
+      stream: EVENTS_STREAM,
+      durable: DURABLE,
+      ackWaitMs: ACK_WAIT_MS,
+      unansweredMax: BATCHES_UNANSWERED_MAX,
+      messagesMax: BATCHES_MAX,
+      handle: (message) => this.#handle(message),
+    });
+  }
+
+  start(): void {
+    this.#reader.start();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#reader.stop();
+  }
+
+  /** Nothing to wait for where there is nobody to tell. */
+  #handle(message: JsMsg): Promise<void> | undefined {
+    if (this.#options.targets.any) return this.#spread(message);
+    message.ack();
+    return undefined;
+  }
+
+  async #spread(message: JsMsg): Promise<void> {
+    const { bury, logger, observe } = this.#options;
+    let events: ServiceEvent[];
+    try {
+      ({ events } = serviceEventsCodec.decode(message.data, message.headers?.get(FINGERPRINT_HEADER)));
+    } catch (error) {
+      const reason = error instanceof UnknownSchemaError ? 'unknown_schema' : 'unreadable_message';
+      logger.error({ err: error, seq: message.seq, reason }, 'platform events that cannot be read; they are kept in DEAD_LETTERS');
+      await this.#untilDone(() =>
+        bury({ queue: 'events', reason, detail: error instanceof Error ? error.message : String(error), seq: message.seq, data: message.data }),
+      );
+      message.term(reason);
+      return;
+    }
+    const heartbeat = setInterval(() => {
+      if (!this.#options.log.nc.isClosed()) message.working();
+    }, HEARTBEAT_MS);
+    try {
+      const { stored, overflown, complete } = await this.#store(events);
+      if (stored + overflown > 0) observe(stored, overflown);
+      if (this.#options.log.nc.isClosed()) return;
+      if (complete) message.ack();
+      else message.nak();
+    } finally {
+      clearInterval(heartbeat);
+    }
+  }
+
+  /** Stores the deliveries of a batch, several at a time; not complete when the worker stops meanwhile. */
+  async #store(events: readonly ServiceEvent[]): Promise<{ stored: number; overflown: number; complete: boolean }> {
+    const { targets, backlog } = this.#options;
+    const storing = new Set<Promise<boolean>>();
+    let [stored, overflown, complete] = [0, 0, true];
+    for (const event of events) {
+      for (const target_id of targets.subscribersOf(event.org_id, event.event)) {
+        const admitted = backlog.admit(event.org_id, target_id);
+        if (admitted) stored += 1;
+        else overflown += 1;
+        const delivery = deliveryOf(event, target_id);
+        const task = this.#untilDone(() => (admitted ? publishDelivery(this.#options.log, delivery, FIRST_TAG) : this.#giveUp(delivery))).then((done) => {
+          complete &&= done;
+          storing.delete(task);
+          return done;
+        });
+        storing.add(task);
+        if (storing.size >= STORING_MAX) await Promise.race(storing);
+      }
+    }
+    await Promise.all(storing);
+    return { stored, overflown, complete };
+  }
+
+  async #giveUp({ attempt, event_id, event, org_id, target_kind, target_id, body, created_at }: WebhookDelivery): Promise<void> {
+    const what = { event_id, event, org_id, target_kind, target_id, body, created_at };
+    await this.#options.deadLetters.put({
+      ...what,
+      attempts: attempt,
+      reason: 'backlog',
+      status_code: null,
+      error: 'too many deliveries wait for this receiver',
+      died_at: new Date(this.#options.now()).toISOString(),
+    });
+  }
+
+  /** Tries until it works; false when the worker stopped first. */
+  async #untilDone(task: () => Promise<void>): Promise<boolean> {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        await task();
+        return true;
+      } catch (error) {
+        if (tries === 0) this.#options.logger.warn({ err: error }, 'a delivery could not be stored; trying again');
+        if (this.#stopped || this.#options.log.nc.isClosed()) return false;
+        await new Promise((resolve) => setTimeout(resolve, backoffMs(tries)));
+      }
+    }
+  }
+}
+
+function deliveryOf({ event_id, event, org_id, created_at, payload }: ServiceEvent, target_id: string): WebhookDelivery {
+  return freshDelivery({ event_id, event, org_id, target_kind: 'endpoint', target_id, body: payload, created_at });
+}

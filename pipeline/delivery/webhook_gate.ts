@@ -1,0 +1,279 @@
+// Who may be sent to now. In: deliveries that are due, by receiver. Out: which of them go, wait here, or come again later.
+// Guarantees: a receiver that is slow, dead or hostile holds few connections, its org a bounded share, and all failing ones
+// together a share that leaves the rest free; nothing waits here for long, and what waits is bounded. Pure but for its state.
+// A receiver's window begins small, widens with each success and is one delivery after a failure.
+
+export const GATE = {
+  /** Tries under way at a time: of this worker, of one org, of receivers that fail or are slow, and of those of one org. */
+  in_flight_max: 1500,
+  org_in_flight_max: 400,
+  suspect_in_flight_max: 500,
+  org_suspect_in_flight_max: 150,
+  /** Of one receiver: before anything is known of it, at best, and while it is slow. While it fails it is 1. */
+  window_first: 2,
+  window_max: 8,
+  window_slow: 2,
+  /** Slow is a receiver that takes longer than this on the whole. */
+  slow_ms: 1000,
+  /** Deliveries that wait here: for one receiver, and in all; their bytes. */
+  waiting_lane_max: 32,
+  waiting_max: 4000,
+  waiting_bytes_max: 32 * 1024 * 1024,
+  /** What waits longer is given back, before the queue would give it to another worker. */
+  waiting_ms_max: 10_000,
+  /** A receiver that has failed this often in a row is tried at a pace; the pauses grow with its failures up to the second. */
+  paced_failures: 20,
+  pace_ms_max: 1000,
+  /** Longest time for which a delivery that found no room is put off: of receivers that answer, and of those that fail. */
+  put_off_ms_max: 30_000,
+  put_off_failing_ms_max: 900_000,
+  put_off_ms_min: 20,
+  /** Deliveries to a failing receiver come again at this distance: a millisecond for each failure in a row, within these. */
+  failing_step_ms_min: 5,
+  failing_step_ms_max: 50,
+  /** Receivers that nothing was heard of for this long are forgotten. */
+  idle_ms_max: 600_000,
+} as const;
+
+interface Waiting<T> {
+  item: T;
+  bytes: number;
+  since: number;
+}
+
+/** What is known of a receiver. */
+interface Lane<T> {
+  org: string;
+  in_flight: number;
+  window: number;
+  /** In a row. */
+  failures: number;
+  /** Moving mean of the time that a try takes; 0 before the first. */
+  mean_ms: number;
+  waiting: Waiting<T>[];
+  /** No try begins before. */
+  resume_at: number;
+  /** Up to when deliveries that found no room were put off. */
+  put_off_to: number;
+  used_at: number;
+}
+
+export type Offer = { kind: 'go' } | { kind: 'wait' } | { kind: 'later'; ms: number };
+
+export interface TryEnd {
+  ok: boolean;
+  duration_ms: number;
+  /** The receiver asks to be left alone for this long. */
+  pause_ms: number;
+}
+
+/** What the end of a try makes possible: deliveries that go now (their place is taken), and those to be given back. */
+export interface Freed<T> {
+  go: T[];
+  later: { item: T; ms: number }[];
+}
+
+export class Gate<T> {
+  readonly #lanes = new Map<string, Lane<T>>();
+  readonly #orgs = new Map<string, { in_flight: number; suspects: number }>();
+  /** Lanes whose deliveries wait for a place that is not their own, longest first. */
+  readonly #starved = new Set<string>();
+  #in_flight = 0;
+  #suspects = 0;
+  #waiting = 0;
+  #waiting_bytes = 0;
+
+  get inFlight(): number {
+    return this.#in_flight;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Whether the last try of a receiver failed, as far as this worker knows. */
+  isFailing(key: string): boolean {
+    return (this.#lanes.get(key)?.failures ?? 0) > 0;
+  }
+
+  /**
+   * A delivery is due. `go` takes its place at once: call `end` when its try has ended.
+   * @param key the receiver's, `org` its org's; times in milliseconds of one clock
+   */
+  offer(key: string, org: string, item: T, bytes: number, now: number): Offer {
+    const lane = this.#laneOf(key, org, now);
+    if (lane.waiting.length === 0 && this.#open(lane, now)) {
+      this.#begin(lane);
+      return { kind: 'go' };
+    }
+    const room =
+      lane.failures === 0 &&
+      now >= lane.resume_at &&
+      lane.waiting.length < GATE.waiting_lane_max &&
+      this.#waiting < GATE.waiting_max &&
+      this.#waiting_bytes + bytes <= GATE.waiting_bytes_max;
+    if (!room) return { kind: 'later', ms: this.#putOff(lane, now) };
+    lane.waiting.push({ item, bytes, since: now });
+    this.#waiting += 1;
+    this.#waiting_bytes += bytes;
+    if (lane.in_flight < lane.window) this.#starved.add(key);
+    return { kind: 'wait' };
+  }
+
+  /** A try has ended. */
+  end(key: string, result: TryEnd, now: number): Freed<T> {
+    const freed: Freed<T> = { go: [], later: [] };
+    const lane = this.#lanes.get(key);
+    if (lane === undefined) return freed;
+    this.#count(lane, -1);
+    this.#learn(lane, result, now);
+    if (!result.ok || now < lane.resume_at) {
+      for (const item of this.#takeAll(key, lane)) freed.later.push({ item, ms: this.#putOff(lane, now) });
+    } else {
+      this.#start(key, lane, now, freed);
+    }
+    this.#startStarved(now, freed);
+    return freed;
+  }
+
+  /** Gives back what has waited for too long, and forgets receivers that are idle. Call about once a second. */
+  sweep(now: number): Freed<T> {
+    const freed: Freed<T> = { go: [], later: [] };
+    for (const [key, lane] of this.#lanes) {
+      while ((lane.waiting[0]?.since ?? now) < now - GATE.waiting_ms_max) {
+        for (const { item } of this.#take(lane)) freed.later.push({ item, ms: this.#putOff(lane, now) });
+      }
+      if (lane.waiting.length === 0) this.#starved.delete(key);
+      if (lane.in_flight === 0 && lane.waiting.length === 0 && now - lane.used_at > GATE.idle_ms_max) this.#lanes.delete(key);
+    }
+    this.#startStarved(now, freed);
+    return freed;
+  }
+
+  /** Everything that waits, for a worker that stops. */
+  drain(): T[] {
+    return [...this.#lanes].flatMap(([key, lane]) => this.#takeAll(key, lane));
+  }
+
+  #laneOf(key: string, org: string, now: number): Lane<T> {
+    let lane = this.#lanes.get(key);
+    if (lane === undefined) {
+      lane = {
+        org,
+        in_flight: 0,
+        window: GATE.window_first,
+        failures: 0,
+        mean_ms: 0,
+        waiting: [],
+        resume_at: 0,
+        put_off_to: 0,
+        used_at: now,
+      };
+      this.#lanes.set(key, lane);
+    }
+    lane.used_at = now;
+    return lane;
+  }
+
+  #isSuspect(lane: Lane<T>): boolean {
+    return lane.failures > 0 || lane.mean_ms > GATE.slow_ms;
+  }
+
+  /** Whether a try may begin now. */
+  #open(lane: Lane<T>, now: number): boolean {
+    if (lane.in_flight >= lane.window || now < lane.resume_at || this.#in_flight >= GATE.in_flight_max) return false;
+    const org = this.#orgs.get(lane.org);
+    if (org !== undefined && org.in_flight >= GATE.org_in_flight_max) return false;
+    if (!this.#isSuspect(lane)) return true;
+    return this.#suspects < GATE.suspect_in_flight_max && (org?.suspects ?? 0) < GATE.org_suspect_in_flight_max;
+  }
+
+  #begin(lane: Lane<T>): void {
+    this.#count(lane, 1);
+  }
+
+  #count(lane: Lane<T>, by: 1 | -1): void {
+    const org = this.#orgs.get(lane.org) ?? { in_flight: 0, suspects: 0 };
+    lane.in_flight += by;
+    this.#in_flight += by;
+    org.in_flight += by;
+    if (this.#isSuspect(lane)) {
+      this.#suspects += by;
+      org.suspects += by;
+    }
+    if (org.in_flight === 0) this.#orgs.delete(lane.org);
+    else this.#orgs.set(lane.org, org);
+  }
+
+  /** Takes in how a try went. Tries under way count as what the receiver is now, so both counts follow a change of mind. */
+  #learn(lane: Lane<T>, { ok, duration_ms, pause_ms }: TryEnd, now: number): void {
+    const was = this.#isSuspect(lane);
+    lane.used_at = now;
+    lane.mean_ms = lane.mean_ms === 0 ? duration_ms : lane.mean_ms * 0.8 + duration_ms * 0.2;
+    if (ok) {
+      if (lane.failures > 0) lane.put_off_to = now;
+      lane.failures = 0;
+      lane.window = Math.min(lane.mean_ms > GATE.slow_ms ? GATE.window_slow : GATE.window_max, lane.window + 1);
+    } else {
+      lane.failures += 1;
+      lane.window = 1;
+    }
+    const pace = lane.failures < GATE.paced_failures ? 0 : Math.min(GATE.pace_ms_max, 5 * lane.failures);
+    lane.resume_at = Math.max(lane.resume_at, now + Math.max(pace, pause_ms));
+    const is = this.#isSuspect(lane);
+    if (was === is) return;
+    const moved = is ? lane.in_flight : -lane.in_flight;
+    const org = this.#orgs.get(lane.org);
+    this.#suspects += moved;
+    if (org !== undefined) org.suspects += moved;
+  }
+
+  /** Milliseconds until a delivery that found no room shall come again: each after the one before, at about the receiver's own pace. */
+  #putOff(lane: Lane<T>, now: number): number {
+    const failing = lane.failures > 0;
+    const step = failing
+      ? Math.min(GATE.failing_step_ms_max, Math.max(GATE.failing_step_ms_min, lane.failures))
+      : Math.max(1, (0.7 * Math.max(lane.mean_ms, 5)) / lane.window);
+    const most = failing ? GATE.put_off_failing_ms_max : GATE.put_off_ms_max;
+    lane.put_off_to = Math.min(Math.max(lane.put_off_to, lane.resume_at, now) + step, Math.max(lane.resume_at, now) + most);
+    return Math.max(GATE.put_off_ms_min, Math.ceil(lane.put_off_to - now));
+  }
+
+  #start(key: string, lane: Lane<T>, now: number, freed: Freed<T>): void {
+    while (lane.waiting.length > 0 && this.#open(lane, now)) {
+      freed.go.push(...this.#take(lane).map(({ item }) => item));
+      this.#begin(lane);
+    }
+    if (lane.waiting.length === 0 || lane.in_flight >= lane.window) this.#starved.delete(key);
+    else this.#starved.add(key);
+  }
+
+  /** Gives free places to those that wait for one, in turns. */
+  #startStarved(now: number, freed: Freed<T>): void {
+    for (const key of [...this.#starved.keys().take(STARVED_LOOKS_MAX)]) {
+      if (this.#in_flight >= GATE.in_flight_max) return;
+      const lane = this.#lanes.get(key);
+      this.#starved.delete(key);
+      if (lane !== undefined) this.#start(key, lane, now, freed);
+    }
+  }
+
+  #take(lane: Lane<T>): Waiting<T>[] {
+    const taken = lane.waiting.splice(0, 1);
+    for (const { bytes } of taken) {
+      this.#waiting -= 1;
+      this.#waiting_bytes -= bytes;
+    }
+    return taken;
+  }
+
+  #takeAll(key: string, lane: Lane<T>): T[] {
+    const items: T[] = [];
+    while (lane.waiting.length > 0) items.push(...this.#take(lane).map(({ item }) => item));
+    this.#starved.delete(key);
+    return items;
+  }
+}
+
+/** Lanes that the end of one try looks at for others that wait. */
+const STARVED_LOOKS_MAX = 16;

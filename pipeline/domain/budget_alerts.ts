@@ -1,0 +1,132 @@
+// Which alerts of a budget are due: thresholds that the use of the period has reached, or will have reached at its end if it
+// goes on as it has, and limits that were crossed. Pure: what was told before comes in, what is to be told goes out.
+import type { BudgetRecord, BudgetState, Limits, ResourceName, Severity } from '../../schemas/records/budget.ts';
+import { RESOURCES } from '../../schemas/records/budget.ts';
+import { agentScope, amountOf, percentageOf, statusOf, type Used } from './budget.ts';
+import type { Period } from './period.ts';
+
+const DAY_MS = 86_400_000;
+
+/** cumulative: the use has reached it. projected: the daily run-rate reaches it before the period ends. */
+export type AlertCause = 'cumulative' | 'projected';
+
+export interface DueAlert {
+  /** Told once in a period under this key. */
+  key: string;
+  /** threshold: one that the org has configured. soft, hard: a limit was crossed. */
+  kind: 'threshold' | 'soft' | 'hard';
+  cause: AlertCause;
+  resource: ResourceName;
+  /** Set where the limit is an agent's own. */
+  agent_id: string | null;
+  /** Of the limit; the configured one, or where the crossed limit stands. */
+  percent: number;
+  /** Now, in the unit of the limits. */
+  used: number;
+  /** At the end of the period if it goes on as it has; the same as `used` for a cumulative alert. */
+  projected: number;
+  limits: Limits;
+  severity: Severity;
+}
+
+export interface BudgetNow {
+  record: BudgetRecord;
+  used: Used;
+  agentTokens: (agent_id: string) => number;
+  period: Period;
+  /** Milliseconds since the epoch, within the period. */
+  now: number;
+}
+
+/** Alerts of what has been used. */
+export function cumulativeAlerts(budget: BudgetNow, told: ReadonlySet<string>): DueAlert[] {
+  const { record, used } = budget;
+  const due: DueAlert[] = [];
+  for (const resource of RESOURCES) {
+    const amount = amountOf(used, resource);
+    due.push(...crossings(resource, null, amount, record[resource]));
+    due.push(...thresholds(budget, resource, amount, amount, 'cumulative'));
+  }
+  for (const [agent_id, own] of Object.entries(record.agents)) due.push(...crossings('tokens', agent_id, budget.agentTokens(agent_id), own));
+  return due.filter(({ key }) => !told.has(key));
+}
+
+/** Alerts of what will have been used at the end of the period, at the daily run-rate so far. */
+export function projectedAlerts(budget: BudgetNow, told: ReadonlySet<string>): DueAlert[] {
+  const due = RESOURCES.flatMap((resource) => {
+    const amount = amountOf(budget.used, resource);
+    return thresholds(budget, resource, amount, projectionOf(amount, budget.period, budget.now), 'projected');
+  });
+  return due.filter(({ key, resource, percent }) => !told.has(key) && !told.has(keyOf('cumulative', resource, percent)));
+}
+
+/** The use at the end of the period at the run-rate so far. A rate is taken over one day at least: the first hours say little. */
+export function projectionOf(amount: number, period: Period, now: number): number {
+  const elapsed = Math.max(DAY_MS, now - period.start);
+  return (amount / elapsed) * (period.end - period.start);
+}
+
+const keyOf = (cause: AlertCause, resource: ResourceName, percent: number): string => `${cause}:${resource}:${String(percent)}`;
+
+function thresholds({ record }: BudgetNow, resource: ResourceName, amount: number, reached: number, cause: AlertCause): DueAlert[] {
+  const limits = record[resource];
+  if (limits.hard_limit === null && limits.soft_limit === null) return [];
+  return (record.alerts?.thresholds ?? [])
+    .filter((threshold) => threshold.resource === resource && percentageOf(reached, limits) >= threshold.percent)
+    .map(({ percent, severity }) => ({
+      key: keyOf(cause, resource, percent),
+      kind: 'threshold' as const,
+      cause,
+      resource,
+      agent_id: null,
+      percent,
+      used: amount,
+      projected: reached,
+      limits,
+      severity,
+    }));
+}
+
+/** A limit that is moved and crossed again is told again: its value is part of the key. */
+function crossings(resource: ResourceName, agent_id: string | null, amount: number, limits: Limits): DueAlert[] {
+  const status = statusOf(amount, limits);
+  if (status === 'ok') return [];
+  const scope = agent_id === null ? resource : agentScope(agent_id);
+  const common = { cause: 'cumulative' as const, resource, agent_id, used: amount, projected: amount, limits };
+  const due: DueAlert[] = [];
+  if (limits.soft_limit !== null && amount >= limits.soft_limit)
+    due.push({
+      ...common,
+      key: `soft:${scope}:${String(limits.soft_limit)}`,
+      kind: 'soft',
+      percent: percentageOf(limits.soft_limit, limits),
+      severity: 'warning',
+    });
+  if (status === 'hard_exceeded')
+    due.push({ ...common, key: `hard:${scope}:${String(limits.hard_limit)}`, kind: 'hard', percent: 100, severity: 'critical' });
+  return due;
+}
+
+/** The state after the alerts were told; a state of another period starts over. */
+export function toldState(
+  state: BudgetState | null,
+  budget: Pick<BudgetNow, 'record' | 'period' | 'now'>,
+  alerts: readonly DueAlert[],
+  costUsd: string,
+): BudgetState {
+  const period_start = new Date(budget.period.start).toISOString();
+  const before = state?.period_start === period_start ? state : { crossings: {}, told: [] };
+  const at = new Date(budget.now).toISOString();
+  const crossed = alerts
+    .filter(({ kind }) => kind === 'hard')
+    .map(({ resource, agent_id, limits }) => [
+      agent_id === null ? resource : agentScope(agent_id),
+      { at, cost_usd: costUsd, hard_limit: limits.hard_limit ?? 0 },
+    ]);
+  return {
+    org_id: budget.record.org_id,
+    period_start,
+    crossings: { ...before.crossings, ...Object.fromEntries(crossed) },
+    told: [...new Set([...before.told, ...alerts.map(({ key }) => key)])],
+  };
+}

@@ -1,0 +1,43 @@
+// The first step of every event: raw JSON in one of the ingest formats becomes canonical spans.
+// In: an event as it was accepted. Out: its spans (one; a chain also has a child for each step), priced, within the store's
+// bounds, or what is wrong with it. It reads no clock: the same event gives the same spans, in whatever process.
+import { checkEvent, isIngestFormat, type EventOf, type IngestFormat } from '../../../schemas/formats/formats.ts';
+import type { Refusal } from '../../../schemas/formats/refusal.ts';
+import { checkTimes } from '../../../schemas/formats/times.ts';
+import type { Span } from '../span.ts';
+import { decodeApp } from './app.ts';
+import { decodeChain, stepSpans } from './chain.ts';
+import { decodeChatcompletion } from './chatcompletion.ts';
+import { decodeCustom } from './custom.ts';
+import type { Draft, Fields } from './draft.ts';
+import { decodeMessages } from './messages.ts';
+import { type RawEvent, spanOf, type SpanDeps } from './span.ts';
+
+type Read = { ok: true; event: Fields; draft: Draft } | Refusal;
+
+/** Checks a value against its format and gives what the format's decoder finds in it. */
+function reader<F extends IngestFormat>(format: F, decode: (event: EventOf<F>) => Draft): (value: unknown) => Read {
+  return (value) => {
+    const checked = checkEvent(format, value);
+    return checked.ok ? { ok: true, event: checked.value, draft: decode(checked.value) } : checked;
+  };
+}
+
+const READERS: Readonly<Record<IngestFormat, (value: unknown) => Read>> = {
+  chatcompletion: reader('chatcompletion', decodeChatcompletion),
+  messages: reader('messages', decodeMessages),
+  chain: reader('chain', decodeChain),
+  custom: reader('custom', decodeCustom),
+  app: reader('app', decodeApp),
+};
+
+/** The spans of an event, its own first; or what is wrong with it. maxPromptTokens: the org's max_prompt_tokens, null for none. */
+export function spansOf(deps: SpanDeps, raw: RawEvent, value: unknown): Span[] | string {
+  if (!isIngestFormat(raw.format)) return `no decoder for the format ${raw.format}`;
+  const read = READERS[raw.format](value);
+  if (!read.ok) return `${read.path}: ${read.message}`;
+  const times = checkTimes(read.event, raw.received_at);
+  if (!times.ok) return `${times.path}: ${times.message}`;
+  const span = spanOf(deps, raw, read.event, read.draft);
+  return [span, ...stepSpans(read.draft.steps, span, raw.body)];
+}

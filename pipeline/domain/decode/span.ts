@@ -1,0 +1,120 @@
+// From a draft to the canonical span: identity, times, who it belongs to, tokens (estimated where missing), price, bounds.
+// The same for all formats. Whatever comes out fits the columns of the store.
+import { estimateTokens } from '../tokens.ts';
+import { spanIdOf } from '../ids.ts';
+import { givenPrice, UNPRICED, type PriceBook, type Priced } from '../pricing.ts';
+import type { Span, TraceOutcome } from '../span.ts';
+import { eventDuration, eventTimes } from '../../../schemas/formats/times.ts';
+import type { IngestEvent } from '../../../schemas/codec.ts';
+import { addAttribute, contentText, isFields, type Draft, type Fields } from './draft.ts';
+import { promptWithin } from './truncate.ts';
+
+/** Ids and labels longer than this stay in attributes and associate nothing: they are no ids. */
+const LABEL_LENGTH_MAX = 512;
+/** What a chat's frame adds to each message. */
+const TOKENS_PER_MESSAGE = 4;
+
+/** An event as it was accepted. */
+export type RawEvent = IngestEvent;
+
+export interface SpanDeps {
+  prices: PriceBook;
+  maxPromptTokens(orgId: string): number | null;
+}
+
+/** The span of an event: of its one span, or of a chain's own. `event` has passed its format's checks. */
+export function spanOf(deps: SpanDeps, logged: RawEvent, event: Fields, draft: Draft): Span {
+  const { attributes } = draft;
+  const duration = eventDuration(event);
+  const times = eventTimes(event, duration, logged.received_at);
+  if (times.ended_at - times.started_at !== duration) addAttribute(attributes, 'duration_ms', event['duration_ms']);
+  const tokens = countTokens(draft, attributes);
+  const prompt = promptWithin(draft, deps.maxPromptTokens(logged.org_id));
+  if (prompt.truncated) attributes['prompt_truncated'] = true;
+  const span_id = spanIdOf(event, logged.event_hex);
+  const parent = event['parent_span_id'];
+  return {
+    org_id: logged.org_id,
+    trace_id: logged.trace_id,
+    span_id,
+    // A span that names itself as its parent is a root: no reader may walk in a circle.
+    parent_span_id: typeof parent === 'string' && parent !== span_id ? parent : '',
+    event_hex: logged.event_hex,
+    ...times,
+    received_at: logged.received_at,
+    kind: draft.kind,
+    name: draft.name.toWellFormed(),
+    model: draft.model.toWellFormed(),
+    source_format: logged.format,
+    outcome: outcomeOf(event),
+    agent_id: label(attributes['agent_id']),
+    department: label(attributes['department']),
+    realm: label(attributes['realm']),
+    session_id: label(event['session_id']) || label(attributes['session_id']) || label(attributes['session.id']),
+    user_id: label(event['user_id']) || label(attributes['user_id']) || label(attributes['enduser.id']) || label(attributes['user.id']),
+    tags: tagsOf(event['tags']),
+    input_tokens: tokens.input,
+    output_tokens: tokens.output,
+    cached_input_tokens: Math.min(draft.usage.cached_input_tokens, tokens.input),
+    ...priceOf(deps.prices, logged.org_id, draft, tokens, times.started_at),
+    attributes,
+    prompt: prompt.text.toWellFormed(),
+    response: draft.response.toWellFormed(),
+    storage_bytes: Buffer.byteLength(logged.body),
+    sandbox_seconds: sandboxSeconds(attributes['sandbox_seconds']),
+  };
+}
+
+function label(value: unknown): string {
+  const text = typeof value === 'number' ? String(value) : value;
+  return typeof text === 'string' && text.length <= LABEL_LENGTH_MAX ? text.toWellFormed() : '';
+}
+
+function tagsOf(tags: unknown): string[] {
+  return Array.isArray(tags) ? (tags as string[]).map((tag) => tag.toWellFormed()) : [];
+}
+
+const OUTCOMES: ReadonlySet<unknown> = new Set<TraceOutcome>(['success', 'error', 'timeout']);
+
+/** The event's outcome; an app event may say it in its attributes; success else. */
+function outcomeOf(event: Fields): TraceOutcome {
+  const attributes = event['attributes'];
+  const stated = event['outcome'] ?? (isFields(attributes) ? attributes['outcome'] : undefined);
+  return OUTCOMES.has(stated) ? (stated as TraceOutcome) : 'success';
+}
+
+function sandboxSeconds(value: unknown): number {
+  const seconds = typeof value === 'string' ? Number(value) : value;
+  return typeof seconds === 'number' && seconds > 0 ? seconds : 0;
+}
+
+interface Tokens {
+  input: number;
+  output: number;
+}
+
+/** Tokens as reported; what an answered model call does not report is estimated and marked. */
+function countTokens(draft: Draft, attributes: Record<string, unknown>): Tokens {
+  const { input_tokens: input, output_tokens: output } = draft.usage;
+  if (draft.kind !== 'llm' || (input !== null && output !== null)) return { input: input ?? 0, output: output ?? 0 };
+  if (!draft.answered) return { input: input ?? 0, output: output ?? 0 };
+  attributes['tokens_estimated'] = true;
+  return { input: input ?? estimatePrompt(draft), output: output ?? estimateTokens(draft.response) };
+}
+
+function estimatePrompt(draft: Draft): number {
+  if (draft.messages === null) return estimateTokens(draft.prompt_text);
+  const text = draft.messages.map((message) => (isFields(message) ? contentText(message['content']) : contentText(message))).join('\n');
+  return estimateTokens(text) + TOKENS_PER_MESSAGE * draft.messages.length;
+}
+
+function priceOf(prices: PriceBook, orgId: string, draft: Draft, tokens: Tokens, at: number): Priced {
+  const given = draft.attributes['cost_usd'];
+  if (typeof given === 'number' || typeof given === 'string') return givenPrice(given);
+  if (draft.kind !== 'llm' || draft.model === '') return UNPRICED;
+  const models = draft.answered_model === '' || draft.answered_model === draft.model ? [draft.model] : [draft.model, draft.answered_model];
+  const usage = { ...draft.usage, input_tokens: tokens.input, output_tokens: tokens.output };
+  const priced = prices.price({ org_id: orgId, models, provider: draft.provider, at, usage });
+  if (priced.price.source === 'missing') draft.attributes['price_missing'] = true;
+  return priced;
+}

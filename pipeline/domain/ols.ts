@@ -1,0 +1,65 @@
+// Ordinary least squares of one variable, by sums about the means, which lose no digits to large values. Pure.
+// Prediction interval of one further observation: y ± t(1 - a/2, n - 2) · s · sqrt(1 + 1/n + (x - x̄)² / Sxx)
+// (Draper and Smith, Applied Regression Analysis, 3rd ed., 3.1).
+import { tQuantile } from './student_t.ts';
+
+export interface LineFit {
+  n: number;
+  mean_x: number;
+  mean_y: number;
+  slope: number;
+  intercept: number;
+  /** Sum of squares of x about its mean. */
+  sxx: number;
+  /** Standard deviation of the residuals, with n - 2 degrees of freedom. */
+  residual_sd: number;
+  /** Null where it is undefined: y does not vary. */
+  r_squared: number | null;
+}
+
+export interface Interval {
+  value: number;
+  lower: number;
+  upper: number;
+}
+
+/** @param points [x, y], at least three, with x that varies */
+export function fitLine(points: readonly (readonly [number, number])[]): LineFit {
+  const n = points.length;
+  const mean_x = mean(points.map(([x]) => x));
+  const mean_y = mean(points.map(([, y]) => y));
+  let [sxx, sxy, syy] = [0, 0, 0];
+  for (const [x, y] of points) {
+    sxx += (x - mean_x) ** 2;
+    sxy += (x - mean_x) * (y - mean_y);
+    syy += (y - mean_y) ** 2;
+  }
+  const slope = sxy / sxx;
+  let sse = 0;
+  for (const [x, y] of points) sse += (y - mean_y - slope * (x - mean_x)) ** 2;
+  const flat = points.every(([, y]) => y === points[0]?.[1]);
+  return {
+    n,
+    mean_x,
+    mean_y,
+    slope,
+    intercept: mean_y - slope * mean_x,
+    sxx,
+    residual_sd: Math.sqrt(sse / (n - 2)),
+    r_squared: flat || syy === 0 ? null : Math.max(0, 1 - sse / syy),
+  };
+}
+
+/** The line at x, and between what a further observation there lies with this confidence. */
+export function predictLine(fit: LineFit, x: number, confidence: number): Interval {
+  const { n, mean_x, mean_y, slope, sxx, residual_sd } = fit;
+  const value = mean_y + slope * (x - mean_x);
+  const half = tQuantile((1 + confidence) / 2, n - 2) * residual_sd * Math.sqrt(1 + 1 / n + (x - mean_x) ** 2 / sxx);
+  return { value, lower: value - half, upper: value + half };
+}
+
+/** The mean in two passes: the second takes out what the first lost to rounding. */
+export function mean(values: readonly number[]): number {
+  const rough = values.reduce((sum, value) => sum + value, 0) / values.length;
+  return rough + values.reduce((sum, value) => sum + (value - rough), 0) / values.length;
+}

@@ -1,0 +1,104 @@
+// Job agent-drift: agents that nothing was heard of for INACTIVE_DAYS become deprecated, and deprecated ones that were heard of
+// again are registered once more. In: the registry, the store's table of activity. Out: records changed with CAS, each with a
+// record in the audit log. Guarantees: an agent that changes meanwhile is decided on anew, so no registration is undone;
+// running again changes nothing more.
+import { type AgentRef, type AgentSeen, lookupBatches } from '../../sql/agent_activity.ts';
+import type { SystemMutation } from '../../ops/audit_log.ts';
+import { agentKey, type AgentRecord } from '../../schemas/records/agent.ts';
+import { deprecated, driftOf, INACTIVE_DAYS, revived } from '../domain/agents.ts';
+import type { JobContext, JobResult } from './job.ts';
+
+export const AGENT_DRIFT = 'agent-drift';
+/** Agents that are changed at a time. */
+const WRITES_MAX = 16;
+
+/** The registry, open for the length of a run. */
+export interface AgentRegistry {
+  values: () => Iterable<AgentRecord>;
+  /** Applies a change to the newest record with CAS; null leaves it. @returns what stands now */
+  change: (key: string, apply: (agent: AgentRecord | undefined) => AgentRecord | null) => Promise<AgentRecord | undefined>;
+  close: () => void;
+}
+
+export interface AgentDriftDeps {
+  openAgents: () => Promise<AgentRegistry>;
+  /** When each agent of one of lookupBatches was heard of last. @throws StoreUnavailable */
+  lastSeenOf: (agents: readonly AgentRef[], signal: AbortSignal) => Promise<AgentSeen[]>;
+  /** Makes a mutation with a record in the audit log; null: nothing changed. */
+  record: (mutation: SystemMutation, mutate: () => Promise<Readonly<Record<string, unknown>> | null>) => Promise<void>;
+}
+
+type Drift = 'deprecate' | 'revive';
+
+/** The job's run. Result: agents checked, deprecated, revived. */
+export function createAgentDrift(deps: AgentDriftDeps): (context: JobContext) => Promise<JobResult> {
+  return async ({ now, signal }) => {
+    const registry = await deps.openAgents();
+    try {
+      // Those that even silence would not move are not asked about.
+      const asked = [...registry.values()].filter((agent) => agent.deprecated_at !== null || driftOf(agent, 0, now) !== null);
+      const counts = { checked: asked.length, deprecated: 0, revived: 0 };
+      for (const batch of lookupBatches(asked)) {
+        const found = await deps.lastSeenOf(batch, signal);
+        const seen = new Map(found.map((one) => [agentKey(one.org_id, one.agent_id), one.last_seen_ms]));
+        const work = batch.map((agent) => ({ agent, lastSeen: seen.get(agentKey(agent.org_id, agent.agent_id)) ?? 0 }));
+        await inParallel(work, signal, async ({ agent, lastSeen }) => {
+          const drift = driftOf(agent, lastSeen, now);
+          if (drift === null || !(await move(deps, registry, agent, drift, lastSeen, now))) return;
+          if (drift === 'deprecate') counts.deprecated += 1;
+          else counts.revived += 1;
+        });
+      }
+      return counts;
+    } finally {
+      registry.close();
+    }
+  };
+}
+
+/** Moves one agent, unless its newest record says otherwise. @returns whether it was moved */
+async function move(
+  deps: AgentDriftDeps,
+  registry: AgentRegistry,
+  { org_id, agent_id }: AgentRecord,
+  drift: Drift,
+  lastSeen: number,
+  now: number,
+): Promise<boolean> {
+  let moved = false;
+  const mutation = { by: AGENT_DRIFT, org_id, action: `agent.${drift}`, target: { type: 'agent', id: agent_id } } as const;
+  await deps.record(mutation, async () => {
+    // Never later than the clock, also for a run as of a later time: an event that comes after it takes it back.
+    const at = Math.min(now, Date.now());
+    await registry.change(agentKey(org_id, agent_id), (agent) => {
+      moved = agent !== undefined && driftOf(agent, lastSeen, now) === drift;
+      if (agent === undefined || !moved) return null;
+      return drift === 'deprecate' ? deprecated(agent, at) : revived(agent);
+    });
+    if (!moved) return null;
+    return drift === 'deprecate'
+      ? { drift_type: 'inactive', reason: `no events in ${String(INACTIVE_DAYS)} days`, deprecated_at: new Date(at).toISOString() }
+      : { deprecated_at: null, reason: 'heard of again' };
+  });
+  return moved;
+}
+
+/** Does the work of each item, WRITES_MAX at a time; the first failure, or an abort, ends it when what runs has ended. */
+async function inParallel<T>(items: readonly T[], signal: AbortSignal, work: (item: T) => Promise<void>): Promise<void> {
+  let next = 0;
+  let failed = false;
+  const worker = async (): Promise<void> => {
+    for (let item = items[next++]; item !== undefined && !failed; item = items[next++]) {
+      try {
+        signal.throwIfAborted();
+        await work(item);
+      } catch (error) {
+        failed = true;
+        throw error;
+      }
+    }
+  };
+  const ends = await Promise.allSettled(Array.from({ length: Math.min(WRITES_MAX, items.length) }, worker));
+  const failure = ends.find((end) => end.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
+}

@@ -1,0 +1,131 @@
+// Job anomalies: looks at what today has cost so far and at what yesterday did cost, org by org, and keeps those days that are
+// out of the ordinary, each once. In: costs by day, model and agent; each org's config. Out: rows of the table anomalies, and
+// one cost.anomaly for each. Guarantees: the event goes out before its row is written, under an id that follows from org and
+// day, so that after a crash in between it goes out again under the same id, and none is forgotten.
+import { createHash } from 'node:crypto';
+import type { Logger } from '../../ops/log.ts';
+import type { AnomalyConfig } from '../../schemas/records/cost_config.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import { readAnomalyTimes, readCostOrgs, readCostShares, readFirstDay, writeAnomaly } from '../../sql/costs.ts';
+import { type DayCost, findAnomaly, type FoundAnomaly } from '../domain/anomaly.ts';
+import { dateOf, dayOf } from '../domain/days.ts';
+import { picoToDecimal, picoToUsd, usdToPico } from '../domain/money.ts';
+import type { JobContext, JobResult } from './job.ts';
+import type { JobEvent } from './tell.ts';
+
+export const ANOMALIES = 'anomalies';
+/** Orgs that have had data within this many days are looked at: the longest lookback. */
+const ACTIVE_DAYS = 366;
+/** Orgs that are looked at a time. */
+const ORGS_AT_ONCE = 4;
+
+export interface AnomaliesDeps {
+  clickhouse: ClickHouse;
+  configOf: (org_id: string) => Promise<AnomalyConfig>;
+  /** Resolves when the event is stored in EVENTS. */
+  tell: (event: JobEvent) => Promise<void>;
+}
+
+/** The job's run. Result: orgs looked at, days that are anomalies, those of them that are new. */
+export function createAnomalies(deps: AnomaliesDeps): (context: JobContext) => Promise<JobResult> {
+  return async ({ now, signal, log }) => {
+    const today = dayOf(now);
+    const orgs = await readCostOrgs(deps.clickhouse, { from: today - ACTIVE_DAYS, until: today + 1 }, { signal });
+    const counts = { orgs: orgs.length, anomalies: 0, found: 0 };
+    const failures: unknown[] = [];
+    const left = orgs.map(({ org_id }) => org_id);
+    const worker = async (): Promise<void> => {
+      for (let org_id = left.pop(); org_id !== undefined; org_id = left.pop()) {
+        signal.throwIfAborted();
+        const { anomalies, found } = await look(deps, org_id, now, signal).catch((error: unknown) => {
+          keepFailure(failures, log, error);
+          return { anomalies: 0, found: 0 };
+        });
+        counts.anomalies += anomalies;
+        counts.found += found;
+      }
+    };
+    await Promise.all(Array.from({ length: ORGS_AT_ONCE }, worker));
+    // The others were looked at all the same; the run is tried again for those that were not.
+    if (failures.length > 0) throw failures[0];
+    return counts;
+  };
+}
+
+function keepFailure(failures: unknown[], log: Logger, error: unknown): void {
+  if (failures.length === 0) log.warn({ err: error }, 'the costs of an org could not be looked at');
+  failures.push(error);
+}
+
+async function look(deps: AnomaliesDeps, org_id: string, now: number, signal: AbortSignal): Promise<{ anomalies: number; found: number }> {
+  const { clickhouse } = deps;
+  const config = await deps.configOf(org_id);
+  const today = dayOf(now);
+  const [rows, [first]] = await Promise.all([
+    readCostShares(clickhouse, { org_id, from: today - 1 - config.lookback_days, until: today + 1 }, { signal }),
+    readFirstDay(clickhouse, { org_id }, { signal }),
+  ]);
+  const costs = rows.map(({ on_day, model, agent_id, cost_usd }): DayCost => ({
+    day: on_day,
+    model,
+    agent_id,
+    cost_pico_usd: usdToPico(cost_usd),
+  }));
+  const counts = { anomalies: 0, found: 0 };
+  for (const day of [today - 1, today]) {
+    const anomaly = findAnomaly({ day, running: day === today, first_day: first?.first_day ?? day, costs }, config);
+    if (anomaly === null) continue;
+    counts.anomalies += 1;
+    if (await keep(deps, { org_id, day, anomaly, now, signal })) counts.found += 1;
+  }
+  return counts;
+}
+
+interface Keep {
+  org_id: string;
+  day: number;
+  anomaly: FoundAnomaly;
+  now: number;
+  signal: AbortSignal;
+}
+
+/** Writes an anomaly down as it is now, and tells of one that is new. @returns whether it is */
+async function keep({ clickhouse, tell }: AnomaliesDeps, { org_id, day, anomaly, now, signal }: Keep): Promise<boolean> {
+  const [known] = await readAnomalyTimes(clickhouse, { org_id, day }, { signal });
+  const anomaly_id = `anom_${hex16(`anomaly\n${org_id}\n${dateOf(day)}`)}`;
+  const { z, expected_pico_usd, actual_pico_usd, attributed_to } = anomaly;
+  if (known === undefined) await tell(eventOf(org_id, anomaly_id, day, anomaly));
+  await writeAnomaly(clickhouse, {
+    org_id,
+    day,
+    anomaly_id,
+    detected_ms: known?.detected_ms ?? now,
+    z,
+    expected: picoToDecimal(expected_pico_usd),
+    actual: picoToDecimal(actual_pico_usd),
+    ...attributed_to,
+  });
+  return known === undefined;
+}
+
+function eventOf(org_id: string, anomaly_id: string, day: number, anomaly: FoundAnomaly): JobEvent {
+  const { model, agent_id } = anomaly.attributed_to;
+  const event = 'cost.anomaly';
+  return {
+    event_id: `evt_${hex16(`${event}\n${org_id}\n${dateOf(day)}`)}`,
+    event,
+    org_id,
+    payload: {
+      event,
+      org_id,
+      anomaly_id,
+      date: dateOf(day),
+      z: anomaly.z,
+      expected_usd: picoToUsd(anomaly.expected_pico_usd),
+      actual_usd: picoToUsd(anomaly.actual_pico_usd),
+      attributed_to: { model: model === '' ? null : model, agent_id: agent_id === '' ? null : agent_id },
+    },
+  };
+}
+
+const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

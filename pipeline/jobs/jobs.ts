@@ -1,0 +1,71 @@
+// The scheduled jobs, as data, and what they need of the worker that runs them.
+import type { AuditLog } from '../../ops/audit_log.ts';
+import { recordSystemMutation } from '../../ops/audit_log.ts';
+import type { Log } from '../../ops/streams.ts';
+import { WatchedBucket } from '../../ops/watched_bucket.ts';
+import { lastSeenOf } from '../../sql/agent_activity.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import { parseAgentRecord } from '../../schemas/records/agent.ts';
+import { type AnomalyConfig, DEFAULT_ANOMALY_CONFIG, parseAnomalyConfig } from '../../schemas/records/cost_config.ts';
+import { orgKey } from '../../schemas/records/org.ts';
+import { AGENT_DRIFT, type AgentRegistry, createAgentDrift } from './agent_drift.ts';
+import { ANOMALIES, createAnomalies } from './anomalies.ts';
+import { budgetJobs, type Budgets } from './budgets.ts';
+import type { Job } from './job.ts';
+import { tellEvent } from './tell.ts';
+
+const MINUTE_MS = 60_000;
+
+export interface JobsDeps {
+  log: Log;
+  clickhouse: ClickHouse;
+  audit: AuditLog;
+  budgets: Budgets;
+  /** An event of the catalog went out. */
+  onTold: (event: string) => void;
+  onProblem: (problem: string, cause: unknown) => void;
+}
+
+/** Every job of the service. */
+export function createJobs(deps: JobsDeps): Job[] {
+  const { log, clickhouse, audit, budgets, onTold, onProblem } = deps;
+  return [
+    {
+      name: AGENT_DRIFT,
+      cron: '20 2 * * *',
+      timeout_ms: 10 * MINUTE_MS,
+      run: createAgentDrift({
+        openAgents: () => openAgents(log, onProblem),
+        lastSeenOf: (agents, signal) => lastSeenOf(clickhouse, agents, { signal }),
+        record: (mutation, mutate) => recordSystemMutation(audit, mutation, mutate),
+      }),
+    },
+    ...budgetJobs(budgets),
+    {
+      name: ANOMALIES,
+      cron: '7 * * * *',
+      timeout_ms: 30 * MINUTE_MS,
+      run: createAnomalies({
+        clickhouse,
+        configOf: (org_id) => anomalyConfigOf(log, org_id),
+        tell: async (event) => {
+          await tellEvent(log, event);
+          onTold(event.event);
+        },
+      }),
+    },
+  ];
+}
+
+/** Every agent in memory, for the length of a run only: a worker has no other use for them. */
+async function openAgents(log: Log, onProblem: JobsDeps['onProblem']): Promise<AgentRegistry> {
+  const kv = await log.bucket('agents');
+  return WatchedBucket.open(log.nc, kv, { name: 'agents', parse: parseAgentRecord, onProblem });
+}
+
+/** Asked of the bucket itself: a worker has no use for the configs between two runs. */
+async function anomalyConfigOf(log: Log, org_id: string): Promise<AnomalyConfig> {
+  const kv = await log.bucket('cost_configs');
+  const entry = await kv.get(orgKey(org_id));
+  return entry?.operation === 'PUT' ? parseAnomalyConfig(entry.string()) : DEFAULT_ANOMALY_CONFIG;
+}

@@ -1,0 +1,139 @@
+// Runs jobs: each slot of a schedule once, by one of the workers, and on demand. Every worker has a runner; which of them runs
+// a job is decided by its lease, so there is no worker that has to be alive.
+// Guarantees: a job never runs twice at a time; a slot whose worker died is run by another; one that was missed while no
+// worker was up is made up for, the newest only; a run that failed is tried again a few times.
+import type { NatsConnection } from '@nats-io/transport-node';
+import { answerJobCalls, type JobCall, type JobEnd, type TakenCall } from '../../ops/job_calls.ts';
+import type { Logger } from '../../ops/log.ts';
+import { describeFailure } from './failure.ts';
+import type { Job, JobResult } from './job.ts';
+import type { JobLeases, Lease, LeaseEnd } from './lease.ts';
+import { onSlots, slotBefore } from './schedule.ts';
+
+/** How often a worker looks for slots that were left undone. */
+const LOOK_MS = 5000;
+/** A failed slot is tried again after this, and given up after so many tries. */
+const RETRY_MS = 300_000;
+const TRIES_MAX = 4;
+
+export interface RunnerOptions {
+  nc: NatsConnection;
+  leases: JobLeases;
+  jobs: readonly Job[];
+  log: Logger;
+  observe: (job: string, outcome: 'done' | 'failed', seconds: number) => void;
+  /** Unset: LOOK_MS. */
+  lookMs?: number;
+}
+
+export class JobRunner {
+  readonly #options: RunnerOptions;
+  /** Newest slot of each job. */
+  readonly #due = new Map<string, number>();
+  readonly #stopped = new AbortController();
+  readonly #runs = new Set<Promise<unknown>>();
+  readonly #looking = new Set<string>();
+  #stops: (() => void)[] = [];
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to schedule and to take calls. A job that is new here counts as dealt with up to now. */
+  async start(): Promise<void> {
+    const { jobs, leases, nc, lookMs } = this.#options;
+    for (const job of jobs) {
+      const slot = slotBefore(job.cron, Date.now()) ?? 0;
+      this.#due.set(job.name, slot);
+      await leases.ensure(job.name, new Date(slot).toISOString());
+    }
+    const timer = setInterval(() => {
+      for (const job of jobs) void this.#look(job);
+    }, lookMs ?? LOOK_MS);
+    this.#stops = [
+      () => {
+        clearInterval(timer);
+      },
+      answerJobCalls(nc, (call) => this.#take(call)),
+      ...jobs.map((job) =>
+        onSlots(job.cron, (slot) => {
+          this.#due.set(job.name, slot);
+          void this.#look(job);
+        }),
+      ),
+    ];
+  }
+
+  /** Takes nothing new, tells what runs to stop, and resolves when it has. */
+  async stop(): Promise<void> {
+    for (const stop of this.#stops) stop();
+    this.#stopped.abort(new Error('the worker ends'));
+    await Promise.allSettled(this.#runs);
+  }
+
+  /** Runs a job's newest slot if it is still to be run. */
+  async #look(job: Job): Promise<void> {
+    if (this.#stopped.signal.aborted || this.#looking.has(job.name)) return;
+    this.#looking.add(job.name);
+    try {
+      const due = this.#due.get(job.name) ?? 0;
+      const record = this.#options.leases.record(job.name);
+      if (record === undefined || Date.parse(record.slot) >= due) return;
+      if (record.failures > 0 && Date.now() - Date.parse(record.last_ended_at ?? record.slot) < RETRY_MS) return;
+      const lease = await this.#options.leases.take(job.name);
+      if (lease === null) return;
+      const tries = record.failures + 1;
+      await this.#run(job, lease, Date.now(), (outcome) => {
+        const dealtWith = outcome === 'done' || tries >= TRIES_MAX;
+        return dealtWith ? { outcome, slot: new Date(due).toISOString(), failures: 0 } : { outcome, failures: tries };
+      });
+    } catch (error) {
+      this.#options.log.warn({ err: error, job: job.name }, 'a job that is due could not be taken; trying again');
+    } finally {
+      this.#looking.delete(job.name);
+    }
+  }
+
+  async #take({ name, now }: JobCall): Promise<TakenCall> {
+    const job = this.#options.jobs.find((one) => one.name === name);
+    if (job === undefined) return 'unknown';
+    if (this.#stopped.signal.aborted) return 'unavailable';
+    const lease = await this.#options.leases.take(name);
+    return lease === null ? 'running' : { end: this.#run(job, lease, now ?? Date.now(), (outcome) => ({ outcome })) };
+  }
+
+  /** Runs a job under its lease; never rejects. */
+  #run(job: Job, lease: Lease, now: number, endOf: (outcome: 'done' | 'failed') => LeaseEnd): Promise<JobEnd> {
+    const run = this.#runHeld(job, lease, now, endOf);
+    this.#runs.add(run);
+    void run.finally(() => this.#runs.delete(run));
+    return run;
+  }
+
+  async #runHeld(job: Job, lease: Lease, now: number, endOf: (outcome: 'done' | 'failed') => LeaseEnd): Promise<JobEnd> {
+    const log = this.#options.log.child({ job: job.name });
+    const timeout = AbortSignal.timeout(job.timeout_ms);
+    const signal = AbortSignal.any([lease.signal, this.#stopped.signal, timeout]);
+    const started_at = Date.now();
+    const began = performance.now();
+    const ended = (outcome: 'done' | 'failed'): void => {
+      this.#options.observe(job.name, outcome, (performance.now() - began) / 1000);
+    };
+    try {
+      const result: JobResult = await job.run({ now, signal, log });
+      ended('done');
+      log.info({ as_of: new Date(now).toISOString(), result }, 'job is done');
+      await lease.end(endOf('done'));
+      return { state: 'ended', now, started_at, ended_at: Date.now(), result };
+    } catch (error) {
+      ended('failed');
+      const why: unknown = signal.aborted ? signal.reason : error;
+      log.error({ err: why }, 'job failed');
+      // A worker that ends leaves the job to others at once; it did not fail.
+      await (this.#stopped.signal.aborted ? lease.giveBack() : lease.end(endOf('failed')));
+      return { state: 'failed', ...describeFailure(timeout.aborted ? timedOut(job) : why) };
+    }
+  }
+}
+
+const timedOut = (job: Job): Error => new Error(`it took longer than ${String(job.timeout_ms / 1000)} s`);

@@ -1,0 +1,41 @@
+// Brings the scheduled jobs of one worker up.
+import { AuditLog } from '../../ops/audit_log.ts';
+import type { Logger } from '../../ops/log.ts';
+import { trackConnected } from '../../ops/nats/connect.ts';
+import type { Log } from '../../ops/streams.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import type { Budgets } from './budgets.ts';
+import { createJobs } from './jobs.ts';
+import { JobLeases } from './lease.ts';
+import { JobRunner, type RunnerOptions } from './runner.ts';
+
+export interface JobsParts {
+  log: Log;
+  clickhouse: ClickHouse;
+  budgets: Budgets;
+  workerId: string;
+  logger: Logger;
+  observe: RunnerOptions['observe'];
+  /** An event of the catalog went out. */
+  onTold: (event: string) => void;
+}
+
+/** Starts scheduling and taking calls. `stop` resolves when what ran has ended and what it did is written down. */
+export async function startJobs({ log, clickhouse, budgets, workerId, logger, observe, onTold }: JobsParts): Promise<{ stop: () => Promise<void> }> {
+  const onProblem = (problem: string, cause: unknown): void => {
+    logger.warn({ err: cause }, problem);
+  };
+  const tracked = trackConnected(log.nc);
+  const audit = new AuditLog(log, { now: () => Date.now(), connected: () => tracked.connected, onProblem });
+  const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem });
+  const jobs = createJobs({ log, clickhouse, audit, budgets, onTold, onProblem });
+  const runner = new JobRunner({ nc: log.nc, leases, jobs, log: logger, observe });
+  await runner.start();
+  return {
+    stop: async () => {
+      await runner.stop();
+      await audit.flush();
+      leases.close();
+    },
+  };
+}

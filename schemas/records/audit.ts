@@ -1,0 +1,33 @@
+// Shapes of the audit trail: what crosses from the process that changes something to the one that writes it down.
+import { z } from 'zod';
+
+export const auditActor = z.object({ type: z.enum(['user', 'api_key', 'operator', 'system']), id: z.string() });
+export type AuditActor = z.infer<typeof auditActor>;
+
+export const AUDIT_TARGETS = [
+  'org',
+  'member',
+  'api_key',
+  'transfer',
+  'grant',
+  'policy',
+  'agent',
+  'register_token',
+  'session',
+  'job',
+  'budget',
+  'alert_config',
+  'prices',
+  'anomaly_config',
+  'webhook',
+  'judge',
+  'eval',
+  'dataset',
+  'prompt',
+  'incident',
+  'retention',
+  'pii_policy',
+  'score',
+] as const;
+export const auditTarget = z.object({ type: z.enum(AUDIT_TARGETS), id: z.string() });
+export type AuditTarget = z.infer<typeof auditTarget>;

@@ -1,0 +1,60 @@
+// Shapes of webhook records in KV: endpoints, which the API writes and every worker reads, and events that were given up.
+import { z } from 'zod';
+import type { EventName } from '../events/catalog.ts';
+import { eventNamed } from '../events/catalog.ts';
+
+/** Secrets that sign at a time: the newest, and those that are on their way out. */
+export const LIVE_SECRETS_MAX = 3;
+
+export const webhookSecret = z.object({
+  /** Sealed for the org and the endpoint, see ops/sealing.ts. */
+  sealed: z.string(),
+  created_at: z.iso.datetime(),
+  /** Signs until then; null for the newest one. */
+  expires_at: z.iso.datetime().nullable(),
+});
+export type WebhookSecret = z.infer<typeof webhookSecret>;
+
+export const webhookRecord = z.object({
+  webhook_id: z.string(),
+  org_id: z.string(),
+  url: z.string(),
+  events: z.array(z.string().refine((name): name is EventName => eventNamed(name) === name)),
+  description: z.string(),
+  enabled: z.boolean(),
+  created_at: z.iso.datetime(),
+  /** The newest first. */
+  secrets: z.array(webhookSecret).min(1).max(LIVE_SECRETS_MAX),
+});
+export type WebhookRecord = z.infer<typeof webhookRecord>;
+
+/** What a secret of an endpoint is sealed for; it opens nowhere else. */
+export const webhookSealContext = (org_id: string, webhook_id: string): string => `webhook\n${org_id}\n${webhook_id}`;
+
+/** Why an event was given up: a day of failures, or more waiting for its receiver than is kept. */
+export const DEAD_REASONS = ['expired', 'backlog'] as const;
+export type DeadReason = (typeof DEAD_REASONS)[number];
+
+export const deadDelivery = z.object({
+  event_id: z.string(),
+  event: z.string(),
+  org_id: z.string(),
+  target_kind: z.enum(['endpoint', 'alert']),
+  target_id: z.string(),
+  /** To the byte what was sent and will be sent again. */
+  body: z.string(),
+  /** Milliseconds since the epoch. */
+  created_at: z.int(),
+  attempts: z.int().min(0),
+  reason: z.enum(DEAD_REASONS),
+  status_code: z.int().nullable(),
+  error: z.string().nullable(),
+  died_at: z.iso.datetime(),
+});
+export type DeadDelivery = z.infer<typeof deadDelivery>;
+
+/** An id as one token of a subject or key: org ids may hold dots. */
+export const tokenOf = (id: string): string => id.replaceAll('.', '=2E');
+
+/** Key of an endpoint in its bucket. */
+export const webhookKey = (org_id: string, webhook_id: string): string => `${tokenOf(org_id)}.${webhook_id}`;

@@ -1,0 +1,8 @@
+-- What GET audit-log may ask for. A mutation that failed changed nothing; one without an outcome is shown as unknown once it
+-- is too old to be under way. Both rows of a mutation hold the same values of what is filtered by, and are in one partition.
+org_id = {org_id:String}
+AND (outcome = 'done' OR (outcome = 'unknown' AND created_at <= fromUnixTimestamp64Milli({settled_ms:Int64}, 'UTC')))
+/*if action*/AND action = {action:String}/*end*/
+/*if actor_id*/AND actor_id = {actor_id:String}/*end*/
+/*if since_ms*/AND created_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')/*end*/
+/*if until_ms*/AND created_at <= fromUnixTimestamp64Milli({until_ms:Int64}, 'UTC')/*end*/

@@ -1,0 +1,6 @@
+-- Orgs that have data on a day from `from` until `until`.
+SELECT org_id
+FROM usage_events
+WHERE day >= toDate({from:UInt16}) AND day < toDate({until:UInt16})
+GROUP BY org_id
+ORDER BY org_id

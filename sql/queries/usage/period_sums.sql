@@ -1,0 +1,12 @@
+-- What an org used in a period, by log partition and agent, with the place up to which each partition's rows are counted.
+SELECT
+  partition,
+  agent_id,
+  max(log_seq) AS log_seq,
+  sum(input_tokens + output_tokens) AS tokens,
+  sum(u.storage_bytes) AS storage_bytes,
+  toUInt64(sum(u.sandbox_seconds) * 1000000) AS sandbox_micros,
+  toString(sum(u.cost_usd)) AS cost_usd
+FROM usage_events AS u
+WHERE org_id = {org_id:String} AND hour >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND hour < fromUnixTimestamp64Milli({until:Int64}, 'UTC')
+GROUP BY partition, agent_id

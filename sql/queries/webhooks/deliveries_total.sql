@@ -1,0 +1,3 @@
+SELECT uniqExact(at, event_id, attempt) AS total
+FROM webhook_deliveries
+WHERE /*include webhooks/filters.sql*/

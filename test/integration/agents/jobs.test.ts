@@ -1,0 +1,276 @@
+// Who runs a job, on real NATS: one at a time, each slot once, and what becomes of it when its worker dies, is paused, or ends.
+import { type ChildProcess, fork } from 'node:child_process';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { callJob } from '../../../ops/job_calls.ts';
+import { createLogger } from '../../../ops/log.ts';
+import { connectNats } from '../../../ops/nats/connect.ts';
+import { type Log, openLog } from '../../../ops/streams.ts';
+import type { Job, JobContext, JobResult } from '../../../pipeline/jobs/job.ts';
+import { JobLeases, type Lease } from '../../../pipeline/jobs/lease.ts';
+import { JobRunner } from '../../../pipeline/jobs/runner.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { eventually } from '../../support/wait.ts';
+
+/** A lease lasts 1.2 s instead of 12. */
+const HURRY = 10;
+const NEVER = '0 0 1 1 *';
+const HOURLY = '0 * * * *';
+
+let nats: TestNats;
+let nc: NatsConnection;
+let log: Log;
+let stops: (() => Promise<void>)[] = [];
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  nats = await startTestNats();
+});
+afterAll(() => nats.remove());
+
+beforeEach(async () => {
+  nc = await connectNats({ url: nats.url, name: 'test', waitMs: 5000 });
+  log = await openLog(nc, { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
+});
+afterEach(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  for (const stop of stops) await stop();
+  stops = [];
+  const kv = await log.bucket('jobs');
+  for await (const key of await kv.keys()) await kv.purge(key);
+  await nc.close();
+});
+
+async function aRunner(
+  workerId: string,
+  jobs: Job[],
+  observe: (job: string, outcome: string) => void = () => undefined,
+): Promise<JobLeases> {
+  const leases = await JobLeases.open({ nc, kv: await log.bucket('jobs'), workerId, onProblem: () => undefined, hurry: HURRY });
+  const runner = new JobRunner({ nc, leases, jobs, log: createLogger('test', 'silent'), observe, lookMs: 50 });
+  await runner.start();
+  stops.push(async () => {
+    await runner.stop();
+    leases.close();
+  });
+  return leases;
+}
+
+const aJob = (name: string, run: (context: JobContext) => Promise<JobResult>, over: Partial<Job> = {}): Job => ({
+  name,
+  cron: NEVER,
+  timeout_ms: 60_000,
+  run,
+  ...over,
+});
+const call = (name: string, now: number | null = null) => callJob(nc, { name, now }, { waitMs: 20_000 });
+
+interface Child {
+  process: ChildProcess;
+  said: string[];
+}
+async function aWorkerProcess(): Promise<Child> {
+  const process = fork(new URL('../../support/job_worker.ts', import.meta.url), [nats.url, 'child', String(HURRY)]);
+  children.push(process);
+  const said: string[] = [];
+  process.on('message', (word) => {
+    if (typeof word === 'string') said.push(word);
+  });
+  await eventually(() => said.includes('ready'), { what: 'the worker' });
+  return { process, said };
+}
+
+describe('a call', () => {
+  it('runs a job as of an instant and tells its result', async () => {
+    await aRunner('w1', [aJob('echo', ({ now }) => Promise.resolve({ as_of: now }))]);
+    expect(await call('echo', 1234)).toMatchObject({ state: 'ended', now: 1234, result: { as_of: 1234 } });
+    const end = await call('echo');
+    if (end.state !== 'ended') throw new Error(end.state);
+    expect([end.now <= Date.now(), end.started_at <= end.ended_at, end.result['as_of']]).toEqual([true, true, end.now]);
+  });
+
+  it('is told of a job that is unknown, that fails, and that nobody is there to run', async () => {
+    expect(await call('echo')).toEqual({ state: 'unheard', detail: expect.stringContaining('No worker') as string });
+    const leases = await aRunner('w1', [aJob('bad', () => Promise.reject(new Error('the moon is full\nat line 1')))]);
+    expect(await call('none')).toEqual({ state: 'unknown' });
+    expect(await call('bad')).toEqual({ state: 'failed', unavailable: false, detail: 'the moon is full' });
+    expect(leases.record('bad')).toMatchObject({ holder: '', last_outcome: 'failed' });
+  });
+
+  it('ends a job that takes too long', async () => {
+    const patient = ({ signal }: JobContext): Promise<JobResult> =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          reject(signal.reason as Error);
+        });
+      });
+    await aRunner('w1', [aJob('slow', patient, { timeout_ms: 100 })]);
+    expect(await call('slow')).toEqual({ state: 'failed', unavailable: false, detail: 'it took longer than 0.1 s' });
+  });
+
+  it('finds a job running, whichever worker takes the call, and never two runs at a time', async () => {
+    let running = 0;
+    let most = 0;
+    const gate = Promise.withResolvers<undefined>();
+    const job = aJob('gated', async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await gate.promise;
+      running -= 1;
+      return {};
+    });
+    for (const worker of ['w1', 'w2', 'w3']) await aRunner(worker, [job]);
+    const calls = Array.from({ length: 12 }, () => call('gated'));
+    const early = await Promise.race(calls);
+    expect(early).toEqual({ state: 'running' });
+    // Longer than a lease: a holder that lives keeps it.
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    expect(await call('gated')).toEqual({ state: 'running' });
+    gate.resolve(undefined);
+    const states = (await Promise.all(calls)).map(({ state }) => state);
+    expect([states.filter((state) => state === 'ended').length, most]).toEqual([1, 1]);
+    expect(await call('gated')).toMatchObject({ state: 'ended' });
+  });
+});
+
+describe('a worker', () => {
+  it('that is killed in the middle of a job holds it up for the length of its lease', async () => {
+    const child = await aWorkerProcess();
+    const called = call('endless');
+    await eventually(() => child.said.includes('began'));
+    const leases = await aRunner('w2', [aJob('endless', () => Promise.resolve({ by: 'w2' }))]);
+    expect(await leases.take('endless')).toBeNull();
+    child.process.kill('SIGKILL');
+    await eventually(async () => (await call('endless')).state === 'ended', { what: 'the run by the other worker' });
+    expect(leases.record('endless')).toMatchObject({ holder: '', last_outcome: 'done' });
+    expect(await called).toEqual({ state: 'unheard', detail: expect.stringContaining('silent') as string });
+  });
+
+  it('that was paused past its lease stops its run when it wakes', async () => {
+    const child = await aWorkerProcess();
+    const called = call('endless');
+    await eventually(() => child.said.includes('began'));
+    child.process.kill('SIGSTOP');
+    const leases = await aRunner('w2', [aJob('endless', () => Promise.resolve({ by: 'w2' }))]);
+    const lease = await takeSoon(leases);
+    expect(await leases.take('endless')).toBeNull();
+    child.process.kill('SIGCONT');
+    await eventually(() => child.said.includes('stopped'), { what: 'the paused worker to stop' });
+    expect(leases.record('endless')?.holder).toBe('w2');
+    await lease.end({ outcome: 'done' });
+    expect((await called).state).not.toBe('ended');
+  });
+
+  async function takeSoon(leases: JobLeases): Promise<Lease> {
+    const taken: Lease[] = [];
+    await eventually(
+      async () => {
+        const lease = await leases.take('endless');
+        if (lease !== null) taken.push(lease);
+        return taken.length > 0;
+      },
+      { what: 'the lease of the paused worker' },
+    );
+    return taken[0] ?? Promise.reject(new Error('no lease'));
+  }
+
+  it('that ends gives its job back at once, as not begun', async () => {
+    const began = Promise.withResolvers<undefined>();
+    const job = aJob('patient', ({ signal }) => {
+      began.resolve(undefined);
+      return new Promise<JobResult>((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          reject(signal.reason as Error);
+        });
+      });
+    });
+    await aRunner('w1', [job]);
+    const called = call('patient');
+    await began.promise;
+    await stops.pop()?.();
+    const kv = await log.bucket('jobs');
+    expect((await kv.get('patient'))?.json()).toMatchObject({ holder: '', last_outcome: null });
+    expect((await called).state).toBe('failed');
+  });
+
+  it('cut off from NATS gives its job up before another may have it', async () => {
+    const lost = Promise.withResolvers<undefined>();
+    const job = aJob('cut', ({ signal }) => {
+      return new Promise<JobResult>((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          lost.resolve(undefined);
+          reject(signal.reason as Error);
+        });
+      });
+    });
+    const leases = await aRunner('w1', [job]);
+    const called = call('cut');
+    await eventually(() => leases.record('cut')?.holder === 'w1');
+    await nats.kill();
+    await lost.promise;
+    await nats.start();
+    // What the cut took with it, the call's answer too, is not waited for.
+    void called;
+    await eventually(async () => {
+      const lease = await leases.take('cut');
+      await lease?.giveBack();
+      return lease !== null;
+    });
+  });
+});
+
+describe('the schedule', () => {
+  const kvRecord = async (name: string, over: Record<string, unknown>): Promise<void> => {
+    const kv = await log.bucket('jobs');
+    const record = {
+      name,
+      holder: '',
+      deadline: null,
+      slot: new Date(0).toISOString(),
+      failures: 0,
+      last_started_at: null,
+      last_ended_at: null,
+      last_outcome: null,
+    };
+    await kv.create(name, JSON.stringify({ ...record, ...over }));
+  };
+
+  it('makes up for the newest missed slot, once, whatever the number of workers', async () => {
+    await kvRecord('hourly', {});
+    let runs = 0;
+    const job = aJob('hourly', () => Promise.resolve({ runs: ++runs }), { cron: HOURLY });
+    const all = [await aRunner('w1', [job]), await aRunner('w2', [job]), await aRunner('w3', [job])];
+    await eventually(() => all.every((leases) => Date.parse(leases.record('hourly')?.slot ?? '') > Date.now() - 3_700_000));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(runs).toBe(1);
+  });
+
+  it('owes nothing for the time before a job was there', async () => {
+    let runs = 0;
+    const leases = await aRunner('w1', [aJob('new', () => Promise.resolve({ runs: ++runs }), { cron: HOURLY })]);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect([runs, leases.record('new')?.last_started_at]).toEqual([0, null]);
+  });
+
+  it('runs a slot again whose worker died', async () => {
+    await kvRecord('orphan', { holder: 'dead-worker', last_started_at: new Date().toISOString() });
+    let runs = 0;
+    const leases = await aRunner('w1', [aJob('orphan', () => Promise.resolve({ runs: ++runs }), { cron: HOURLY })]);
+    await eventually(() => leases.record('orphan')?.last_outcome === 'done');
+    expect(runs).toBe(1);
+  });
+
+  it('does not hurry to repeat what failed, and gives a slot up after some tries', async () => {
+    const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
+    await kvRecord('failing', {});
+    await kvRecord('hopeless', { failures: 3, last_ended_at: hourAgo, last_outcome: 'failed' });
+    const tries: string[] = [];
+    const fail = (name: string) => aJob(name, () => Promise.reject(new Error(tries.push(name) > 0 ? 'no' : '')), { cron: HOURLY });
+    const leases = await aRunner('w1', [fail('failing'), fail('hopeless')]);
+    await eventually(() => leases.record('failing')?.failures === 1 && leases.record('hopeless')?.failures === 0);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(tries.sort()).toEqual(['failing', 'hopeless']);
+    expect(Date.parse(leases.record('hopeless')?.slot ?? '')).toBeGreaterThan(Date.now() - 3_700_000);
+    expect(Date.parse(leases.record('failing')?.slot ?? '')).toBe(0);
+  });
+});

@@ -1,0 +1,155 @@
+// Every operation of a real API under hostile requests, with ClickHouse and NATS behind it: never a 5xx, never a hang, always an
+// answer of the contract's shape. The seed is fixed, so that a failure comes again; it is printed with the case.
+import { Agent, request } from 'node:http';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { STATUS_OF } from '../../../api/http/errors.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { aSpan } from '../../support/spans.ts';
+import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
+import { eventually } from '../../support/wait.ts';
+import { type Headers, makeOtherOrg, type Operation, operationsOf, OWNER } from './a_cast.ts';
+import { ADMIN_TOKEN, asUser, call, KEY, ORG, startTestApi, type TestApi, tokenOf } from './an_api.ts';
+import { type HostileCase, hostileCases } from './hostile.ts';
+
+const SEED = 20_261_121;
+const CASES = 11_000;
+const CONNECTIONS = 16;
+/** Far beyond what any answer takes: an answer that is not there then is a hang. */
+const HANG_MS = 20_000;
+
+let nats: TestNats;
+let store: TestStore;
+let api: TestApi;
+let operations: Operation[];
+let callers: Record<HostileCase['caller'], Headers>;
+const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+
+beforeAll(async () => {
+  nats = await startTestNats();
+  store = await openTestStore();
+  const spans = ['trc_a', 'trc_b'].map((trace_id) => aSpan({ org_id: ORG, trace_id }));
+  await store.landSpans(spans);
+  await store.landTraces(tracesOf(spans).map((state) => ({ state, version: 1, sign: 1 as const })));
+  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: store.database.url });
+  await eventually(async () => (await call(api, 'GET', '/v1/traces')).status === 200, { what: 'the migrations', withinMs: 30_000 });
+  await makeOtherOrg(api);
+  operations = await operationsOf(api);
+  callers = {
+    owner: asUser(await tokenOf({ sub: OWNER })),
+    key: { 'X-Org-Api-Key': KEY, 'X-Org-Id': ORG },
+    operator: { Authorization: `Bearer ${ADMIN_TOKEN}` },
+  };
+}, 120_000);
+
+afterAll(async () => {
+  agent.destroy();
+  await api.close();
+  await store.close();
+  await nats.remove();
+});
+
+interface Heard {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  text: string;
+}
+
+function send(one: HostileCase, method: string): Promise<Heard> {
+  const withBody = method !== 'GET';
+  const headers = Object.fromEntries(
+    Object.entries({
+      ...callers[one.caller],
+      ...(withBody ? { 'Content-Type': 'application/json', 'Content-Length': String(one.body.length) } : {}),
+      ...one.headers,
+    }).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      {
+        agent,
+        host: '127.0.0.1',
+        port: api.port,
+        method,
+        path: one.query === '' ? one.path : `${one.path}?${one.query}`,
+        headers,
+        timeout: HANG_MS,
+      },
+      (res) => {
+        const chunks: Buffer[] = [];
+        res.on('data', (chunk: Buffer) => chunks.push(chunk));
+        res.on('end', () => {
+          resolve({ status: res.statusCode ?? 0, headers: res.headers, text: Buffer.concat(chunks).toString() });
+        });
+        res.on('error', reject);
+      },
+    );
+    sent.on('timeout', () => sent.destroy(new Error(`no answer within ${String(HANG_MS)} ms`)));
+    sent.on('error', reject);
+    sent.end(withBody ? one.body : undefined);
+  });
+}
+
+const STATUSES: Readonly<Record<string, number>> = STATUS_OF;
+/** Answers that are no envelope, as the contract says. */
+const BARE = /^(POST .*\/api-keys|GET \/(healthz|readyz|metrics|openapi\.json|docs))$|\/export$/;
+/** What cannot work here by itself: no pipeline runs in this test. */
+const AWAY = new Set(['POST /admin/jobs/{name}/run', 'GET /readyz']);
+
+/** What is wrong with an answer; null for nothing. */
+function complaint({ status, headers, text }: Heard, name: string): string | null {
+  const id = headers['x-request-id'];
+  if (typeof id !== 'string' || !/^req_[0-9a-f]{32}$/.test(id)) return 'no X-Request-Id';
+  if (headers['x-injected'] !== undefined) return 'a header was injected';
+  if (status >= 500 && !AWAY.has(name)) return 'a 5xx';
+  if (status < 200 || (status >= 300 && status < 400)) return 'an odd status';
+  if (name === 'GET /readyz') return null;
+  if (status < 300 && BARE.test(name)) return null;
+  if (!String(headers['content-type']).startsWith('application/json')) return 'no JSON';
+  const body = JSON.parse(text) as Record<string, unknown>;
+  if (status < 300) {
+    const meta = body['meta'] as Record<string, unknown> | undefined;
+    if (meta?.['request_id'] !== id && headers['idempotency-replayed'] === undefined) return 'a meta without the request id';
+    return 'data' in body && meta?.['api_version'] === '1.7.0' ? null : 'no envelope';
+  }
+  if (Object.keys(body).toSorted().join() !== 'code,detail,request_id') return 'an error of another shape';
+  if (body['request_id'] !== id) return 'another request id in the body';
+  if (typeof body['detail'] !== 'string' || body['detail'] === '') return 'no detail';
+  if (/\bat .*\.ts:\d+|DB::Exception|SELECT |node:internal/.test(body['detail'])) return 'a detail from the inside';
+  // A URL or header beyond what Node takes at all never gets to a route.
+  if (status === 431 && body['code'] === 'invalid_request') return null;
+  return STATUSES[String(body['code'])] === status ? null : 'a code that is not of this status';
+}
+
+test('no request breaks it', async () => {
+  const known = { org_id: ORG, trace_id: 'trc_a', agent_id: 'agent_x', name: 'retention', user_id: 'user_none', key_id: 'ak_none' };
+  const cases = fc.sample(hostileCases(operations, known), { seed: SEED, numRuns: CASES });
+  const statuses = new Map<number, number>();
+  const answered = new Set<string>();
+  const wrong = new Map<string, string>();
+  const run = async (one: HostileCase) => {
+    const { name, method } = operations[one.operation] ?? { name: '', method: 'GET' };
+    const heard = await send(one, method).catch((error: unknown): Heard => ({ status: 0, headers: {}, text: String(error) }));
+    answered.add(name);
+    statuses.set(heard.status, (statuses.get(heard.status) ?? 0) + 1);
+    const what = complaint(heard, name);
+    if (what === null) return;
+    const sent = `${one.caller} ${one.path}?${one.query} ${JSON.stringify(one.headers)} ${one.what}`;
+    wrong.set(`${what}: ${name}`, `seed ${String(SEED)}: ${sent.slice(0, 1000)} -> ${String(heard.status)} ${heard.text.slice(0, 300)}`);
+  };
+  const queue = cases[Symbol.iterator]();
+  const lane = async () => {
+    for (const one of queue) await run(one);
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, lane));
+
+  expect(Object.fromEntries(wrong)).toEqual({});
+  expect([...answered].toSorted()).toEqual(operations.map(({ name }) => name).toSorted());
+  // Enough of them came through to the work, and enough were refused for what they say.
+  const share = (status: number) => (statuses.get(status) ?? 0) / CASES;
+  expect([share(200) > 0.1, share(201) > 0.01, share(422) > 0.2, share(404) > 0.01, share(413) > 0, share(415) > 0]).toEqual(
+    Array(6).fill(true),
+  );
+  expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  expect((await call(api, 'GET', '/v1/traces')).status).toBe(200);
+}, 240_000);

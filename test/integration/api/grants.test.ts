@@ -1,0 +1,243 @@
+// Grants and policies over two API processes and a real engine: what a grant opens, what it does not, when it ends; what a
+// policy takes, and who sets it.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { aSpan } from '../../support/spans.ts';
+import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
+import { eventually } from '../../support/wait.ts';
+import { ADMIN_TOKEN, type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from './an_api.ts';
+
+const HOUR_MS = 3_600_000;
+let nats: TestNats;
+let store: TestStore;
+let one: TestApi;
+let two: TestApi;
+let aheadMs = 0;
+let org = '';
+/** The viewer: a new person for each test, as persons have a rate limit of their own. */
+let vic = '';
+let serial = 0;
+
+beforeAll(async () => {
+  nats = await startTestNats();
+  store = await openTestStore();
+  const options = { natsUrl: nats.url, clickhouseUrl: store.database.url, now: () => Date.now() + aheadMs };
+  one = await startTestApi(options);
+  two = await startTestApi(options);
+});
+
+afterAll(async () => {
+  await one.close();
+  await two.close();
+  await store.close();
+  await nats.remove();
+});
+
+const operator = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+const dataOf = (answer: Answer) => answer.json?.['data'] as Record<string, unknown>;
+const said = (answer: Answer) => [answer.status, answer.json?.['code']];
+
+async function send(name: string, method: string, path: string, body?: unknown, api: TestApi = one): Promise<Answer> {
+  const exp = Math.floor((Date.now() + aheadMs) / 1000) + 3600;
+  const headers = asUser(await tokenOf({ sub: name, email: `${name}@example.com`, exp }), org);
+  return call(api, method, path, { headers, ...(body === undefined ? {} : { body }) });
+}
+
+async function join(name: string, role: string): Promise<void> {
+  const invited = await send('ann', 'POST', `/orgs/${org}/members`, { email: `${name}@example.com`, role });
+  expect((await send(name, 'POST', `/orgs/${org}/members/accept`, { token: dataOf(invited)['token'] })).status).toBe(200);
+}
+
+const grants = () => `/orgs/${org}/grants`;
+const tree = (trace_id: string) => `/v1/traces/${trace_id}/tree`;
+const aGrant = (over: Record<string, unknown> = {}) => ({
+  user_id: vic,
+  resource: { type: 'trace', id: 'trc_seen' },
+  permissions: ['traces:read'],
+  expires_at: new Date(Date.now() + HOUR_MS).toISOString(),
+  ...over,
+});
+
+/** A new org with an owner, a viewer and two traces. */
+beforeEach(async () => {
+  aheadMs = 0;
+  org = `org.g${String(++serial)}`;
+  vic = `vic${String(serial)}`;
+  const owner = { user_id: 'ann', email: 'ann@example.com' };
+  await call(one, 'POST', '/admin/orgs', { body: { org_id: org, name: 'Acme', plan_name: 'enterprise', owner }, headers: operator });
+  await join(vic, 'viewer');
+  const spans = ['trc_seen', 'trc_hidden'].map((trace_id) =>
+    aSpan({ org_id: org, trace_id, started_at: Date.now() - 1000, ended_at: Date.now() }),
+  );
+  await store.landSpans(spans);
+  await store.landTraces(tracesOf(spans).map((state) => ({ state, version: 1, sign: 1 as const })));
+});
+
+describe('a grant', () => {
+  test('opens one trace to a viewer, and no other, until it expires', async () => {
+    expect(said(await send(vic, 'GET', tree('trc_seen')))).toEqual([403, 'forbidden']);
+    const made = await send('ann', 'POST', grants(), aGrant());
+    expect([made.status, dataOf(made)]).toEqual([
+      201,
+      {
+        ...aGrant({ expires_at: expect.any(String) }),
+        grant_id: expect.stringMatching(/^grt_/) as string,
+        created_at: expect.any(String) as string,
+      },
+    ]);
+    const read = await send(vic, 'GET', tree('trc_seen'));
+    expect([read.status, dataOf(read)['trace_id']]).toEqual([200, 'trc_seen']);
+    expect((await send(vic, 'GET', '/v1/traces/trc_seen/timeline')).status).toBe(200);
+    expect(said(await send(vic, 'GET', tree('trc_hidden')))).toEqual([403, 'forbidden']);
+    expect(said(await send(vic, 'GET', '/v1/traces'))).toEqual([403, 'forbidden']);
+    expect(said(await send(vic, 'POST', '/v1/traces/trc_seen/export', {}))).toEqual([403, 'forbidden']);
+    await eventually(async () => (await send(vic, 'GET', tree('trc_seen'), undefined, two)).status === 200, { withinMs: 1000 });
+    aheadMs = HOUR_MS + 1000;
+    for (const api of [one, two]) expect(said(await send(vic, 'GET', tree('trc_seen'), undefined, api))).toEqual([403, 'forbidden']);
+    expect((await send('ann', 'GET', grants())).json?.['data']).toEqual([]);
+    const renewed = await send('ann', 'POST', grants(), aGrant({ expires_at: new Date(Date.now() + aheadMs + HOUR_MS).toISOString() }));
+    expect(renewed.status).toBe(201);
+    const kept = [];
+    for await (const key of await (await one.log.bucket('grants')).keys(`${org.replaceAll('.', '=2E')}.*`)) kept.push(key);
+    expect(kept).toEqual([expect.stringContaining(String(dataOf(renewed)['grant_id']))]);
+  });
+
+  test('of traces:export opens the file, and nothing of another member', async () => {
+    await join('wil', 'viewer');
+    await send('ann', 'POST', grants(), aGrant({ permissions: ['traces:export'] }));
+    const file = await send(vic, 'POST', '/v1/traces/trc_seen/export', { format: 'json' });
+    expect([file.status, file.json?.['trace_id']]).toEqual([200, 'trc_seen']);
+    expect(said(await send(vic, 'GET', tree('trc_seen')))).toEqual([403, 'forbidden']);
+    expect(said(await send('wil', 'POST', '/v1/traces/trc_seen/export', {}))).toEqual([403, 'forbidden']);
+  });
+
+  test('is taken back everywhere within a second', async () => {
+    const { grant_id } = dataOf(await send('ann', 'POST', grants(), aGrant()));
+    await eventually(async () => (await send(vic, 'GET', tree('trc_seen'), undefined, two)).status === 200);
+    expect((await send('ann', 'GET', grants())).json).toMatchObject({ data: [{ grant_id }], meta: { total: 1 } });
+    const deleted = await send('ann', 'DELETE', `${grants()}/${String(grant_id)}`);
+    expect([deleted.status, dataOf(deleted)]).toEqual([200, { grant_id, deleted: true }]);
+    expect((await send(vic, 'GET', tree('trc_seen'))).status).toBe(403);
+    await eventually(async () => (await send(vic, 'GET', tree('trc_seen'), undefined, two)).status === 403, { withinMs: 1000 });
+    expect(said(await send('ann', 'DELETE', `${grants()}/${String(grant_id)}`))).toEqual([404, 'not_found']);
+  });
+
+  test('ends with the membership, and does not come back with it', async () => {
+    await send('ann', 'POST', grants(), aGrant());
+    await send('ann', 'DELETE', `/orgs/${org}/members/${vic}`);
+    await join(vic, 'viewer');
+    expect(said(await send(vic, 'GET', tree('trc_seen')))).toEqual([403, 'forbidden']);
+    expect((await send('ann', 'GET', grants())).json?.['data']).toEqual([]);
+  });
+
+  test('of one org says nothing in another', async () => {
+    await send('ann', 'POST', grants(), aGrant());
+    const other = await call(one, 'POST', '/admin/orgs', {
+      body: { name: 'Other', plan_name: 'enterprise', owner: { user_id: 'ann', email: 'ann@example.com' } },
+      headers: operator,
+    });
+    org = String(dataOf(other)['org_id']);
+    await join(vic, 'viewer');
+    expect(said(await send(vic, 'GET', tree('trc_seen')))).toEqual([403, 'forbidden']);
+    expect(said(await send('ann', 'POST', grants(), aGrant()))).toEqual([403, 'cross_org_access']);
+  });
+
+  test.each([
+    ['an unknown trace', { resource: { type: 'trace', id: 'trc_none' } }, [404, 'trace_not_found'], /./],
+    ['an unknown agent', { resource: { type: 'agent', id: 'a' }, permissions: ['agents:write'] }, [404, 'agent_not_found'], /./],
+    ['an unknown judge', { resource: { type: 'judge', id: 'j' }, permissions: ['judges:run'] }, [404, 'judge_not_found'], /./],
+    ['an unknown dataset', { resource: { type: 'dataset', id: 'd' }, permissions: ['datasets:read'] }, [404, 'dataset_not_found'], /./],
+    ['an unknown type', { resource: { type: 'org', id: 'o' } }, [422, 'invalid_request'], /^resource\.type: /],
+    ['a stranger', { user_id: 'eve' }, [404, 'member_not_found'], /user_id/],
+    ['a permission of another type', { permissions: ['traces:read', 'agents:read'] }, [422, 'invalid_request'], /^permissions\[1\]: /],
+    ['an unknown permission', { permissions: ['settings:edit'] }, [422, 'invalid_request'], /^permissions\[0\]: /],
+    ['no permission', { permissions: [] }, [422, 'invalid_request'], /^permissions: /],
+    ['a time that is over', { expires_at: '2020-01-01T00:00:00Z' }, [422, 'invalid_request'], /^expires_at: /],
+    ['a time too far', { expires_at: '2199-01-01T00:00:00Z' }, [422, 'invalid_request'], /^expires_at: /],
+    ['no time', { expires_at: undefined }, [422, 'invalid_request'], /^expires_at: /],
+    ['what is no time', { expires_at: 'tomorrow' }, [422, 'invalid_request'], /^expires_at: /],
+  ])('for %s is refused', async (_what, over, expected, detail) => {
+    const answer = await send('ann', 'POST', grants(), aGrant(over));
+    expect([...said(answer), answer.json?.['detail']]).toEqual([...expected, expect.stringMatching(detail) as string]);
+  });
+
+  test('is made, seen and taken back by owners only', async () => {
+    await join('adi', 'admin');
+    for (const [method, path, body] of [
+      ['POST', grants(), aGrant()],
+      ['GET', grants(), undefined],
+      ['DELETE', `${grants()}/grt_1`, undefined],
+    ] as const)
+      expect([method, ...said(await send('adi', method, path, body))]).toEqual([method, 403, 'forbidden']);
+    const byKey = await call(one, 'POST', '/orgs/org_test/grants', { body: aGrant() });
+    expect(said(byKey)).toEqual([403, 'forbidden']);
+  });
+});
+
+describe('a policy', () => {
+  const path = () => `/orgs/${org}/policy`;
+  const DEFAULTS = {
+    period: 'month',
+    fiscal_year_start_month: 1,
+    max_prompt_tokens: null,
+    value_of_outcomes: null,
+    compare_threshold_percent: 10,
+    regression_drop: 0.5,
+    judge_quota_calls: null,
+  };
+
+  test('has defaults, takes the fields that are given, and null sets a default again', async () => {
+    expect(dataOf(await send(vic, 'GET', path()))).toEqual(DEFAULTS);
+    const set = {
+      period: 'fiscal_year',
+      fiscal_year_start_month: 4,
+      max_prompt_tokens: 8000,
+      value_of_outcomes: 'tickets * 12.5 + leads * 40',
+    };
+    const changed = await send('ann', 'PUT', path(), set);
+    expect([changed.status, dataOf(changed)]).toEqual([200, { ...DEFAULTS, ...set }]);
+    const more = { regression_drop: 0.25, judge_quota_calls: 0, max_prompt_tokens: null, fiscal_year_start_month: null };
+    const both = { ...DEFAULTS, ...set, ...more, fiscal_year_start_month: 1 };
+    expect(dataOf(await send('ann', 'PUT', path(), more))).toEqual(both);
+    expect(dataOf(await send('ann', 'PUT', path(), {}))).toEqual(both);
+    await eventually(async () => JSON.stringify(dataOf(await send(vic, 'GET', path(), undefined, two))) === JSON.stringify(both), {
+      withinMs: 1000,
+    });
+  });
+
+  test('keeps both of two changes that are made at once, at two processes', async () => {
+    await Promise.all([
+      send('ann', 'PUT', path(), { max_prompt_tokens: 7 }, one),
+      send('ann', 'PUT', path(), { judge_quota_calls: 9 }, two),
+    ]);
+    await eventually(async () => {
+      const seen = dataOf(await send('ann', 'GET', path()));
+      return seen['max_prompt_tokens'] === 7 && seen['judge_quota_calls'] === 9;
+    });
+  });
+
+  test.each([
+    [{ period: 'week' }, /^period: /],
+    [{ fiscal_year_start_month: 13 }, /^fiscal_year_start_month: /],
+    [{ max_prompt_tokens: 0 }, /^max_prompt_tokens: /],
+    [{ max_prompt_tokens: 1.5 }, /^max_prompt_tokens: /],
+    [{ value_of_outcomes: 'tickets *' }, /^value_of_outcomes: /],
+    [{ value_of_outcomes: 'x'.repeat(1001) }, /^value_of_outcomes: /],
+    [{ compare_threshold_percent: -1 }, /^compare_threshold_percent: /],
+    [{ regression_drop: 'much' }, /^regression_drop: /],
+    [{ judge_quota_calls: -1 }, /^judge_quota_calls: /],
+    [{ pii: { enabled: true } }, /^pii: /],
+    [{ other: 1 }, /^other: /],
+  ])('%j is invalid_request naming the field', async (body, detail) => {
+    const answer = await send('ann', 'PUT', path(), body);
+    expect([...said(answer), answer.json?.['detail']]).toEqual([422, 'invalid_request', expect.stringMatching(detail) as string]);
+    expect(dataOf(await send('ann', 'GET', path()))).toEqual(DEFAULTS);
+  });
+
+  test('is set by owners only, and by no key', async () => {
+    await join('adi', 'admin');
+    expect(said(await send('adi', 'PUT', path(), { max_prompt_tokens: 5 }))).toEqual([403, 'forbidden']);
+    expect(said(await call(one, 'PUT', '/orgs/org_test/policy', { body: { max_prompt_tokens: 5 } }))).toEqual([403, 'forbidden']);
+    expect((await call(one, 'GET', '/orgs/org_test/policy')).status).toBe(200);
+  });
+});

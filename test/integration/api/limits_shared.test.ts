@@ -1,0 +1,139 @@
+// One tenant's rate over several API processes: three real ones hammered at once grant what one alone would, and when one of
+// them is killed and another takes its place no burst is given twice.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { eventually } from '../../support/wait.ts';
+import { ADMIN_TOKEN, call, JWT_SECRET, KEY, ORG } from './an_api.ts';
+
+const PER_MINUTE = 1200;
+const BURST = 20;
+/** Long enough that the worst debt of three processes (two bursts, 2 s) is paid off well before the end. */
+const HAMMER_MS = 6000;
+const LANES = 4;
+
+interface Process {
+  child: ChildProcess;
+  url: string;
+}
+
+let nats: TestNats;
+let processes: Process[];
+const started = new Set<ChildProcess>();
+const operator = { 'X-Org-Api-Key': '', 'X-Org-Id': '', Authorization: `Bearer ${ADMIN_TOKEN}` };
+
+async function start(): Promise<Process> {
+  const child = fork(new URL('../../../api/main.ts', import.meta.url), {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    execArgv: [],
+    env: {
+      PATH: process.env['PATH'],
+      SERVICE_NATS_URL: nats.url,
+      SERVICE_CLICKHOUSE_URL: 'http://app:secret@127.0.0.1:9/millrace',
+      SERVICE_PORT: '0',
+      SERVICE_LOG_LEVEL: 'silent',
+      SERVICE_ADMIN_TOKEN: ADMIN_TOKEN,
+      SERVICE_JWT_SECRET: JWT_SECRET,
+      SERVICE_BOOTSTRAP_ORG_ID: ORG,
+      SERVICE_BOOTSTRAP_API_KEY: KEY,
+    },
+  });
+  started.add(child);
+  const ended = once(child, 'exit').then(() => {
+    throw new Error('an API process ended before it was ready');
+  });
+  ended.catch(() => undefined);
+  const [said] = (await Promise.race([once(child, 'message'), ended])) as [{ port: number }];
+  return { child, url: `http://127.0.0.1:${String(said.port)}` };
+}
+
+beforeAll(async () => {
+  nats = await startTestNats();
+  processes = [await start(), await start(), await start()];
+});
+
+afterAll(async () => {
+  for (const child of started) if (child.exitCode === null) child.kill('SIGKILL');
+  await nats.remove();
+});
+
+type Tenant = Record<'X-Org-Api-Key' | 'X-Org-Id', string>;
+
+async function aTenant(org: string): Promise<Tenant> {
+  const [first] = processes;
+  if (first === undefined) throw new Error('no process');
+  const body = {
+    org_id: org,
+    name: org,
+    plan_name: 'enterprise',
+    owner: { user_id: 'user_1', email: 'owner@example.com' },
+    rate_limits: { ingest_per_minute: PER_MINUTE, api_per_minute: PER_MINUTE, burst: BURST },
+  };
+  expect((await call(first, 'POST', '/admin/orgs', { body, headers: operator })).status).toBe(201);
+  const key = await call(first, 'POST', `/admin/orgs/${org}/api-keys`, { body: { name: 'k', scopes: ['*'] }, headers: operator });
+  const tenant: Tenant = { 'X-Org-Api-Key': String(key.json?.['raw_key']), 'X-Org-Id': org };
+  for (const at of processes)
+    await eventually(
+      async () =>
+        (await call(at, 'GET', '/orgs/org_of_others', { headers: tenant })).status === 403 &&
+        (await call(at, 'GET', '/admin/orgs', { headers: operator })).text.includes(`"${org}"`),
+    );
+  return tenant;
+}
+
+const withinMs = (ms: number): (() => boolean) => {
+  const end = performance.now() + ms;
+  return () => performance.now() < end;
+};
+
+/** Requests granted by all of these processes while they were asked as fast as they answer, and for how long that was. */
+async function hammer(
+  targets: readonly Process[],
+  tenant: Tenant,
+  goOn: () => boolean,
+): Promise<{ granted: number; asked: number; seconds: number }> {
+  const began = performance.now();
+  let granted = 0;
+  let asked = 0;
+  const lane = async (target: Process) => {
+    while (goOn()) {
+      const { status } = await call(target, 'GET', `/orgs/${tenant['X-Org-Id']}`, { headers: tenant });
+      expect([200, 429]).toContain(status);
+      asked++;
+      if (status === 200) granted++;
+    }
+  };
+  await Promise.all(targets.flatMap((target) => Array.from({ length: LANES }, () => lane(target))));
+  return { granted, asked, seconds: (performance.now() - began) / 1000 };
+}
+
+const ofOneProcess = (seconds: number) => BURST + (PER_MINUTE / 60) * seconds;
+
+test('three processes grant within 10 % of what one does', async () => {
+  const alone = await hammer(processes.slice(0, 1), await aTenant('org_alone'), withinMs(HAMMER_MS));
+  expect(alone.granted).toBeLessThanOrEqual(ofOneProcess(alone.seconds));
+  expect(alone.granted).toBeGreaterThan(0.9 * ofOneProcess(alone.seconds));
+
+  const together = await hammer(processes, await aTenant('org_together'), withinMs(HAMMER_MS));
+  // Without telling each other they would grant three times as much.
+  expect(together.asked).toBeGreaterThan(5 * together.granted);
+  expect(together.granted).toBeLessThan(1.1 * ofOneProcess(together.seconds));
+  expect(together.granted).toBeGreaterThan(0.9 * ofOneProcess(together.seconds));
+}, 60_000);
+
+test('a process that takes the place of a killed one gives no burst beside the one that was used up', async () => {
+  const tenant = await aTenant('org_replaced');
+  const [first, second, third] = processes;
+  if (first === undefined || second === undefined || third === undefined) throw new Error('three processes are needed');
+  third.child.kill('SIGKILL');
+  let done = false;
+  const others = hammer([first, second], tenant, () => !done);
+  const late = await start();
+  const ofLate = await hammer([late], tenant, withinMs(500));
+  done = true;
+  await others;
+  // What flows meanwhile, at most; a fresh bucket would be BURST on top of it.
+  expect(ofLate.asked).toBeGreaterThan(2 * BURST);
+  expect(ofLate.granted).toBeLessThan((PER_MINUTE / 60) * ofLate.seconds + BURST / 2);
+}, 60_000);

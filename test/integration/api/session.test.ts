@@ -1,0 +1,244 @@
+// Tokens and sessions over HTTP: under the secret of a custom portal, and of a real OIDC provider whose keys change.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { startOidc, type TestOidc } from '../../support/oidc.ts';
+import { eventually } from '../../support/wait.ts';
+import { asUser, call, KEY, ORG, startTestApi, type TestApi, tokenOf } from './an_api.ts';
+
+const AUDIENCE = 'https://millrace.example';
+/** The owner of the org that an API makes at its first start. */
+const OWNER = 'user_local';
+
+let nats: TestNats;
+beforeAll(async () => {
+  nats = await startTestNats();
+});
+afterAll(async () => {
+  await nats.remove();
+});
+
+const PATH = '/v1/session';
+/** Neither an API key nor a bearer token: only what is given. */
+const asBrowser = (headers: Record<string, string>) => ({ 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, ...headers });
+const cookieOf = (token: string) => ({ Cookie: `svc_session=${token}` });
+
+describe('a session', () => {
+  let api: TestApi;
+  let token: string;
+  beforeAll(async () => {
+    api = await startTestApi({ natsUrl: nats.url });
+    token = await tokenOf({ sub: OWNER, email: 'Owner@Example.com' });
+  });
+  afterAll(async () => {
+    await api.close();
+  });
+  const sameOrigin = () => ({ Origin: api.url });
+
+  test('begins with a token, which goes into an HttpOnly cookie to its end', async () => {
+    const exp = Math.floor(Date.now() / 1000) + 1000;
+    const own = await tokenOf({ sub: OWNER, email: 'Owner@Example.com', exp });
+    const answer = await call(api, 'POST', PATH, { headers: asUser(own) });
+    expect(answer.status).toBe(201);
+    expect(answer.json?.['data']).toEqual({
+      user_id: OWNER,
+      email: 'owner@example.com',
+      expires_at: new Date(exp * 1000).toISOString(),
+      orgs: [{ org_id: ORG, name: ORG, role: 'owner' }],
+    });
+    const [pair, ...attributes] = (answer.headers.get('set-cookie') ?? '').split('; ');
+    expect(pair).toBe(`svc_session=${own}`);
+    expect(attributes.map((text) => text.replace(/^Max-Age=9\d\d$/, 'Max-Age=9xx'))).toEqual([
+      'Path=/',
+      'Max-Age=9xx',
+      'HttpOnly',
+      'SameSite=Strict',
+    ]);
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+  });
+
+  test('never puts an API key into the cookie', async () => {
+    const both = await call(api, 'POST', PATH, { headers: { ...asUser(token), 'X-Org-Api-Key': KEY } });
+    expect(both.headers.get('set-cookie')).not.toContain(KEY);
+    expect((await call(api, 'POST', PATH, { headers: asUser(KEY) })).status).toBe(403);
+    expect((await call(api, 'GET', `/orgs/${ORG}`, { headers: asBrowser(cookieOf(KEY)) })).status).toBe(401);
+  });
+
+  test('lets a browser read with the cookie alone', async () => {
+    const shown = await call(api, 'GET', PATH, { headers: asBrowser(cookieOf(token)) });
+    expect([shown.status, shown.json?.['data']]).toMatchObject([200, { user_id: OWNER, orgs: [{ org_id: ORG }] }]);
+    expect((await call(api, 'GET', `/orgs/${ORG}`, { headers: asBrowser(cookieOf(token)) })).status).toBe(200);
+  });
+
+  test('lets it change something only from our own origin', async () => {
+    const makeKey = (headers: Record<string, string>) =>
+      call(api, 'POST', `/orgs/${ORG}/api-keys`, {
+        body: { name: 'by cookie', scopes: ['traces:read'] },
+        headers: asBrowser({ ...cookieOf(token), ...headers }),
+      });
+    for (const headers of [{}, { Origin: 'https://evil.example' }, { Origin: 'null' }, { 'Sec-Fetch-Site': 'cross-site' }]) {
+      const refused = await makeKey(headers);
+      expect([JSON.stringify(headers), refused.status, refused.json?.['code']]).toEqual([JSON.stringify(headers), 403, 'forbidden']);
+    }
+    for (const headers of [sameOrigin(), { 'Sec-Fetch-Site': 'same-origin' }, { 'X-Requested-With': 'fetch' }])
+      expect((await makeKey(headers)).status).toBe(201);
+  });
+
+  test('is begun by a cookie from our own origin only', async () => {
+    expect((await call(api, 'POST', PATH, { headers: asBrowser(cookieOf(token)) })).status).toBe(403);
+    expect((await call(api, 'POST', PATH, { headers: asBrowser({ ...cookieOf(token), ...sameOrigin() }) })).status).toBe(201);
+  });
+
+  test('ends with the cookie cleared, whoever asks', async () => {
+    for (const headers of [cookieOf(token), cookieOf('no.token.atall'), {}]) {
+      const answer = await call(api, 'DELETE', PATH, { headers: asBrowser(headers) });
+      expect([answer.status, answer.json?.['data']]).toEqual([200, { id: 'svc_session', deleted: true }]);
+      expect(answer.headers.get('set-cookie')).toBe('svc_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict');
+    }
+  });
+
+  test('has a cookie for https only in production', async () => {
+    const production = await startTestApi({ natsUrl: nats.url, production: true });
+    try {
+      for (const method of ['POST', 'DELETE']) {
+        const { headers } = await call(production, method, PATH, { headers: asUser(token) });
+        expect(headers.get('set-cookie')?.split('; ')).toContain('Secure');
+      }
+    } finally {
+      await production.close();
+    }
+  });
+
+  test.each([
+    ['nothing', {}],
+    ['an empty cookie', { Cookie: 'svc_session=' }],
+    ['a cookie that is no token', { Cookie: 'svc_session=hello' }],
+    ['two cookies that differ', { Cookie: 'svc_session=aGk.aGk.aGk; svc_session=aG8.aG8.aG8' }],
+    ['a token that is none', { Authorization: 'Bearer aGk.aGk.aGk' }],
+  ])('is refused with %s', async (_, headers) => {
+    const answer = await call(api, 'GET', PATH, { headers: asBrowser(headers) });
+    expect([answer.status, answer.json?.['code']]).toEqual([401, 'unauthenticated']);
+  });
+
+  test('is refused with a token under another secret, or one that has expired, which is told', async () => {
+    const forged = await tokenOf({ sub: OWNER }, 'another-secret-of-the-tests-0123456789');
+    expect((await call(api, 'GET', PATH, { headers: asUser(forged) })).json?.['detail']).toBe("The token's signature is not valid.");
+    const expired = await tokenOf({ sub: OWNER, exp: Math.floor(Date.now() / 1000) - 100 });
+    expect((await call(api, 'GET', PATH, { headers: asUser(expired) })).json?.['detail']).toBe('The token has expired.');
+  });
+
+  test('shows no org to a person who belongs to none, and no org lets them in', async () => {
+    const stranger = await tokenOf({ sub: 'user_stranger', role: 'owner', org_id: ORG });
+    const shown = await call(api, 'GET', PATH, { headers: asUser(stranger) });
+    expect([shown.status, shown.json?.['data']]).toMatchObject([200, { user_id: 'user_stranger', email: null, orgs: [] }]);
+    const refused = await call(api, 'GET', `/orgs/${ORG}`, { headers: asUser(stranger) });
+    expect([refused.status, refused.json?.['code']]).toEqual([403, 'forbidden']);
+  });
+});
+
+describe('tokens of an OIDC provider', () => {
+  let oidc: TestOidc;
+  let api: TestApi;
+  beforeAll(async () => {
+    oidc = await startOidc('RS256');
+    api = await startTestApi({ natsUrl: nats.url, provider: { jwksUrl: oidc.jwksUrl, issuer: oidc.issuer, audience: AUDIENCE } });
+  });
+  afterAll(async () => {
+    await api.close();
+    await oidc.stop();
+  });
+  const shownFor = (token: string, by: TestApi = api) => call(by, 'GET', PATH, { headers: asUser(token) });
+
+  test('name the person who signed in; what they may do is what their member record says', async () => {
+    const owner = await oidc.signIn(OWNER, AUDIENCE);
+    const shown = await shownFor(owner);
+    expect([shown.status, shown.json?.['data']]).toMatchObject([
+      200,
+      { user_id: OWNER, email: `${OWNER}@example.com`, orgs: [{ org_id: ORG, role: 'owner' }] },
+    ]);
+    expect((await call(api, 'GET', `/orgs/${ORG}`, { headers: asUser(owner) })).status).toBe(200);
+    const stranger = await oidc.signIn('user_stranger', AUDIENCE);
+    expect((await shownFor(stranger)).json?.['data']).toMatchObject({ user_id: 'user_stranger', orgs: [] });
+    expect((await call(api, 'GET', `/orgs/${ORG}`, { headers: asUser(stranger) })).status).toBe(403);
+  });
+
+  test('name a client that acts for itself, without an email', async () => {
+    const shown = await shownFor(await oidc.clientToken(AUDIENCE));
+    expect([shown.status, shown.json?.['data']]).toMatchObject([200, { user_id: 'portal', email: null }]);
+  });
+
+  test('are refused when they are for another audience', async () => {
+    const answer = await shownFor(await oidc.signIn(OWNER, 'https://other.example'));
+    expect([answer.status, answer.json?.['detail']]).toEqual([401, 'The token is for another audience (aud).']);
+  });
+
+  test('are refused when they are from another issuer', async () => {
+    const token = await oidc.signIn(OWNER, AUDIENCE);
+    const other = await startTestApi({ natsUrl: nats.url, provider: { jwksUrl: oidc.jwksUrl, issuer: `${oidc.issuer}/tenant` } });
+    try {
+      expect((await shownFor(token, other)).json?.['detail']).toBe('The token is from another issuer (iss).');
+    } finally {
+      await other.close();
+    }
+  });
+
+  test('are refused when they have expired, from the cookie too', async () => {
+    const token = await oidc.signIn(OWNER, AUDIENCE);
+    let ahead = 0;
+    const other = await startTestApi({ natsUrl: nats.url, provider: { jwksUrl: oidc.jwksUrl }, now: () => Date.now() + ahead });
+    try {
+      expect((await shownFor(token, other)).status).toBe(200);
+      ahead = 3_600_000 + 61_000;
+      for (const headers of [asUser(token), asBrowser(cookieOf(token))]) {
+        const answer = await call(other, 'GET', PATH, { headers });
+        expect([answer.status, answer.json?.['detail']]).toEqual([401, 'The token has expired.']);
+      }
+    } finally {
+      await other.close();
+    }
+  });
+
+  test('take the place of those under the secret', async () => {
+    const answer = await shownFor(await tokenOf({ sub: OWNER, iss: oidc.issuer, aud: AUDIENCE }));
+    expect([answer.status, answer.json?.['code']]).toEqual([401, 'unauthenticated']);
+    expect(answer.json?.['detail']).toContain('RS256, ES256, EdDSA');
+  });
+
+  test('go on after the provider has changed its key, with another algorithm; those of the old key end', async () => {
+    const before = await oidc.signIn(OWNER, AUDIENCE);
+    expect((await shownFor(before)).status).toBe(200);
+    await oidc.stop();
+    expect((await shownFor(before)).status).toBe(200);
+    await oidc.start('ES256');
+    const after = await oidc.signIn(OWNER, AUDIENCE);
+    await eventually(async () => (await shownFor(after)).status === 200, { withinMs: 20_000 });
+    const old = await shownFor(before);
+    expect([old.status, old.json?.['code']]).toEqual([401, 'unauthenticated']);
+  });
+
+  test('may be signed with EdDSA', async () => {
+    const edwards = await startOidc('EdDSA');
+    const other = await startTestApi({ natsUrl: nats.url, provider: { jwksUrl: edwards.jwksUrl, issuer: edwards.issuer } });
+    try {
+      expect((await shownFor(await edwards.signIn(OWNER, AUDIENCE), other)).status).toBe(200);
+    } finally {
+      await other.close();
+      await edwards.stop();
+    }
+  });
+
+  test('are 502 while the provider was never reached, and taken as soon as it is', async () => {
+    const later = await startOidc('ES256');
+    await later.stop();
+    const other = await startTestApi({ natsUrl: nats.url, provider: { jwksUrl: later.jwksUrl } });
+    try {
+      const answer = await shownFor(await oidc.clientToken(AUDIENCE), other);
+      expect([answer.status, answer.json?.['code']]).toEqual([502, 'upstream_unavailable']);
+      await later.start('ES256');
+      const token = await later.signIn(OWNER, AUDIENCE);
+      await eventually(async () => (await shownFor(token, other)).status === 200, { withinMs: 20_000 });
+    } finally {
+      await other.close();
+      await later.stop();
+    }
+  });
+});

@@ -1,0 +1,261 @@
+// Every operation of a real API's own document × every kind of caller, held against the contract's table; and that no answer tells
+// an org what another one has.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Role } from '../../../api/http/permissions.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { aSpan } from '../../support/spans.ts';
+import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
+import {
+  asKey,
+  type Headers,
+  makeKey,
+  makeMember,
+  makeOtherOrg,
+  type Operation,
+  operationsOf,
+  OTHER_ORG,
+  OWNER,
+  pathOf,
+  type Things,
+} from './a_cast.ts';
+import { ADMIN_TOKEN, type Answer, asUser, call, ORG, startTestApi, type TestApi, tokenOf } from './an_api.ts';
+import { CONTRACT, CONTRACT_SCOPES, type OrgRule, RANKS, type Rule } from './contract_access.ts';
+
+let nats: TestNats;
+let store: TestStore;
+let api: TestApi;
+let operations: Operation[];
+let other: Things & { owner: Headers; raw: string };
+const tokens = new Map<Role | 'stranger', string>();
+const keys = new Map<string, string>();
+
+beforeAll(async () => {
+  nats = await startTestNats();
+  store = await openTestStore();
+  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: store.database.url });
+  operations = await operationsOf(api);
+  tokens.set('owner', await tokenOf({ sub: OWNER }));
+  for (const role of ['viewer', 'member', 'admin'] as const) tokens.set(role, (await makeMember(api, role)).token);
+  tokens.set('stranger', await tokenOf({ sub: 'user_stranger', email: 'stranger@example.com' }));
+  keys.set('*', (await makeKey(api, ['*'])).raw);
+  for (const scope of CONTRACT_SCOPES) {
+    keys.set(scope, (await makeKey(api, [scope])).raw);
+    keys.set(
+      `all but ${scope}`,
+      (
+        await makeKey(
+          api,
+          CONTRACT_SCOPES.filter((name) => name !== scope),
+        )
+      ).raw,
+    );
+  }
+  other = await makeOtherOrg(api);
+  const spans = [aSpan({ org_id: OTHER_ORG, trace_id: other.trace_id })];
+  await store.landSpans(spans);
+  await store.landTraces(tracesOf(spans).map((state) => ({ state, version: 1, sign: 1 as const })));
+}, 120_000);
+
+afterAll(async () => {
+  await api.close();
+  await store.close();
+  await nats.remove();
+});
+
+type Verdict = 'allowed' | '401' | '403';
+const isOrgRule = (rule: Rule): rule is OrgRule => typeof rule !== 'string';
+const tokenFor = (who: Role | 'stranger'): string => tokens.get(who) ?? '';
+const keyFor = (name: string): string => keys.get(name) ?? '';
+const NOTHING: Headers = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined };
+
+interface Caller {
+  name: string;
+  headers: Headers;
+  /** Where it differs from the org of the tests. */
+  org?: string;
+  expected: Verdict;
+}
+
+function verdictOf({ status, json }: Answer): Verdict {
+  if (status === 401) return '401';
+  // A 403 of another code is said by the work itself, to a caller who was let in (an invalid register token).
+  return status === 403 && ['forbidden', 'cross_org_access'].includes(String(json?.['code'])) ? '403' : 'allowed';
+}
+
+/** Everybody who could call an operation of this rule, with what the contract says they get. */
+async function callersOf(rule: Rule, hasOrgInPath: boolean): Promise<Caller[]> {
+  const open = rule === 'public';
+  const callers: Caller[] = [
+    { name: 'nobody', headers: NOTHING, expected: open ? 'allowed' : '401' },
+    { name: 'a made-up key', headers: asKey('sk_svc_madeupmadeupmadeup'), expected: open ? 'allowed' : '401' },
+    { name: 'a made-up token', headers: { ...NOTHING, Authorization: 'Bearer a.b.c' }, expected: open ? 'allowed' : '401' },
+    {
+      name: 'an expired token',
+      headers: asUser(await tokenOf({ sub: OWNER, exp: Math.floor(Date.now() / 1000) - 3600 })),
+      expected: open ? 'allowed' : '401',
+    },
+    {
+      name: "a token of another issuer's secret",
+      headers: asUser(await tokenOf({ sub: OWNER }, 'another-secret-of-the-tests-0123456789')),
+      expected: open ? 'allowed' : '401',
+    },
+    {
+      name: 'the operator',
+      headers: { ...NOTHING, Authorization: `Bearer ${ADMIN_TOKEN}` },
+      expected: open || rule === 'operator' ? 'allowed' : '401',
+    },
+    {
+      name: 'a key of every scope',
+      headers: asKey(keyFor('*')),
+      expected: open || (isOrgRule(rule) && rule[1] !== null) ? 'allowed' : '403',
+    },
+  ];
+  for (const role of RANKS) {
+    const expected = isOrgRule(rule)
+      ? RANKS.indexOf(role) >= RANKS.indexOf(rule[0])
+        ? 'allowed'
+        : '403'
+      : rule === 'operator'
+        ? '401'
+        : 'allowed';
+    callers.push({ name: `the ${role}`, headers: asUser(tokenFor(role)), expected });
+  }
+  callers.push({
+    name: 'a person who is no member',
+    headers: asUser(tokenFor('stranger')),
+    expected: isOrgRule(rule) ? '403' : rule === 'operator' ? '401' : 'allowed',
+  });
+  if (!isOrgRule(rule)) return callers;
+  const scope = rule[1];
+  if (scope !== null) {
+    callers.push({ name: `a key of ${scope} alone`, headers: asKey(keyFor(scope)), expected: 'allowed' });
+    callers.push({
+      name: `the same key as bearer`,
+      headers: { ...NOTHING, Authorization: `Bearer ${keyFor(scope)}`, 'X-Org-Id': ORG },
+      expected: 'allowed',
+    });
+    callers.push({ name: `a key of all but ${scope}`, headers: asKey(keyFor(`all but ${scope}`)), expected: '403' });
+  }
+  callers.push({ name: 'our key, naming another org', headers: asKey(keyFor('*'), OTHER_ORG), expected: '403' });
+  callers.push({ name: "another org's key, naming ours", headers: asKey(other.raw), expected: '403' });
+  callers.push({ name: "another org's owner, naming ours", headers: { ...other.owner, 'X-Org-Id': ORG }, expected: '403' });
+  for (const org of hasOrgInPath ? [OTHER_ORG, 'org_that_is_not'] : []) {
+    callers.push({ name: `our key, at ${org}`, headers: asKey(keyFor('*')), org, expected: '403' });
+    callers.push({ name: `our owner, at ${org}`, headers: asUser(tokenFor('owner')), org, expected: '403' });
+    callers.push({ name: `our owner, at and naming ${org}`, headers: asUser(tokenFor('owner'), org), org, expected: '403' });
+  }
+  return callers;
+}
+
+/** Callers who are let in, and refused by the work itself with the code of a lacking permission. */
+const REFUSED_LATER: Readonly<Record<string, string>> = { 'POST /orgs/{org_id}/transfer/accept': 'a person who is no member' };
+
+/** Bodies where the example would be refused by what the work itself asks. */
+const BODIES: Readonly<Record<string, unknown>> = {
+  // A key hands on its own scopes at most.
+  'POST /orgs/{org_id}/api-keys': { name: 'walk', scopes: ['org:write'] },
+};
+
+async function ask(operation: Operation, values: Record<string, string>, headers: Headers): Promise<Answer> {
+  const body = BODIES[operation.name] ?? operation.body;
+  return call(api, operation.method, pathOf(operation.template, values), { headers, ...(body === undefined ? {} : { body }) });
+}
+
+test('the document and the table name the same operations', () => {
+  const named = operations.map(({ name }) => name);
+  expect(named.filter((name) => CONTRACT[name] === undefined)).toEqual([]);
+  expect(Object.keys(CONTRACT).filter((name) => !named.includes(name))).toEqual([]);
+});
+
+test('every operation says who may call it, and every one that is no GET what the audit log says of it', () => {
+  expect(operations.filter(({ access }) => typeof access !== 'string').map(({ name }) => name)).toEqual([]);
+  const silent = operations.filter(({ method, audit }) => method !== 'GET' && audit === undefined).map(({ name }) => name);
+  expect(silent.filter((name) => !name.includes('/ingest/'))).toEqual([]);
+});
+
+test('every caller at every operation gets what the contract says', async () => {
+  const wrong: string[] = [];
+  let asked = 0;
+  for (const operation of operations) {
+    const rule = CONTRACT[operation.name];
+    if (rule === undefined) continue;
+    for (const { name, headers, org, expected } of await callersOf(rule, operation.template.includes('{org_id}'))) {
+      const answer = await ask(operation, { org_id: org ?? ORG }, headers);
+      asked++;
+      const got = verdictOf(answer);
+      if (got !== (REFUSED_LATER[operation.name] === name ? '403' : expected))
+        wrong.push(`${operation.name} by ${name}: ${String(answer.status)} ${answer.text}, not ${expected}`);
+      if (answer.status === 403 && expected === '403' && isOrgRule(rule) && /role|scope/.test(String(answer.json?.['detail'])))
+        expect(answer.json?.['detail']).toMatch(/permission [a-z_]+:[a-z_]+/);
+      if (answer.status >= 500 && !operation.template.startsWith('/admin/jobs') && operation.template !== '/readyz')
+        wrong.push(`${operation.name} by ${name}: ${String(answer.status)} ${answer.text}`);
+    }
+  }
+  expect(wrong).toEqual([]);
+  expect(asked).toBeGreaterThan(operations.length * 10);
+}, 240_000);
+
+describe('what another org has', () => {
+  /** An answer without what is of this very request, and without the id that was asked for. */
+  const told = ({ status, json }: Answer, values: Record<string, string>): string => {
+    let detail = String(json?.['detail']);
+    for (const value of Object.values(values)) detail = detail.replaceAll(value, '…');
+    return `${String(status)} ${String(json?.['code'])} ${detail}`;
+  };
+
+  test('an org that is there and one that is not look the same', async () => {
+    const wrong: string[] = [];
+    for (const operation of operations.filter(({ template, access }) => template.includes('{org_id}') && access !== 'operator')) {
+      for (const as of [
+        asKey(keyFor('*')),
+        asUser(tokenFor('owner')),
+        asUser(tokenFor('stranger'), OTHER_ORG),
+        asUser(tokenFor('stranger'), 'org_that_is_not'),
+      ]) {
+        const [there, not] = [{ org_id: OTHER_ORG }, { org_id: 'org_that_is_not' }];
+        const named = as['X-Org-Id'] === ORG ? {} : { 'X-Org-Id': undefined };
+        const [a, b] = [await ask(operation, there, { ...as, ...named }), await ask(operation, not, { ...as, ...named })];
+        if (told(a, there) !== told(b, not)) wrong.push(`${operation.name}: ${told(a, there)} | ${told(b, not)}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test('a thing that another org has and one that nobody has look the same', async () => {
+    const wrong: string[] = [];
+    let pairs = 0;
+    for (const operation of operations) {
+      const names = [...operation.template.matchAll(/\{([a-z_]+)\}/g)].map(([, name]) => name ?? '').filter((name) => name !== 'org_id');
+      // A trace that only another org has is said to be: the contract wants that.
+      const known = names.filter((name) => name in other && name !== 'trace_id');
+      if (known.length === 0 || !Array.isArray(CONTRACT[operation.name])) continue;
+      for (const as of [asKey(keyFor('*')), asUser(tokenFor('owner'))]) {
+        const theirs = { org_id: ORG, ...Object.fromEntries(known.map((name) => [name, String(other[name as keyof Things])])) };
+        const nobodys = { org_id: ORG, ...Object.fromEntries(known.map((name) => [name, `no_such_${name}`])) };
+        const [a, b] = [await ask(operation, theirs, as), await ask(operation, nobodys, as)];
+        pairs++;
+        if (told(a, theirs) !== told(b, nobodys)) wrong.push(`${operation.name}: ${told(a, theirs)} | ${told(b, nobodys)}`);
+      }
+    }
+    expect(pairs).toBeGreaterThan(0);
+    expect(wrong).toEqual([]);
+  });
+
+  test('a trace that only another org has is 403, one that nobody has 404', async () => {
+    for (const operation of operations.filter(({ template }) => template.includes('{trace_id}'))) {
+      const as = asKey(keyFor('*'));
+      const theirs = await ask(operation, { trace_id: other.trace_id }, as);
+      const nobodys = await ask(operation, { trace_id: 'trc_nobody' }, as);
+      expect([theirs.status, theirs.json?.['code']]).toEqual([403, 'cross_org_access']);
+      expect([nobodys.status, nobodys.json?.['code']]).toEqual([404, 'trace_not_found']);
+    }
+  });
+
+  test('nothing of it was touched by the walk', async () => {
+    const read = async (path: string) => (await call(api, 'GET', path, { headers: other.owner })).json?.['data'];
+    expect(await read(`/orgs/${OTHER_ORG}/agents/${other.agent_id}`)).toMatchObject({ agent_id: other.agent_id });
+    expect(await read(`/orgs/${OTHER_ORG}/grants`)).toHaveLength(1);
+    expect(await read(`/orgs/${OTHER_ORG}/members`)).toHaveLength(2);
+    expect((await call(api, 'GET', `/orgs/${OTHER_ORG}`, { headers: asKey(other.raw, OTHER_ORG) })).status).toBe(200);
+  });
+});

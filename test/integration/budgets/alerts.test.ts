@@ -1,0 +1,186 @@
+// Alerts of budgets: to the owner's mailbox and to a signed webhook, once for each threshold and cause, and the test action.
+import { createHmac } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { SMTPServer } from 'smtp-server';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { startWorker, type TestWorker } from '../../support/pipeline.ts';
+import { eventually } from '../../support/wait.ts';
+import { ADMIN_TOKEN, type Answer, call, ORG, startTestApi, type TestApi } from '../api/an_api.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+interface Hook {
+  body: string;
+  signature: string;
+  event_id: string;
+}
+
+let database: TestDatabase;
+let nats: TestNats;
+let api: TestApi;
+let worker: TestWorker;
+let receiver: Server;
+let smtp: SMTPServer;
+const hooks: Hook[] = [];
+const mails: string[] = [];
+let url = '';
+let more: Record<string, string>;
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+  receiver = createServer((req, res) => {
+    let body = '';
+    req.on('data', (chunk: Buffer) => (body += chunk.toString()));
+    req.on('end', () => {
+      hooks.push({ body, signature: String(req.headers['x-service-signature']), event_id: String(req.headers['x-service-event-id']) });
+      res.end();
+    });
+  });
+  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${String((receiver.address() as AddressInfo).port)}/alerts`;
+  smtp = new SMTPServer({
+    disabledCommands: ['STARTTLS', 'AUTH'],
+    logger: false,
+    onData: (stream, _session, done) => {
+      let text = '';
+      stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      stream.on('end', () => {
+        mails.push(text);
+        done();
+      });
+    },
+  });
+  await new Promise<void>((resolve) => smtp.listen(0, '127.0.0.1', resolve));
+  more = { SERVICE_SMTP_URL: `smtp://127.0.0.1:${String((smtp.server.address() as AddressInfo).port)}` };
+  const options = { natsUrl: nats.url, clickhouseUrl: database.url };
+  api = await startTestApi(options);
+  worker = startWorker({ ...options, more });
+  await worker.ready;
+}, 60_000);
+
+afterAll(async () => {
+  worker.kill('SIGKILL');
+  await worker.exited;
+  await api.close();
+  await nats.stop();
+  await database.drop();
+  receiver.closeAllConnections();
+  receiver.close();
+  await new Promise<void>((resolve) => {
+    smtp.close(resolve);
+  });
+});
+
+const ALERTS = `/orgs/${ORG}/budget/alerts`;
+const set = (body: unknown, path = ALERTS): Promise<Answer> => call(api, 'POST', path, { body });
+const threshold = (percent: number, severity = 'warning') => ({ resource: 'tokens', percent, severity });
+const code = (answer: Answer) => `${String(answer.status)} ${String(answer.json?.['code'] ?? '')}`.trim();
+const data = (answer: Answer) => answer.json?.['data'] as Record<string, unknown>;
+let sent = 0;
+
+async function use(tokens: number): Promise<void> {
+  sent++;
+  const body = {
+    request: { model: 'gpt-4o', messages: [{ role: 'user', content: `q ${String(sent)}` }] },
+    response: { choices: [], usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens } },
+    duration_ms: 1,
+    outcome: 'success',
+  };
+  expect((await call(api, 'POST', `/orgs/${ORG}/ingest/chatcompletion`, { body })).status).toBe(200);
+}
+
+const job = async (name: string, now?: string): Promise<Record<string, unknown>> => {
+  const answer = await call(api, 'POST', `/admin/jobs/${name}/run`, {
+    headers: { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` },
+    body: now === undefined ? {} : { now },
+  });
+  expect(answer.status).toBe(200);
+  return data(answer)['result'] as Record<string, unknown>;
+};
+const percents = (cause?: string) =>
+  hooks
+    .map(({ body }) => JSON.parse(body) as { percent: number; cause: string; test?: boolean })
+    .filter((hook) => hook.test !== true && (cause === undefined || hook.cause === cause))
+    .map(({ percent }) => percent);
+
+test('a threshold outside 0 to 100, an unknown channel, and a webhook without an address are refused', async () => {
+  for (const percent of [0, 100, -5, 120]) expect(code(await set({ channels: ['email'], thresholds: [threshold(percent)] }))).toBe('422 invalid_threshold');
+  expect(code(await set({ channels: ['slack'], thresholds: [] }))).toBe('422 invalid_request');
+  expect(code(await set({ channels: ['webhook'], thresholds: [] }))).toBe('422 invalid_request');
+  expect(code(await set({ channels: ['webhook'], thresholds: [], webhook_url: 'ftp://example.com' }))).toBe('422 invalid_request');
+  expect(code(await set({ channels: ['email'], thresholds: [{ resource: 'gpus', percent: 5, severity: 'info' }] }))).toBe('422 invalid_request');
+  expect(code(await call(api, 'POST', `${ALERTS}/test`))).toBe('409 conflict');
+});
+
+test('alerts are told once for each threshold, to the owner and to a webhook whose secret is shown once', async () => {
+  await call(api, 'PUT', `/orgs/${ORG}/budget`, { body: { tokens: { hard_limit: 1000 } } });
+  const config = { channels: ['email', 'webhook'], thresholds: [threshold(50, 'info'), threshold(90)], webhook_url: url };
+  const made = await set(config);
+  expect(made.status).toBe(201);
+  const secret = String(data(made)['secret']);
+  expect(secret).toMatch(/^whsec_/);
+  // The same address keeps its secret, under the other path too.
+  expect(data(await set(config, `/v1/budgets/${ORG}/alerts`))).not.toHaveProperty('secret');
+  expect(data(await call(api, 'GET', `/v1/budgets/${ORG}/alerts`))).toMatchObject(config);
+
+  await use(600);
+  await eventually(() => hooks.length === 1 && mails.length === 1, { what: 'the first threshold told' });
+  await use(350);
+  await eventually(() => hooks.length === 2 && mails.length === 2, { what: 'the second threshold told' });
+  expect(percents()).toEqual([50, 90]);
+  const [first] = hooks;
+  const payload = JSON.parse(first?.body ?? '') as Record<string, unknown>;
+  expect(payload).toMatchObject({ event: 'budget.threshold_breach', org_id: ORG, resource: 'tokens', percent: 50, used: 600, hard_limit: 1000, severity: 'info' });
+  expect(payload).toHaveProperty('period_start');
+  expect(payload).toHaveProperty('request_id');
+  const [, t = '', v1 = ''] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(first?.signature ?? '') ?? [];
+  expect(createHmac('sha256', secret).update(`${t}.${first?.body ?? ''}`).digest('hex')).toBe(v1);
+  expect(mails[0]).toContain('To: owner@localhost.localdomain');
+  expect(mails[0]).toMatch(/Subject: \[info\] .*tokens at 50 %/);
+});
+
+test('nothing is told again after a restart', async () => {
+  worker.kill('SIGKILL');
+  await worker.exited;
+  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url, more });
+  await worker.ready;
+  expect(await job('alerts')).toMatchObject({ orgs: 1, alerts: 0 });
+  await set({ channels: ['webhook'], thresholds: [threshold(50, 'info'), threshold(90), threshold(93)], webhook_url: url });
+  await eventually(() => hooks.length === 3, { what: 'the new threshold told' });
+  expect(percents()).toEqual([50, 90, 93]);
+  expect(mails).toHaveLength(2);
+});
+
+test('a run-rate that will reach a threshold is told before it does, once', async () => {
+  await call(api, 'PUT', `/orgs/${ORG}/budget`, { body: { tokens: { hard_limit: 100_000_000 } } });
+  await use(1_000_000);
+  await eventually(async () => ((await call(api, 'GET', '/v1/budgets')).json?.['data'] as { tokens: { used: number } }).tokens.used >= 1_000_950, { what: 'landed' });
+  const now = new Date();
+  // As of the second day of the month the run-rate is the use of one day: thirty times it at the end.
+  const early = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 2)).toISOString();
+  await set({ channels: ['webhook'], thresholds: [threshold(20)], webhook_url: url });
+  expect(await job('alerts', early)).toMatchObject({ orgs: 1, alerts: 1 });
+  await eventually(() => percents('projected').length === 1, { what: 'the projection told' });
+  expect(await job('alerts', early)).toMatchObject({ alerts: 0 });
+});
+
+test('the test action goes through every channel, signed, and says that it is a test', async () => {
+  await set({ channels: ['email', 'webhook'], thresholds: [threshold(50)], webhook_url: url });
+  const before = { hooks: hooks.length, mails: mails.length };
+  const answer = await call(api, 'POST', `${ALERTS}/test`);
+  expect(data(answer)).toMatchObject({ sent: ['email', 'webhook'] });
+  await eventually(() => hooks.length > before.hooks && mails.length > before.mails, { what: 'the test told' });
+  expect(JSON.parse(hooks.at(-1)?.body ?? '')).toMatchObject({ event: 'budget.threshold_breach', test: true });
+  expect(hooks.at(-1)?.event_id).toBe(data(answer)['event_id']);
+  expect(mails.at(-1)).toContain('Subject: [test]');
+});
+
+test('a new period starts over what was told', async () => {
+  const now = new Date();
+  const next = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1)).toISOString();
+  expect(await job('budget-period', next)).toMatchObject({ orgs: 1 });
+  expect(await job('budget-period', next)).toMatchObject({ orgs: 0 });
+});

@@ -1,0 +1,200 @@
+// Budgets end to end: real APIs, real workers, the real engine. What was used is what landed; a limit refuses the call after
+// the one that crossed it, in one process at once and in another as soon as it has landed; alerts are told once.
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { EVENTS_STREAM } from '../../../ops/streams.ts';
+import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../../schemas/codec.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { startWorker, type TestWorker } from '../../support/pipeline.ts';
+import { eventually } from '../../support/wait.ts';
+import { ADMIN_TOKEN, type Answer, call, startTestApi, type TestApi } from '../api/an_api.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let database: TestDatabase;
+let nats: TestNats;
+let apis: [TestApi, TestApi];
+let worker: TestWorker;
+/** An org of each test. */
+let org = '';
+let key = '';
+let orgs = 0;
+let events = 0;
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+  const options = { natsUrl: nats.url, clickhouseUrl: database.url };
+  apis = [await startTestApi(options), await startTestApi(options)];
+  worker = startWorker(options);
+  await worker.ready;
+}, 60_000);
+
+afterAll(async () => {
+  worker.kill('SIGKILL');
+  await worker.exited;
+  for (const api of apis) await api.close();
+  await nats.stop();
+  await database.drop();
+});
+
+const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
+const asOrg = () => ({ 'X-Org-Api-Key': key, 'X-Org-Id': org });
+
+beforeEach(async () => {
+  orgs++;
+  org = `org_budget_${String(orgs)}`;
+  const body = { org_id: org, name: org, plan_name: 'enterprise', owner: { user_id: `u_${org}`, email: `${org}@example.com` } };
+  expect((await call(apis[0], 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
+  const made = await call(apis[0], 'POST', `/admin/orgs/${org}/api-keys`, { headers: admin, body: { name: 'all', scopes: ['*'] } });
+  key = String(made.json?.['raw_key']);
+  await eventually(async () => (await call(apis[1], 'GET', `/orgs/${org}`, { headers: asOrg() })).status === 200, { what: 'the key everywhere' });
+});
+
+/** One model call of `tokens` tokens, never the same twice. */
+function send(api: TestApi, tokens: number, agent_id?: string, more: Record<string, unknown> = {}): Promise<Answer> {
+  events++;
+  const body = {
+    request: { model: 'gpt-4o', messages: [{ role: 'user', content: `question ${String(events)}` }] },
+    response: {
+      id: `r${String(events)}`,
+      model: 'gpt-4o',
+      choices: [{ index: 0, message: { role: 'assistant', content: 'answer' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
+    },
+    duration_ms: 5,
+    outcome: 'success',
+    attributes: { ...(agent_id === undefined ? {} : { agent_id }), ...more },
+  };
+  return call(api, 'POST', `/orgs/${org}/ingest/chatcompletion`, { headers: asOrg(), body });
+}
+
+interface BudgetAnswer {
+  period_start: string;
+  total_cost_usd: number;
+  tokens: { used: number; soft_limit: number | null; hard_limit: number | null; percentage: number; status: string };
+}
+const budget = async (): Promise<BudgetAnswer> =>
+  (await call(apis[0], 'GET', '/v1/budgets', { headers: asOrg() })).json?.['data'] as BudgetAnswer;
+const put = (body: unknown): Promise<Answer> => call(apis[0], 'PUT', `/orgs/${org}/budget`, { headers: asOrg(), body });
+const landed = (tokens: number) => eventually(async () => (await budget()).tokens.used >= tokens, { what: `${String(tokens)} tokens landed` });
+const code = (answer: Answer) => `${String(answer.status)} ${String(answer.json?.['code'] ?? '')}`.trim();
+
+async function told(): Promise<ServiceEvent[]> {
+  const { js, jsm } = apis[0].log;
+  const info = await jsm.streams.info(EVENTS_STREAM);
+  const found: ServiceEvent[] = [];
+  const consumer = await js.consumers.get(EVENTS_STREAM);
+  for (let left = info.state.messages; left > 0; left--) {
+    const message = await consumer.next({ expires: 2000 });
+    if (message === null) break;
+    found.push(...serviceEventsCodec.decode(message.data, message.headers?.get(FINGERPRINT_HEADER) ?? '').events);
+  }
+  return found.filter((event) => event.org_id === org && /budget|cost/.test(event.event));
+}
+
+test('an org without limits is unlimited, and its use is what landed', async () => {
+  expect(await budget()).toMatchObject({
+    org_id: org,
+    period: 'month',
+    plan_name: 'enterprise',
+    tokens: { used: 0, soft_limit: null, hard_limit: null, percentage: 0, status: 'ok' },
+  });
+  await send(apis[0], 1000);
+  await landed(1000);
+  // 1000 input tokens of gpt-4o at 2.50 USD a million.
+  expect((await budget()).total_cost_usd).toBe(0.0025);
+});
+
+test('the call after the one that crossed is refused, of many at once in one process', async () => {
+  expect((await put({ tokens: { soft_limit: 500, hard_limit: 1000 } })).status).toBe(200);
+  const answers = await Promise.all(Array.from({ length: 64 }, () => send(apis[0], 30)));
+  // 34 of 30 are the first to reach 1000.
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(34);
+  const refused = answers.filter(({ status }) => status !== 200);
+  expect(new Set(refused.map(code))).toEqual(new Set(['429 rate_limited']));
+  const [one] = refused;
+  expect(one?.headers.get('x-quota-tokens-status')).toBe('hard_exceeded');
+  expect(Number(one?.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(one?.json?.['detail']).toContain('tokens (1000)');
+  await landed(1020);
+  expect(await budget()).toMatchObject({ tokens: { used: 1020, percentage: 102, status: 'hard_exceeded' } });
+  await eventually(async () => code(await send(apis[1], 30)) === '429 rate_limited', { what: 'a refusal in the other process' });
+  expect((await put({ tokens: { hard_limit: null } })).status).toBe(200);
+  await eventually(async () => (await send(apis[1], 30)).status === 200, { what: 'ingest without the limit' });
+});
+
+test('a process that starts knows what was used before it', async () => {
+  await put({ tokens: { hard_limit: 100 } });
+  await send(apis[0], 100);
+  await landed(100);
+  const later = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
+  try {
+    await eventually(async () => code(await send(later, 1)) === '429 rate_limited', { what: 'a refusal in a new process' });
+  } finally {
+    await later.close();
+  }
+  expect((await budget()).tokens.used).toBeLessThanOrEqual(102);
+});
+
+test('an event that was sent before is let in and counted once; a bad limit is refused', async () => {
+  await put({ tokens: { hard_limit: 1000 } });
+  const body = { events: [{ name: 'step', outcome: 'success', duration_ms: 1, attributes: { input_tokens: 1 } }] };
+  for (let i = 0; i < 3; i++) expect((await call(apis[0], 'POST', `/orgs/${org}/ingest/custom`, { headers: asOrg(), body })).status).toBe(200);
+  expect(code(await put({ tokens: { soft_limit: 2000 } }))).toBe('422 invalid_request');
+  expect(code(await put({ tokens: { soft_limit: -1 } }))).toBe('422 invalid_request');
+  expect(code(await put({ token: { soft_limit: 1 } }))).toBe('422 invalid_request');
+  expect(code(await put({ tokens: { soft_limit: 1.5 } }))).toBe('422 invalid_request');
+});
+
+test("an agent's own limit takes the place of the org's for its events", async () => {
+  const set = (agent_id: string, hard_limit: number) =>
+    call(apis[0], 'POST', `/orgs/${org}/budget/agents`, { headers: asOrg(), body: { agent_id, tokens: { hard_limit } } });
+  expect(await set('small', 50)).toMatchObject({ status: 201, json: { data: { agent_id: 'small', tokens: { used: 0, hard_limit: 50 } } } });
+  await put({ tokens: { hard_limit: 500 } });
+  expect((await send(apis[0], 50, 'small')).status).toBe(200);
+  expect((await send(apis[0], 1, 'small')).json?.['detail']).toContain('agent small');
+  expect((await send(apis[0], 460, 'big')).status).toBe(200);
+  expect(code(await send(apis[0], 1, 'big'))).toBe('429 rate_limited');
+  // The org's limit is reached, the agent's own has room.
+  await set('small', 1000);
+  expect((await send(apis[0], 5, 'small')).status).toBe(200);
+  await landed(515);
+  const list = await call(apis[0], 'GET', `/orgs/${org}/budget/agents`, { headers: asOrg() });
+  expect(list.json?.['data']).toMatchObject([{ agent_id: 'small', tokens: { used: 55, hard_limit: 1000, percentage: 5.5, status: 'ok' } }]);
+});
+
+test('an overage budget lets use go on until it is spent, then 402', async () => {
+  await put({ tokens: { hard_limit: 100 } });
+  await call(apis[0], 'PATCH', `/admin/orgs/${org}`, { headers: admin, body: { overage_budget_usd: 1 } });
+  await send(apis[0], 100);
+  expect((await send(apis[0], 1, undefined, { cost_usd: 0.6 })).status).toBe(200);
+  expect((await send(apis[0], 1, undefined, { cost_usd: 0.6 })).status).toBe(200);
+  expect(code(await send(apis[0], 1))).toBe('402 payment_required');
+  await call(apis[0], 'PATCH', `/admin/orgs/${org}`, { headers: admin, body: { overage_budget_usd: null } });
+  expect(code(await send(apis[0], 1))).toBe('429 rate_limited');
+});
+
+test('limits that are crossed are told once, in both spellings', async () => {
+  await put({ tokens: { soft_limit: 80, hard_limit: 100 } });
+  await send(apis[0], 85);
+  await landed(85);
+  await eventually(async () => (await told()).length >= 2, { what: 'the soft limit told' });
+  await send(apis[0], 20);
+  await landed(105);
+  await eventually(async () => (await told()).some(({ event }) => event === 'budget.hard_exceeded'), { what: 'the hard limit told' });
+  const all = (await told()).map(({ event, payload }) => [event, (JSON.parse(payload) as { percent?: number }).percent]);
+  expect(all).toEqual([
+    ['cost.threshold_breach', 80],
+    ['budget.threshold_breach', 80],
+    ['cost.threshold_breach', 100],
+    ['budget.threshold_breach', 100],
+    ['budget.hard_exceeded', undefined],
+  ]);
+  worker.kill('SIGKILL');
+  await worker.exited;
+  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url });
+  await worker.ready;
+  await put({ tokens: { hard_limit: 101 } });
+  await eventually(async () => (await told()).length > all.length, { what: 'the moved limit told' });
+  expect((await told()).slice(all.length).map(({ event }) => event)).toEqual(['cost.threshold_breach', 'budget.threshold_breach', 'budget.hard_exceeded']);
+});

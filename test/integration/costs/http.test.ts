@@ -1,0 +1,332 @@
+// Costs end to end: a real API, a real worker, the real engine. What is sent is priced, landed and read back.
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { EVENTS_STREAM } from '../../../ops/streams.ts';
+import { serviceEventsCodec } from '../../../schemas/codec.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { startWorker, type TestWorker } from '../../support/pipeline.ts';
+import { eventually } from '../../support/wait.ts';
+import { ADMIN_TOKEN, type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from '../api/an_api.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const DAY_MS = 86_400_000;
+/** Noon of the day so many days ago. */
+const noon = (ago: number): string =>
+  new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS - ago * DAY_MS + (ago === 0 ? 0 : DAY_MS / 2)).toISOString();
+
+let database: TestDatabase;
+let nats: TestNats;
+let api: TestApi;
+let worker: TestWorker;
+/** An org of each test. */
+let org = '';
+let key = '';
+let orgs = 0;
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+  const options = { natsUrl: nats.url, clickhouseUrl: database.url };
+  api = await startTestApi(options);
+  worker = startWorker(options);
+  await worker.ready;
+}, 60_000);
+
+afterAll(async () => {
+  worker.kill('SIGKILL');
+  await worker.exited;
+  await api.close();
+  await nats.stop();
+  await database.drop();
+});
+
+const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
+const asOrg = () => ({ 'X-Org-Api-Key': key, 'X-Org-Id': org });
+const owner = async () => asUser(await tokenOf({ sub: `u_${org}`, email: `${org}@example.com` }), org);
+const get = (path: string): Promise<Answer> => call(api, 'GET', path, { headers: asOrg() });
+const put = (path: string, body: unknown, headers: Record<string, string | undefined> = asOrg()): Promise<Answer> =>
+  call(api, 'PUT', path, { headers, body });
+const data = <T>(answer: Answer): T => answer.json?.['data'] as T;
+
+beforeEach(async () => {
+  orgs++;
+  org = `org_cost_${String(orgs)}`;
+  const body = { org_id: org, name: org, plan_name: 'enterprise', owner: { user_id: `u_${org}`, email: `${org}@example.com` } };
+  expect((await call(api, 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
+  key = await aKey(['*']);
+});
+
+async function aKey(scopes: string[]): Promise<string> {
+  const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: admin, body: { name: 'k', scopes } });
+  return String(made.json?.['raw_key']);
+}
+
+interface Summary {
+  total_cost_usd: number;
+  by_day: { date: string; cost_usd: number; tokens: number }[];
+  by_model: { model: string | null; cost_usd: number; share: number }[];
+  by_department: { department: string | null; cost_usd: number; share: number }[];
+}
+const summary = async (query = ''): Promise<Summary> => data<Summary>(await get(`/v1/cost/summary${query}`));
+
+async function send(events: Record<string, unknown>[]): Promise<void> {
+  const sent = await call(api, 'POST', `/orgs/${org}/ingest/custom`, {
+    headers: asOrg(),
+    body: { events: events.map((event, index) => ({ name: `step ${String(index)}`, outcome: 'success', duration_ms: 0, ...event })) },
+  });
+  expect(sent.status).toBe(200);
+}
+const spent = (usd: number): Promise<unknown> =>
+  eventually(async () => (await summary('?days=365')).total_cost_usd >= usd - 1e-9, { what: `${String(usd)} USD landed` });
+
+async function sendCall(model: string, input: number, output: number): Promise<void> {
+  const body = {
+    request: { model, messages: [{ role: 'user', content: 'hello' }] },
+    response: {
+      id: 'r',
+      model,
+      choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+    },
+    duration_ms: 1,
+    outcome: 'success',
+    attributes: { nonce: Math.random() },
+  };
+  expect((await call(api, 'POST', `/orgs/${org}/ingest/chatcompletion`, { headers: asOrg(), body })).status).toBe(200);
+}
+
+describe('costs', () => {
+  it('are summed up by day, model and department', async () => {
+    await send([
+      { started_at: noon(0), attributes: { cost_usd: 0.1, department: 'sales', outcomes: { leads: 2 } } },
+      { started_at: noon(1), attributes: { cost_usd: 0.2, department: 'sales', outcomes: { leads: 1, tickets: 4 } } },
+      { started_at: noon(29), attributes: { cost_usd: '0.000000000003', department: 'support' } },
+      { started_at: noon(40), attributes: { cost_usd: 7 } },
+    ]);
+    await spent(7.3);
+    const { total_cost_usd, by_day, by_department } = await summary('?group_by=department');
+    expect(total_cost_usd).toBe(0.300000000003);
+    expect(by_day).toHaveLength(30);
+    expect(by_day.at(-1)?.cost_usd).toBe(0.1);
+    expect(by_day.at(-2)?.cost_usd).toBe(0.2);
+    expect(by_day[0]?.cost_usd).toBe(3e-12);
+    expect(by_department.map(({ department, cost_usd }) => [department, cost_usd])).toEqual([
+      ['sales', 0.3],
+      ['support', 3e-12],
+    ]);
+    expect((await put(`/orgs/${org}/policy`, { value_of_outcomes: 'leads * 1.5 - tickets' }, await owner())).status).toBe(200);
+    expect(data(await get('/v1/cost/outcomes'))).toEqual({
+      departments: [
+        { department: 'sales', cost_usd: 0.3, outcomes: { leads: 3, tickets: 4 }, cost_per_outcome_usd: 0.3 / 7, roi: (0.5 - 0.3) / 0.3 },
+        { department: 'support', cost_usd: 3e-12, outcomes: {}, cost_per_outcome_usd: null, roi: -1 },
+      ],
+    });
+  });
+
+  it('take the department of the agent where an event names none', async () => {
+    const made = await call(api, 'POST', `/orgs/${org}/agents/register-tokens`, { headers: await owner(), body: {} });
+    const register_token = data<{ register_token: string }>(made).register_token;
+    const body = { agent_id: 'agent_7', name: 'seven', register_token, metadata: { department: 'research' } };
+    const registered = await call(api, 'POST', `/orgs/${org}/agents/register`, { headers: asOrg(), body });
+    expect(registered.status).toBeLessThan(300);
+    await send([{ attributes: { cost_usd: 2, agent_id: 'agent_7' } }, { attributes: { cost_usd: 1, agent_id: 'agent_8' } }]);
+    await spent(3);
+    expect((await summary('?group_by=department&days=1')).by_department).toEqual([
+      { department: 'research', cost_usd: 2, share: 2 / 3 },
+      { department: null, cost_usd: 1, share: 1 / 3 },
+    ]);
+  });
+
+  it.each([
+    ['/v1/cost/summary?days=0', 'days'],
+    ['/v1/cost/summary?days=366', 'days'],
+    ['/v1/cost/summary?days=1.5', 'days'],
+    ['/v1/cost/summary?group_by=user', 'group_by'],
+    ['/v1/cost/forecast?days=91', 'days'],
+    ['/v1/cost/outcomes?days=x', 'days'],
+    ['/v1/cost/anomalies?limit=0', 'limit'],
+  ])('refuse %s', async (path, field) => {
+    const answer = await get(path);
+    expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
+    expect(String(answer.json?.['detail'])).toMatch(new RegExp(`^${field}: `));
+  });
+
+  it('are for those who may read them', async () => {
+    const foreign = key;
+    key = await aKey(['traces:read']);
+    for (const path of ['/v1/cost/summary', '/v1/cost/forecast', '/v1/cost/anomalies', '/v1/cost/outcomes', `/orgs/${org}/prices`])
+      expect((await get(path)).status).toBe(403);
+    key = await aKey(['costs:read']);
+    for (const path of ['/v1/cost/summary', `/orgs/${org}/cost/forecast`, `/orgs/${org}/prices`, `/orgs/${org}/cost/anomaly-config`])
+      expect((await get(path)).status).toBe(200);
+    expect((await put(`/orgs/${org}/prices`, { prices: [] })).status).toBe(403);
+    expect((await get('/orgs/org_cost_1x/cost/forecast')).json?.['code']).toBe('cross_org_access');
+    key = foreign;
+  });
+
+  it('are forecast at both paths alike', async () => {
+    await send(Array.from({ length: 20 }, (_, n) => ({ started_at: noon(20 - n), attributes: { cost_usd: 1 + n / 4 } })));
+    await spent(67.5);
+    const [first, second] = [await get('/v1/cost/forecast?days=7'), await get(`/orgs/${org}/cost/forecast?days=7`)];
+    expect(data(first)).toEqual(data(second));
+    const { horizon_days, series, mean_fallback, model } = data<{
+      horizon_days: number;
+      series: { date: string; predicted_usd: number }[];
+      mean_fallback: boolean;
+      model: { type: string; r_squared: number };
+    }>(first);
+    expect({ horizon_days, length: series.length, mean_fallback, type: model.type }).toEqual({
+      horizon_days: 7,
+      length: 7,
+      mean_fallback: false,
+      type: 'ols',
+    });
+    expect(model.r_squared).toBeCloseTo(1, 9);
+    expect(series[0]).toMatchObject({ date: noon(0).slice(0, 10), predicted_usd: expect.closeTo(6, 6) as number });
+  });
+});
+
+describe('prices', () => {
+  it('hold for the next call, and stay on the row', async () => {
+    const prices = [
+      { model: 'house-model', input_usd_per_mtok: 0.123456789012, output_usd_per_mtok: 7 },
+      { model: 'house-model', input_usd_per_mtok: 1000, output_usd_per_mtok: 1000, from: '2999-01-01' },
+    ];
+    const set = await put(`/orgs/${org}/prices`, { prices });
+    expect([set.status, data(set)]).toEqual([200, { prices }]);
+    expect(data(await get(`/orgs/${org}/prices`))).toEqual({ prices });
+    await sendCall('House-Model', 1_000_000, 3);
+    const first = 0.123456789012 + 0.000021;
+    await spent(first);
+    expect((await summary()).total_cost_usd).toBeCloseTo(first, 12);
+    await put(`/orgs/${org}/prices`, { prices: [{ model: 'house-model', input_usd_per_mtok: 2, output_usd_per_mtok: 0 }] });
+    await sendCall('house-model', 500_000, 9);
+    await spent(first + 1);
+    expect((await summary()).total_cost_usd).toBeCloseTo(first + 1, 12);
+    const rows = await database.run(
+      `SELECT price_source, price_input_usd_per_mtok, price_output_usd_per_mtok FROM spans WHERE org_id = '${org}' ORDER BY received_at FORMAT TSV`,
+    );
+    expect(rows.trim().split('\n')).toEqual(['org\t0.123456789012\t7', 'org\t2\t0']);
+  });
+
+  it('are none before any are set, and leave a record', async () => {
+    expect(data(await get(`/orgs/${org}/prices`))).toEqual({ prices: [] });
+    await put(`/orgs/${org}/prices`, { prices: [{ model: 'm', input_usd_per_mtok: 1, output_usd_per_mtok: 2 }] });
+    await put(`/orgs/${org}/prices`, { prices: [] });
+    await eventually(
+      async () => {
+        const log = data<unknown[]>(await call(api, 'GET', `/orgs/${org}/audit-log?action=prices.update`, { headers: asOrg() }));
+        return log.length === 2;
+      },
+      { what: 'both records' },
+    );
+  });
+
+  it.each([
+    [{}, 'prices: '],
+    [{ prices: 'x' }, 'prices: '],
+    [{ prices: [{ model: '', input_usd_per_mtok: 1, output_usd_per_mtok: 1 }] }, 'prices[0].model: '],
+    [{ prices: [{ model: 'm', input_usd_per_mtok: -1, output_usd_per_mtok: 1 }] }, 'prices[0].input_usd_per_mtok: '],
+    [{ prices: [{ model: 'm', input_usd_per_mtok: 1, output_usd_per_mtok: '1' }] }, 'prices[0].output_usd_per_mtok: '],
+    [
+      { prices: [{ model: 'm', input_usd_per_mtok: 0.1234567890123, output_usd_per_mtok: 1 }] },
+      'prices[0].input_usd_per_mtok: takes at most 12',
+    ],
+    [{ prices: [{ model: 'm', input_usd_per_mtok: 1e7, output_usd_per_mtok: 1 }] }, 'prices[0].input_usd_per_mtok: '],
+    [{ prices: [{ model: 'm', input_usd_per_mtok: 1, output_usd_per_mtok: 1, from: '2026-02-30' }] }, 'prices[0].from: '],
+    [
+      {
+        prices: [
+          { model: 'm', input_usd_per_mtok: 1, output_usd_per_mtok: 1 },
+          { model: 'M', input_usd_per_mtok: 2, output_usd_per_mtok: 1 },
+        ],
+      },
+      'prices[1].model: has another price',
+    ],
+  ])('refuse %j', async (body, detail) => {
+    const answer = await put(`/orgs/${org}/prices`, body);
+    expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
+    expect(String(answer.json?.['detail'])).toContain(detail);
+  });
+});
+
+describe('anomalies', () => {
+  const config = () => `/orgs/${org}/cost/anomaly-config`;
+  const runJob = (now?: string): Promise<Answer> =>
+    call(api, 'POST', '/admin/jobs/anomalies/run', { headers: admin, body: now === undefined ? {} : { now } });
+
+  it('are watched for as configured', async () => {
+    expect(data(await get(config()))).toEqual({ z_threshold: 3, lookback_days: 30 });
+    expect(data(await put(config(), { z_threshold: 2.5, lookback_days: 14 }))).toEqual({ z_threshold: 2.5, lookback_days: 14 });
+    expect(data(await put(config(), { lookback_days: 7 }))).toEqual({ z_threshold: 2.5, lookback_days: 7 });
+    expect(data(await get(config()))).toEqual({ z_threshold: 2.5, lookback_days: 7 });
+    for (const [body, field] of [
+      [{ z_threshold: 0 }, 'z_threshold'],
+      [{ z_threshold: 'x' }, 'z_threshold'],
+      [{ lookback_days: 6 }, 'lookback_days'],
+      [{ lookback_days: 366 }, 'lookback_days'],
+      [{ lookback_days: 7.5 }, 'lookback_days'],
+      [{ threshold: 3 }, 'threshold'],
+      [{}, 'takes z_threshold'],
+    ] as const) {
+      const answer = await put(config(), body);
+      expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
+      expect(String(answer.json?.['detail'])).toContain(field);
+    }
+  });
+
+  it('are found once, told once, and follow the day', async () => {
+    const history = Array.from({ length: 10 }, (_, n) => ({
+      started_at: noon(n + 1),
+      attributes: { cost_usd: n % 2 === 0 ? 1 : 3, agent_id: 'usual', model: 'm1', span_kind: 'llm' },
+    }));
+    const spike = { started_at: noon(0), attributes: { cost_usd: 50, agent_id: 'runaway', model: 'm2', span_kind: 'llm' } };
+    await send([...history, spike]);
+    await spent(70);
+    expect((await runJob()).status).toBe(200);
+    const [found, ...others] = data<Record<string, unknown>[]>(await get('/v1/cost/anomalies'));
+    expect(others).toEqual([]);
+    expect(found).toMatchObject({
+      date: noon(0).slice(0, 10),
+      kind: 'z_score',
+      // Ten days of mean 2 and squares 10: s = sqrt(10 / 9).
+      z: expect.closeTo(48 / Math.sqrt(10 / 9), 9) as number,
+      expected_usd: 2,
+      actual_usd: 50,
+      attributed_to: { model: 'm2', agent_id: 'runaway' },
+    });
+    expect(found?.['anomaly_id']).toMatch(/^anom_[0-9a-f]{16}$/);
+    await send([{ ...spike, name: 'again' }]);
+    await spent(120);
+    expect((await runJob()).status).toBe(200);
+    const again = data<Record<string, unknown>[]>(await get('/v1/cost/anomalies'));
+    expect(again).toEqual([{ ...found, actual_usd: 100, z: expect.closeTo(98 / Math.sqrt(10 / 9), 9) as number }]);
+    const events = (await toldEvents()).filter(({ event, org_id }) => event === 'cost.anomaly' && org_id === org);
+    expect(events).toHaveLength(1);
+    expect(JSON.parse(events[0]?.payload ?? '{}')).toMatchObject({
+      event: 'cost.anomaly',
+      z: found?.['z'],
+      expected_usd: 2,
+      actual_usd: 50,
+      attributed_to: { model: 'm2', agent_id: 'runaway' },
+    });
+  });
+
+  it('are none of another org, and none where the day is as ever', async () => {
+    await send(Array.from({ length: 11 }, (_, n) => ({ started_at: noon(n), attributes: { cost_usd: 0.1 } })));
+    await spent(1.1);
+    expect((await runJob()).status).toBe(200);
+    expect(data(await get('/v1/cost/anomalies'))).toEqual([]);
+  });
+});
+
+async function toldEvents(): Promise<{ event: string; org_id: string; payload: string }[]> {
+  const consumer = await api.log.js.consumers.get(EVENTS_STREAM);
+  const messages = await consumer.fetch({ max_messages: 5000, expires: 1500 });
+  const events: { event: string; org_id: string; payload: string }[] = [];
+  for await (const message of messages) {
+    events.push(...serviceEventsCodec.decode(message.data, serviceEventsCodec.fingerprint).events);
+    if (message.info.pending === 0) break;
+  }
+  return events;
+}

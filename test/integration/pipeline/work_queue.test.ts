@@ -1,0 +1,258 @@
+// The consumer of work queues against a real nats-server: what is done once, what is tried again, what is buried, and what
+// happens when the server, the consumer or a worker goes away in the middle.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createLogger } from '../../../ops/log.ts';
+import { connectNats } from '../../../ops/nats/connect.ts';
+import { AUDIT_STREAM, AUDIT_SUBJECT, DEAD_LETTERS_STREAM, type Log, openLog } from '../../../ops/streams.ts';
+import { createBurial } from '../../../pipeline/delivery/dead_items.ts';
+import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from '../../../pipeline/delivery/work_queue.ts';
+import { type Codec, deadLetterCodec, FINGERPRINT_HEADER } from '../../../schemas/codec.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { eventually } from '../../support/wait.ts';
+
+/** The queue's messages are numbers as text. */
+const numbers: Codec<number> = {
+  fingerprint: 'numbers',
+  encode: (value) => Buffer.from(String(value)),
+  decode: (bytes) => {
+    const text = Buffer.from(bytes).toString();
+    if (!/^\d+$/.test(text)) throw new Error('is no number');
+    return Number(text);
+  },
+};
+
+let nats: TestNats;
+let log: Log;
+const running: WorkQueue<number>[] = [];
+
+beforeAll(async () => {
+  nats = await startTestNats();
+  log = await connect();
+});
+afterAll(async () => {
+  await log.nc.close();
+  await nats.remove();
+});
+beforeEach(async () => {
+  await Promise.all(running.splice(0).map((queue) => queue.stop()));
+  await log.jsm.streams.purge(AUDIT_STREAM);
+  await log.jsm.streams.purge(DEAD_LETTERS_STREAM);
+  await log.jsm.consumers.delete(AUDIT_STREAM, 'test').catch(() => undefined);
+});
+
+async function connect(): Promise<Log> {
+  const nc = await connectNats({ url: nats.url, name: 'queue-test', waitMs: 5000 });
+  return openLog(nc, { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
+}
+
+function start(handle: WorkQueueOptions<number>['handle'], over: Partial<WorkQueueOptions<number>> = {}): WorkQueue<number> {
+  const queue = new WorkQueue({
+    log,
+    logger: createLogger('queue-test', 'silent'),
+    queue: 'test',
+    stream: AUDIT_STREAM,
+    codec: numbers,
+    handle,
+    bury: createBurial(log, Date.now),
+    observe: () => undefined,
+    messagesMax: 100,
+    bytesMax: 64 * 1024 * 1024,
+    batchMax: 10,
+    gatherMs: 0,
+    handlersMax: 1,
+    unfinishedMax: 1000,
+    retry: { firstMs: 20, maxMs: 100 },
+    now: Date.now,
+    ...over,
+  });
+  running.push(queue);
+  queue.start();
+  return queue;
+}
+
+const put = async (count: number, from = 0): Promise<void> => {
+  for (let n = from; n < from + count; n++) await log.js.publish(AUDIT_SUBJECT, numbers.encode(n), { timeout: 2000 });
+};
+const left = async (): Promise<number> => (await log.jsm.streams.info(AUDIT_STREAM)).state.messages;
+const emptied = () => eventually(async () => (await left()) === 0, { withinMs: 20_000, what: 'an empty queue' });
+const range = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
+const sorted = (values: readonly number[]): number[] => [...values].sort((a, b) => a - b);
+const valuesOf = (batch: readonly QueueItem<number>[]): number[] => batch.map(({ value }) => value);
+
+describe('a work queue', () => {
+  it('gives every message to exactly one of its workers, in bounded batches, and forgets it when it is done', async () => {
+    const done: number[][] = [[], []];
+    const sizes: number[] = [];
+    for (const own of done)
+      start((batch) => {
+        sizes.push(batch.length);
+        own.push(...valuesOf(batch));
+        return Promise.resolve();
+      });
+    await put(500);
+    await emptied();
+    expect(sorted(done.flat())).toEqual(range(500));
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(10);
+  });
+
+  it('holds no more than its bound, whatever waits', async () => {
+    const gate = Promise.withResolvers<undefined>();
+    await put(60);
+    // Messages of this stream are at most 64 KiB each, so 8 of them fit.
+    start(() => gate.promise, { bytesMax: 8 * 64 * 1024 });
+    const info = () => log.jsm.consumers.info(AUDIT_STREAM, 'test');
+    await eventually(async () => (await info()).num_ack_pending === 8);
+    expect((await info()).num_pending).toBe(52);
+    gate.resolve(undefined);
+    await emptied();
+  });
+
+  it('tries again what failed, with the number of the try, and nothing else', async () => {
+    const tries = new Map<number, number[]>();
+    start(
+      (batch) => {
+        for (const { value, attempt } of batch) tries.set(value, [...(tries.get(value) ?? []), attempt]);
+        return batch.some(({ value, attempt }) => value === 3 && attempt < 4) ? Promise.reject(new Error('not now')) : Promise.resolve();
+      },
+      { batchMax: 1 },
+    );
+    await put(6);
+    await emptied();
+    expect(tries.get(3)).toEqual([0, 1, 2, 3, 4]);
+    expect([0, 1, 2, 4, 5].map((n) => tries.get(n))).toEqual([[0], [0], [0], [0], [0]]);
+  });
+
+  it('buries what cannot be read and what can never be done, and does all that came with it', async () => {
+    const done: number[] = [];
+    await put(7);
+    await log.js.publish(AUDIT_SUBJECT, 'rubbish');
+    await put(7, 7);
+    start(
+      (batch) => {
+        if (batch.some(({ value }) => value === 4)) return Promise.reject(new NeverPossible('four is refused'));
+        done.push(...valuesOf(batch));
+        return Promise.resolve();
+      },
+      { batchMax: 50, gatherMs: 50 },
+    );
+    await emptied();
+    expect(sorted(done)).toEqual(range(14).filter((n) => n !== 4));
+    const letters = [];
+    for (const seq of [1, 2]) {
+      const message = await log.jsm.streams.getMessage(DEAD_LETTERS_STREAM, {
+        seq: (await log.jsm.streams.info(DEAD_LETTERS_STREAM)).state.first_seq + seq - 1,
+      });
+      if (message !== null) letters.push(deadLetterCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)));
+    }
+    expect(letters.map(({ stage, reason, body }) => [stage, reason, body.toString()])).toEqual([
+      ['test', 'unreadable_message', 'rubbish'],
+      ['test', 'refused', '4'],
+    ]);
+  });
+
+  it('gives up what is too old, and goes on trying what is not', async () => {
+    await put(1);
+    let tries = 0;
+    let clock = Date.now();
+    start(
+      () => {
+        tries += 1;
+        if (tries === 3) clock += 61_000;
+        return Promise.reject(new Error('never'));
+      },
+      { giveUpAfterMs: 60_000, now: () => clock },
+    );
+    await emptied();
+    expect(tries).toBe(3);
+    expect((await log.jsm.streams.info(DEAD_LETTERS_STREAM)).state.messages).toBe(1);
+  });
+
+  it('does each message once though its handler takes longer than the server waits', async () => {
+    const begun: number[] = [];
+    await put(3);
+    start(
+      async (batch) => {
+        begun.push(...valuesOf(batch));
+        await new Promise((resolve) => setTimeout(resolve, 2500));
+      },
+      { ackWaitMs: 1000, batchMax: 3, gatherMs: 50 },
+    );
+    await emptied();
+    expect(sorted(begun)).toEqual([0, 1, 2]);
+  });
+
+  it('loses nothing when a worker dies with messages in hand', async () => {
+    await put(20);
+    const doomed = await connect();
+    const taken: number[] = [];
+    const gate = Promise.withResolvers<undefined>();
+    const dead = start(
+      (batch) => {
+        taken.push(...valuesOf(batch));
+        return gate.promise;
+      },
+      { log: doomed, ackWaitMs: 1000 },
+    );
+    await eventually(() => taken.length > 0);
+    await doomed.nc.close();
+    const done: number[] = [];
+    start(
+      (batch) => {
+        done.push(...valuesOf(batch));
+        return Promise.resolve();
+      },
+      { ackWaitMs: 1000 },
+    );
+    await emptied();
+    expect(sorted(done)).toEqual(range(20));
+    gate.resolve(undefined);
+    running.splice(running.indexOf(dead), 1);
+    await dead.stop();
+  });
+
+  it('goes on by itself after kill -9 of the server, and after its consumer was deleted', async () => {
+    const done = new Set<number>();
+    start((batch) => {
+      for (const value of valuesOf(batch)) done.add(value);
+      return Promise.resolve();
+    });
+    await put(50);
+    await eventually(() => done.size === 50);
+    await nats.kill();
+    await nats.start();
+    await eventually(async () => {
+      await put(50, 50);
+      return true;
+    });
+    await eventually(() => done.size === 100, { withinMs: 20_000, what: 'what came after the restart' });
+    await log.jsm.consumers.delete(AUDIT_STREAM, 'test');
+    await put(50, 100);
+    await eventually(() => done.size === 150, { withinMs: 20_000, what: 'what came after the deletion' });
+    await emptied();
+  });
+
+  it('finishes what is in hand at a stop, and gives back the rest at once', async () => {
+    const gate = Promise.withResolvers<undefined>();
+    const first: number[] = [];
+    await put(30);
+    const stopped = start(
+      async (batch) => {
+        first.push(...valuesOf(batch));
+        await gate.promise;
+      },
+      { batchMax: 5, gatherMs: 50 },
+    );
+    await eventually(() => first.length === 5);
+    const ended = stopped.stop();
+    gate.resolve(undefined);
+    await ended;
+    expect(first).toHaveLength(5);
+    const second: number[] = [];
+    start((batch) => {
+      second.push(...valuesOf(batch));
+      return Promise.resolve();
+    });
+    await emptied();
+    expect(sorted([...first, ...second])).toEqual(range(30));
+  });
+});

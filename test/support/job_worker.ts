@@ -1,0 +1,37 @@
+// A process of its own with a job runner, whose only job `endless` runs until it is told to stop: for tests that kill and pause
+// a worker in the middle of a job. Tells its parent what happens; arguments: NATS URL, worker id, hurry.
+import { createLogger } from '../../ops/log.ts';
+import { connectNats } from '../../ops/nats/connect.ts';
+import { openLog } from '../../ops/streams.ts';
+import { JobLeases } from '../../pipeline/jobs/lease.ts';
+import { JobRunner } from '../../pipeline/jobs/runner.ts';
+
+const [url = '', workerId = '', hurry = '1'] = process.argv.slice(2);
+const nc = await connectNats({ url, name: workerId, waitMs: 5000 });
+const log = await openLog(nc, { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
+const onProblem = (): void => undefined;
+const leases = await JobLeases.open({ nc, kv: await log.bucket('jobs'), workerId, onProblem, hurry: Number(hurry) });
+const runner = new JobRunner({
+  nc,
+  leases,
+  jobs: [
+    {
+      name: 'endless',
+      cron: '0 0 1 1 *',
+      timeout_ms: 600_000,
+      run: ({ signal }) => {
+        process.send?.('began');
+        return new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => {
+            process.send?.('stopped');
+            reject(signal.reason as Error);
+          });
+        });
+      },
+    },
+  ],
+  log: createLogger('job-worker', 'silent'),
+  observe: () => undefined,
+});
+await runner.start();
+process.send?.('ready');

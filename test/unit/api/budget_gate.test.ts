@@ -1,0 +1,117 @@
+// The gate of ingest: the call after the one that crossed a hard limit is refused, however many come at once.
+import { expect, test } from 'vitest';
+import { BudgetGate, type GateDeps } from '../../../api/budgets/gate.ts';
+import { unlimited } from '../../../api/budgets/store.ts';
+import { ApiError } from '../../../api/http/errors.ts';
+import { type AskedUse, UsageLedger } from '../../../pipeline/domain/usage_ledger.ts';
+import type { BudgetRecord, BudgetState } from '../../../schemas/records/budget.ts';
+
+const ORG = 'org_a';
+const PERIOD = { start: 0, end: 1_000_000 };
+const use = (tokens: number, agent_id = '', usd = 0n): AskedUse => ({
+  tokens,
+  storage_bytes: 100,
+  sandbox_micros: 0,
+  cost_pico_usd: usd * 1_000_000_000_000n,
+  agent_id,
+  partition: 0,
+});
+
+function aGate(record: Partial<BudgetRecord>, more: { overage?: number; state?: BudgetState; settled?: boolean } = {}) {
+  const ledger = new UsageLedger();
+  ledger.open(ORG, PERIOD.start);
+  ledger.beginRead(ORG);
+  ledger.endRead(ORG, more.settled === false ? NaN : PERIOD.start, []);
+  const deps: GateDeps = {
+    budgets: { get: () => ({ ...unlimited(ORG), ...record }), state: () => more.state ?? null },
+    ledger,
+    periodOf: () => PERIOD,
+    overageUsdOf: () => more.overage ?? null,
+    now: () => 400_500,
+  };
+  return { gate: new BudgetGate(deps), ledger };
+}
+
+function refusal(run: () => unknown): ApiError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  }
+  throw new Error('it was let in');
+}
+
+const hard = (hard_limit: number) => ({ soft_limit: null, hard_limit });
+
+test('of 64 that come at once, the one that reaches the limit is the last', () => {
+  const { gate, ledger } = aGate({ tokens: hard(1000) });
+  let admitted = 0;
+  for (let i = 0; i < 64; i++) {
+    try {
+      gate.admit(ORG, [use(30)]);
+      admitted++;
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'rate_limited' });
+    }
+  }
+  expect([admitted, ledger.used(ORG).tokens]).toEqual([34, 1020]);
+});
+
+test('the refusal says what is used up and when it starts over', () => {
+  const { gate } = aGate({ tokens: hard(10) });
+  gate.admit(ORG, [use(10)]);
+  const error = refusal(() => gate.admit(ORG, [use(1)]));
+  expect(error.status).toBe(429);
+  expect(error.detail).toContain('tokens (10)');
+  expect(error.headers).toEqual({ 'Retry-After': '600', 'X-Quota-Tokens-Status': 'hard_exceeded' });
+  const storage = aGate({ storage_mb: hard(0) });
+  expect(refusal(() => storage.gate.admit(ORG, [use(1)])).headers).toMatchObject({ 'X-Quota-Storage-Mb-Status': 'hard_exceeded' });
+});
+
+test('what did not come in, or was dropped, makes room again', () => {
+  const { gate, ledger } = aGate({ tokens: hard(10) });
+  gate.admit(ORG, [use(10)]).cancel();
+  const second = gate.admit(ORG, [use(10)]);
+  refusal(() => gate.admit(ORG, [use(1)]));
+  second.confirm(new Map([[0, 5]]));
+  ledger.landed({ partition: 0, landed_through: 5, log_seq: 5, rows: [] });
+  gate.admit(ORG, [use(1)]);
+});
+
+test("a batch that holds one blocked agent's event is refused whole; other agents go on", () => {
+  const { gate, ledger } = aGate({ tokens: hard(1000), agents: { small: hard(5) } });
+  gate.admit(ORG, [use(5, 'small')]);
+  expect(refusal(() => gate.admit(ORG, [use(1, 'big'), use(1, 'small')])).detail).toContain('agent small');
+  expect(ledger.used(ORG).tokens).toBe(5);
+  gate.admit(ORG, [use(1, 'big')]);
+});
+
+test('an overage budget lets use go on until its cost is reached; 0 refuses with 402 at once', () => {
+  const { gate } = aGate({ tokens: hard(10) }, { overage: 5 });
+  gate.admit(ORG, [use(10, '', 100n)]);
+  gate.admit(ORG, [use(10, '', 3n)]);
+  gate.admit(ORG, [use(10, '', 3n)]);
+  expect(refusal(() => gate.admit(ORG, [use(1, '', 1n)])).status).toBe(402);
+  const none = aGate({ tokens: hard(10) }, { overage: 0 });
+  none.gate.admit(ORG, [use(10)]);
+  expect(refusal(() => none.gate.admit(ORG, [use(1)])).code).toBe('payment_required');
+});
+
+test('while what was used is not known, a limit that was written down as reached refuses', () => {
+  const state: BudgetState = {
+    org_id: ORG,
+    period_start: new Date(0).toISOString(),
+    crossings: { tokens: { at: new Date(5).toISOString(), cost_usd: '1', hard_limit: 10 } },
+    told: [],
+  };
+  const unknown = { state, settled: false };
+  expect(refusal(() => aGate({ tokens: hard(10) }, unknown).gate.admit(ORG, [use(1)])).code).toBe('rate_limited');
+  aGate({ tokens: hard(20) }, unknown).gate.admit(ORG, [use(1)]);
+  aGate({ tokens: hard(10) }, { state }).gate.admit(ORG, [use(1)]);
+});
+
+test('an org without a hard limit is not looked at', () => {
+  expect(aGate({ tokens: { soft_limit: 5, hard_limit: null } }).gate.guards(ORG)).toBe(false);
+  expect(aGate({ agents: { a: hard(5) } }).gate.guards(ORG)).toBe(true);
+});

@@ -1,0 +1,226 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ApiError } from '../../../api/http/errors.ts';
+import { FETCH_MS_MAX, FIRST_RETRY_MS, REFRESH_MS, RETRY_MS, SET_BYTES_MAX, UNKNOWN_KEY_REST_MS } from '../../../api/http/jwks.ts';
+import { createTokenVerifier } from '../../../api/http/jwt.ts';
+import { aKey, NOW_MS, signed, type SigningKey, TestProvider } from './an_issuer.ts';
+
+let first: SigningKey;
+let second: SigningKey;
+let stranger: SigningKey;
+beforeAll(async () => {
+  [first, second, stranger] = await Promise.all([aKey('ES256', 'first'), aKey('ES256', 'second'), aKey('ES256', 'stranger')]);
+});
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+});
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+  vi.useRealTimers();
+});
+
+/** A verifier whose fetches go to `provider`, and the problems that it has told. */
+function start(provider: TestProvider) {
+  const problems: string[] = [];
+  const verifier = createTokenVerifier({
+    jwksUrl: 'https://idp.example/jwks',
+    audience: undefined,
+    now: () => NOW_MS,
+    fetch: provider.fetch,
+    onProblem: (problem) => void problems.push(problem),
+  });
+  // Said of the missing audience, which is not what these tests are about.
+  problems.length = 0;
+  closers.push(() => {
+    verifier.close();
+  });
+  /** 'ok', or the code that the token was refused with. */
+  const outcome = async (token: string): Promise<string> => {
+    try {
+      return (await verifier.verify(token)).user_id === 'user_1' ? 'ok' : 'another user';
+    } catch (error) {
+      return error instanceof ApiError ? error.code : String(error);
+    }
+  };
+  return { verifier, problems, outcome };
+}
+
+const away = () => Promise.reject(new Error('connection refused'));
+
+describe('the keys of a provider', () => {
+  it('are fetched once for many tokens that come together', async () => {
+    const provider = new TestProvider(first);
+    const gate = Promise.withResolvers<Response>();
+    provider.answer = () => gate.promise;
+    const { outcome } = start(provider);
+    const token = await signed(first);
+    const early = Promise.all(Array.from({ length: 20 }, () => outcome(token)));
+    gate.resolve(new Response(JSON.stringify({ keys: [first.jwk] })));
+    expect(await early).toEqual(Array(20).fill('ok'));
+    expect(provider.fetches).toBe(1);
+  });
+
+  it('are fetched at most once in UNKNOWN_KEY_REST_MS for ids that are not known', async () => {
+    const provider = new TestProvider(first);
+    const { outcome } = start(provider);
+    expect(await outcome(await signed(first))).toBe('ok');
+    const flood = async () => {
+      const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => signed(stranger, {}, { kid: `kid-${String(n)}` })));
+      expect(new Set(await Promise.all(tokens.map(outcome)))).toEqual(new Set(['unauthenticated']));
+    };
+    await flood();
+    expect(provider.fetches).toBe(1);
+    vi.advanceTimersByTime(UNKNOWN_KEY_REST_MS - 1);
+    await flood();
+    expect(provider.fetches).toBe(1);
+    vi.advanceTimersByTime(1);
+    await flood();
+    expect(provider.fetches).toBe(2);
+    await flood();
+    expect(provider.fetches).toBe(2);
+  });
+
+  it('take a new one in as soon as its id is seen and the last fetch is UNKNOWN_KEY_REST_MS ago', async () => {
+    const provider = new TestProvider(first);
+    const { outcome } = start(provider);
+    expect(await outcome(await signed(first))).toBe('ok');
+    provider.keys = [first.jwk, second.jwk];
+    expect(await outcome(await signed(second))).toBe('unauthenticated');
+    vi.advanceTimersByTime(UNKNOWN_KEY_REST_MS);
+    expect(await outcome(await signed(second))).toBe('ok');
+    expect(await outcome(await signed(first))).toBe('ok');
+  });
+
+  it('drop a withdrawn one within REFRESH_MS without being asked, for tokens seen before too', async () => {
+    const provider = new TestProvider(first, second);
+    const { verifier, outcome } = start(provider);
+    const token = await signed(first);
+    expect(await outcome(token)).toBe('ok');
+    expect(await outcome(token)).toBe('ok');
+    expect(verifier.verify(token)).not.toBeInstanceOf(Promise);
+    provider.keys = [second.jwk];
+    await vi.advanceTimersByTimeAsync(REFRESH_MS);
+    expect(await outcome(token)).toBe('unauthenticated');
+    expect(await outcome(await signed(second))).toBe('ok');
+  });
+
+  it('drop one whose id was given to another key', async () => {
+    const provider = new TestProvider(first);
+    const { outcome } = start(provider);
+    const token = await signed(first);
+    expect(await outcome(token)).toBe('ok');
+    provider.keys = [{ ...second.jwk, kid: 'first' }];
+    await vi.advanceTimersByTimeAsync(REFRESH_MS);
+    expect(await outcome(token)).toBe('unauthenticated');
+    expect(await outcome(await signed(second, {}, { kid: 'first' }))).toBe('ok');
+  });
+
+  it('do not keep a token that was being verified while they changed', async () => {
+    const provider = new TestProvider(first);
+    const { verifier, outcome } = start(provider);
+    expect(await outcome(await signed(first, { jti: 'other' }))).toBe('ok');
+    const token = await signed(first);
+    const verifying = verifier.verify(token);
+    provider.keys = [];
+    await vi.advanceTimersByTimeAsync(REFRESH_MS);
+    await verifying;
+    expect(await outcome(token)).toBe('unauthenticated');
+  });
+
+  it('stay in force while the provider is away, which is told once', async () => {
+    const provider = new TestProvider(first);
+    const { outcome, problems } = start(provider);
+    const token = await signed(first);
+    expect(await outcome(token)).toBe('ok');
+    provider.answer = away;
+    await vi.advanceTimersByTimeAsync(REFRESH_MS + 5 * RETRY_MS);
+    expect(provider.fetches).toBe(1 + 1 + 5);
+    expect(await outcome(await signed(first, { jti: 'new' }))).toBe('ok');
+    expect(problems).toEqual([expect.stringContaining('stay in force')]);
+    provider.answer = null;
+    provider.keys = [second.jwk];
+    await vi.advanceTimersByTimeAsync(RETRY_MS);
+    expect(await outcome(token)).toBe('unauthenticated');
+    expect(await outcome(await signed(second))).toBe('ok');
+    provider.answer = away;
+    await vi.advanceTimersByTimeAsync(REFRESH_MS);
+    expect(problems).toHaveLength(2);
+  });
+
+  it.each([
+    ['away', away],
+    ['failing', () => new Response('{"keys":[]}', { status: 503 })],
+    ['answering with a page', () => new Response('<html></html>')],
+    ['answering with something else', () => new Response('{"keys":{}}')],
+    ['answering without end', () => new Response('{"keys":[]}'.padEnd(SET_BYTES_MAX + 1))],
+  ])('that were never had because the provider is %s make tokens 502, until they are had', async (_, answer) => {
+    const provider = new TestProvider(first);
+    provider.answer = answer;
+    const { outcome, problems } = start(provider);
+    const token = await signed(first);
+    expect(await outcome(token)).toBe('upstream_unavailable');
+    expect(await outcome(token)).toBe('upstream_unavailable');
+    expect(provider.fetches).toBe(1);
+    expect(problems).toEqual([expect.stringContaining('502')]);
+    provider.answer = null;
+    await vi.advanceTimersByTimeAsync(FIRST_RETRY_MS);
+    expect(await outcome(token)).toBe('ok');
+  });
+
+  it('are not waited for longer than FETCH_MS_MAX', async () => {
+    const provider = new TestProvider(first);
+    provider.answer = (signal) =>
+      new Promise((_, reject) => {
+        signal?.addEventListener('abort', () => {
+          reject(signal.reason as Error);
+        });
+      });
+    const { outcome } = start(provider);
+    const answered = outcome(await signed(first));
+    await vi.advanceTimersByTimeAsync(FETCH_MS_MAX);
+    expect(await answered).toBe('upstream_unavailable');
+  });
+
+  it('are not waited for longer than FETCH_MS_MAX when their body stalls', async () => {
+    const provider = new TestProvider(first);
+    provider.answer = (signal) =>
+      new Response(
+        new ReadableStream({
+          start: (controller) => {
+            controller.enqueue(Buffer.from('{"keys":['));
+            signal?.addEventListener('abort', () => {
+              controller.error(signal.reason);
+            });
+          },
+        }),
+      );
+    const { outcome } = start(provider);
+    const answered = outcome(await signed(first));
+    await vi.advanceTimersByTimeAsync(FETCH_MS_MAX);
+    expect(await answered).toBe('upstream_unavailable');
+  });
+
+  it('of a set of just SET_BYTES_MAX are taken', async () => {
+    const provider = new TestProvider(first);
+    provider.answer = () => new Response(JSON.stringify({ keys: provider.keys }).padEnd(SET_BYTES_MAX));
+    const { outcome } = start(provider);
+    expect(await outcome(await signed(first))).toBe('ok');
+  });
+
+  it('are fetched no more once the verifier is closed, whether or not a fetch is under way', async () => {
+    const provider = new TestProvider(first);
+    const { verifier, outcome } = start(provider);
+    expect(await outcome(await signed(first))).toBe('ok');
+    verifier.close();
+    await vi.advanceTimersByTimeAsync(10 * REFRESH_MS);
+    expect(provider.fetches).toBe(1);
+
+    const stalled = new TestProvider(first);
+    const gate = Promise.withResolvers<Response>();
+    stalled.answer = () => gate.promise;
+    start(stalled).verifier.close();
+    gate.resolve(new Response('{"keys":[]}'));
+    await vi.advanceTimersByTimeAsync(10 * REFRESH_MS);
+    expect(stalled.fetches).toBe(1);
+  });
+});

@@ -1,0 +1,166 @@
+// Who may be sent to: one slow, dead or hostile receiver takes little from the others.
+import { expect, test } from 'vitest';
+import { GATE, Gate, type TryEnd } from '../../../pipeline/delivery/webhook_gate.ts';
+import { seeded } from '../../support/store.ts';
+
+const OK: TryEnd = { ok: true, duration_ms: 20, pause_ms: 0 };
+const HANG: TryEnd = { ok: false, duration_ms: 10_000, pause_ms: 0 };
+const FAIL: TryEnd = { ok: false, duration_ms: 20, pause_ms: 0 };
+
+const offerMany = (gate: Gate<number>, key: string, org: string, count: number, now: number) => {
+  const kinds = { go: 0, wait: 0, later: 0 };
+  for (let at = 0; at < count; at += 1) kinds[gate.offer(key, org, at, 100, now).kind] += 1;
+  return kinds;
+};
+
+test('an unknown receiver gets a small window, a bounded queue, and the rest comes again later', () => {
+  const gate = new Gate<number>();
+  expect(offerMany(gate, 'a', 'org', 100, 0)).toEqual({
+    go: GATE.window_first,
+    wait: GATE.waiting_lane_max,
+    later: 100 - GATE.window_first - GATE.waiting_lane_max,
+  });
+  expect(gate.inFlight).toBe(GATE.window_first);
+  expect(gate.waiting).toBe(GATE.waiting_lane_max);
+});
+
+test('a receiver that answers gets a wider window, what waits goes, in order', () => {
+  const gate = new Gate<number>();
+  offerMany(gate, 'a', 'org', 34, 0);
+  const gone: number[] = [];
+  let inFlight: number = GATE.window_first;
+  for (let tries = 0; tries < 34; tries += 1) {
+    const { go, later } = gate.end('a', OK, tries);
+    gone.push(...go);
+    inFlight += go.length - 1;
+    expect(later).toEqual([]);
+    expect(inFlight).toBeLessThanOrEqual(GATE.window_max);
+  }
+  expect(gone).toEqual(Array.from({ length: 32 }, (_, at) => at + 2));
+  expect(gate.inFlight).toBe(0);
+});
+
+test('a failure gives back all that waits and leaves one try at a time', () => {
+  const gate = new Gate<number>();
+  offerMany(gate, 'a', 'org', 10, 0);
+  expect(gate.end('a', HANG, 10_000).later).toHaveLength(8);
+  expect(gate.end('a', HANG, 10_000).go).toEqual([]);
+  expect(offerMany(gate, 'a', 'org', 3, 10_001)).toEqual({ go: 1, wait: 0, later: 2 });
+  expect(gate.isFailing('a')).toBe(true);
+  gate.end('a', OK, 10_050);
+  expect(gate.isFailing('a')).toBe(false);
+});
+
+test('receivers that hang leave places for the others, however many they are', () => {
+  const gate = new Gate<number>();
+  for (let org = 0; org < 10; org += 1) {
+    for (let at = 0; at < 400; at += 1) {
+      const key = `${String(org)}:${String(at)}`;
+      if (gate.offer(key, `org${String(org)}`, at, 100, 0).kind === 'go') gate.end(key, HANG, 0);
+    }
+  }
+  let hanging = 0;
+  for (let org = 0; org < 10; org += 1)
+    for (let at = 0; at < 400; at += 1) {
+      const begun = gate.inFlight;
+      gate.offer(`${String(org)}:${String(at)}`, `org${String(org)}`, at, 100, 1);
+      hanging += gate.inFlight - begun;
+    }
+  expect(hanging).toBe(GATE.suspect_in_flight_max);
+  expect(offerMany(gate, 'healthy', 'another', 1, 2)).toEqual({ go: 1, wait: 0, later: 0 });
+  // And within an org that has as many of them as it may.
+  expect(offerMany(gate, 'healthy too', 'org0', 1, 2)).toEqual({ go: 1, wait: 0, later: 0 });
+});
+
+test('one org cannot take all places, and its waiting deliveries go as its own end', () => {
+  const gate = new Gate<number>();
+  let go = 0;
+  for (let at = 0; at < 1000; at += 1) if (gate.offer(`k${String(at)}`, 'greedy', at, 100, 0).kind === 'go') go += 1;
+  expect(go).toBe(GATE.org_in_flight_max);
+  expect(gate.offer('other', 'modest', 1, 100, 0).kind).toBe('go');
+  expect(gate.end('k0', OK, 20).go).toEqual([GATE.org_in_flight_max]);
+});
+
+test('deliveries that found no room come again one after the other, and within a bound', () => {
+  const gate = new Gate<number>();
+  const waits: number[] = [];
+  gate.offer('a', 'org', 0, 100, 0);
+  gate.end('a', HANG, 0);
+  gate.offer('a', 'org', 0, 100, 0);
+  for (let at = 0; at < 30_000; at += 1) {
+    const offer = gate.offer('a', 'org', at, 100, 0);
+    if (offer.kind === 'later') waits.push(offer.ms);
+  }
+  expect(waits).toHaveLength(30_000);
+  expect(waits).toEqual(waits.toSorted((a, b) => a - b));
+  expect(Math.max(...waits)).toBeLessThanOrEqual(GATE.put_off_failing_ms_max + GATE.failing_step_ms_max);
+});
+
+test('a receiver that fails again and again is tried at a pace', () => {
+  const gate = new Gate<number>();
+  let now = 0;
+  for (let failures = 0; failures < 300; failures += 1) {
+    const offer = gate.offer('a', 'org', failures, 100, now);
+    if (offer.kind === 'go') gate.end('a', FAIL, now);
+    now += GATE.pace_ms_max;
+  }
+  expect(gate.offer('a', 'org', 0, 100, now - GATE.pace_ms_max + 1).kind).toBe('later');
+  expect(gate.offer('a', 'org', 0, 100, now).kind).toBe('go');
+});
+
+test('a receiver that asks to be left alone is left alone', () => {
+  const gate = new Gate<number>();
+  gate.offer('a', 'org', 0, 100, 0);
+  gate.end('a', { ok: false, duration_ms: 5, pause_ms: 5000 }, 100);
+  const offer = gate.offer('a', 'org', 1, 100, 200);
+  expect(offer.kind).toBe('later');
+  expect(offer.kind === 'later' && offer.ms).toBeGreaterThanOrEqual(4900);
+  expect(gate.offer('a', 'org', 1, 100, 5100).kind).toBe('go');
+});
+
+test('what waits too long is given back, and idle receivers are forgotten', () => {
+  const gate = new Gate<number>();
+  offerMany(gate, 'a', 'org', 5, 0);
+  expect(gate.sweep(GATE.waiting_ms_max).later).toEqual([]);
+  expect(gate.sweep(GATE.waiting_ms_max + 1).later.map(({ item }) => item)).toEqual([2, 3, 4]);
+  expect(gate.waiting).toBe(0);
+  gate.end('a', FAIL, GATE.waiting_ms_max + 1);
+  gate.end('a', FAIL, GATE.waiting_ms_max + 1);
+  gate.sweep(GATE.waiting_ms_max + 2 + GATE.idle_ms_max);
+  expect(gate.isFailing('a')).toBe(false);
+});
+
+test('every place that was taken is given back, whatever happens in between', () => {
+  const gate = new Gate<string>();
+  const random = seeded(7);
+  const under: string[] = [];
+  const ends = [OK, OK, FAIL, HANG, { ...OK, duration_ms: 5000 }, { ...FAIL, pause_ms: 500 }];
+  let [offered, done, later, now] = [0, 0, 0, 0];
+  const follow = (freed: { go: string[]; later: { item: string }[] }) => {
+    under.push(...freed.go);
+    later += freed.later.length;
+  };
+  for (let step = 0; step < 20_000; step += 1) {
+    now += 10;
+    if (random() < 0.6) {
+      const key = `k${String(Math.floor(random() * 40))}`;
+      const offer = gate.offer(key, `o${key.slice(-1)}`, key, 100, now);
+      offered += 1;
+      if (offer.kind === 'go') under.push(key);
+      if (offer.kind === 'later') later += 1;
+    } else if (under.length > 0) {
+      const [key = ''] = under.splice(Math.floor(random() * under.length), 1);
+      done += 1;
+      follow(gate.end(key, ends[Math.floor(random() * ends.length)] ?? OK, now));
+    }
+    if (step % 100 === 0) follow(gate.sweep(now));
+    expect(gate.inFlight).toBe(under.length);
+  }
+  expect(offered).toBe(under.length + done + later + gate.waiting);
+  for (const key of under.splice(0)) {
+    done += 1;
+    follow(gate.end(key, FAIL, now));
+  }
+  expect(gate.drain()).toEqual([]);
+  expect([gate.inFlight, gate.waiting, offered]).toEqual([0, 0, done + later]);
+});

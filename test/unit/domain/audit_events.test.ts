@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { type DoneMutation, eventOfMutation } from '../../../pipeline/domain/audit_events.ts';
+
+const mutation = (over: Partial<DoneMutation>): DoneMutation => ({
+  audit_id: 'aud_1',
+  org_id: 'org_a',
+  actor: { type: 'user', id: 'user_1' },
+  action: 'api_key.create',
+  target: { type: 'api_key', id: 'ak_1' },
+  changes: { name: 'ci' },
+  created_at: Date.parse('2026-03-01T00:00:00Z'),
+  ...over,
+});
+
+describe('the platform event of a mutation', () => {
+  it.each(['api_key.create', 'api_key.revoke', 'member.invite', 'member.remove'])('tells %s as it stands in the audit log', (action) => {
+    const event = eventOfMutation(mutation({ action }));
+    expect(event).toMatchObject({ event: `audit.${action}`, org_id: 'org_a', created_at: Date.parse('2026-03-01T00:00:00Z') });
+    expect(JSON.parse(event?.payload ?? '')).toEqual({
+      event: `audit.${action}`,
+      org_id: 'org_a',
+      audit_id: 'aud_1',
+      actor: { type: 'user', id: 'user_1' },
+      target: { type: 'api_key', id: 'ak_1' },
+      changes: { name: 'ci' },
+      created_at: '2026-03-01T00:00:00.000Z',
+    });
+  });
+
+  it('tells a registration of an agent only when it is new', () => {
+    const register = (changes: Record<string, unknown>) =>
+      eventOfMutation(mutation({ action: 'agent.register', target: { type: 'agent', id: 'agent_1' }, changes }));
+    expect(JSON.parse(register({ is_new: true, name: 'n', framework: 'chain', version: '2' })?.payload ?? '')).toEqual({
+      event: 'agent.registered',
+      agent_id: 'agent_1',
+      framework: 'chain',
+      version: '2',
+    });
+    expect(JSON.parse(register({ is_new: true })?.payload ?? '')).toMatchObject({ framework: null, version: null });
+    expect(register({ is_new: false })).toBeNull();
+    expect(register({ is_new: 'true' })).toBeNull();
+    expect(register({})).toBeNull();
+  });
+
+  it('tells that an agent was deprecated, and why', () => {
+    const event = eventOfMutation(
+      mutation({
+        action: 'agent.deprecate',
+        actor: { type: 'system', id: 'agent-drift' },
+        target: { type: 'agent', id: 'agent_1' },
+        changes: { drift_type: 'inactive', reason: 'no events in 90 days' },
+      }),
+    );
+    expect(JSON.parse(event?.payload ?? '')).toEqual({
+      event: 'agent.deprecated',
+      agent_id: 'agent_1',
+      drift_type: 'inactive',
+      reason: 'no events in 90 days',
+    });
+  });
+
+  it.each(['org.update', 'member.role_change', 'toString', '__proto__', ''])('tells nothing of %s', (action) => {
+    expect(eventOfMutation(mutation({ action }))).toBeNull();
+  });
+
+  it('has an id that is the same each time, and another for another mutation', () => {
+    const id = (over: Partial<DoneMutation>) => eventOfMutation(mutation(over))?.event_id;
+    expect(id({})).toMatch(/^evt_[0-9a-f]{16}$/);
+    expect(id({ changes: {} })).toBe(id({}));
+    expect(id({ audit_id: 'aud_2' })).not.toBe(id({}));
+    expect(id({ action: 'api_key.revoke' })).not.toBe(id({}));
+  });
+});

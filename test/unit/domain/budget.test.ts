@@ -1,0 +1,139 @@
+// Budgets: periods, status, what blocks an event, and which alerts are due.
+import { describe, expect, test } from 'vitest';
+import { blockedBy, hasHardLimit, isBudgeted, nothingUsed, percentageOf, statusOf, type Used } from '../../../pipeline/domain/budget.ts';
+import { cumulativeAlerts, projectedAlerts, projectionOf, toldState } from '../../../pipeline/domain/budget_alerts.ts';
+import { MONTHLY, periodAt } from '../../../pipeline/domain/period.ts';
+import { type BudgetRecord, NO_LIMITS } from '../../../schemas/records/budget.ts';
+
+const DAY = 86_400_000;
+const record = (fields: Partial<BudgetRecord> = {}): BudgetRecord => ({
+  org_id: 'org_a',
+  tokens: NO_LIMITS,
+  storage_mb: NO_LIMITS,
+  sandbox_seconds: NO_LIMITS,
+  agents: {},
+  alerts: null,
+  updated_at: '2026-01-01T00:00:00.000Z',
+  ...fields,
+});
+const used = (fields: Partial<Used> = {}): Used => ({ ...nothingUsed(), ...fields });
+const limit = (soft_limit: number | null, hard_limit: number | null) => ({ soft_limit, hard_limit });
+
+describe('periods', () => {
+  test.each([
+    ['2026-02-28T23:59:59.999Z', '2026-02-01', '2026-03-01'],
+    ['2026-03-01T00:00:00.000Z', '2026-03-01', '2026-04-01'],
+    ['2026-12-31T23:59:59.999Z', '2026-12-01', '2027-01-01'],
+  ])('%s lies in the month from %s to %s', (at, start, end) => {
+    expect(periodAt(MONTHLY, Date.parse(at))).toEqual({ kind: 'month', start: Date.parse(start), end: Date.parse(end) });
+  });
+  test.each([
+    [4, '2026-03-31T23:59:59.999Z', '2025-04-01', '2026-04-01'],
+    [4, '2026-04-01T00:00:00.000Z', '2026-04-01', '2027-04-01'],
+    [1, '2026-06-15T00:00:00.000Z', '2026-01-01', '2027-01-01'],
+    [12, '2026-11-30T00:00:00.000Z', '2025-12-01', '2026-12-01'],
+  ])('a fiscal year from month %i: %s lies in %s to %s', (month, at, start, end) => {
+    const rule = { period: 'fiscal_year' as const, fiscal_year_start_month: month };
+    expect(periodAt(rule, Date.parse(at))).toEqual({ kind: 'fiscal_year', start: Date.parse(start), end: Date.parse(end) });
+  });
+});
+
+test.each([
+  [0, limit(null, null), 'ok', 0],
+  [79, limit(80, 100), 'ok', 79],
+  [80, limit(80, 100), 'soft_exceeded', 80],
+  [100, limit(80, 100), 'hard_exceeded', 100],
+  [150, limit(null, 100), 'hard_exceeded', 150],
+  [40, limit(80, null), 'ok', 50],
+  [90, limit(80, null), 'soft_exceeded', 112.5],
+  [0, limit(null, 0), 'hard_exceeded', 100],
+])('%d of %o is %s, %d %%', (amount, limits, status, percentage) => {
+  expect([statusOf(amount, limits), percentageOf(amount, limits)]).toEqual([status, percentage]);
+});
+
+describe('what blocks an event', () => {
+  const none = () => 0;
+  test('the first hard limit that is reached; an unlimited org blocks nothing', () => {
+    expect(blockedBy(record(), '', used({ tokens: 1e12, storage_bytes: 1e12 }), none)).toBeNull();
+    const limited = record({ tokens: limit(null, 100), storage_mb: limit(null, 5) });
+    expect(blockedBy(limited, '', used({ tokens: 99, storage_bytes: 4_999_999 }), none)).toBeNull();
+    expect(blockedBy(limited, '', used({ tokens: 100 }), none)).toEqual({ scope: 'tokens', resource: 'tokens', agent_id: null, hard_limit: 100 });
+    expect(blockedBy(limited, 'a', used({ storage_bytes: 5_000_000 }), none)?.resource).toBe('storage_mb');
+    expect(blockedBy(record({ sandbox_seconds: limit(null, 2) }), '', used({ sandbox_micros: 2_000_000 }), none)?.resource).toBe('sandbox_seconds');
+  });
+  test("an agent's own limit takes the place of the org's on tokens, and of nothing else", () => {
+    const both = record({ tokens: limit(null, 100), storage_mb: limit(null, 5), agents: { a: limit(null, 10) } });
+    const tokensOf = (agent: string) => (agent === 'a' ? 10 : 1e9);
+    expect(blockedBy(both, 'a', used(), tokensOf)).toMatchObject({ scope: 'agent:a', agent_id: 'a', hard_limit: 10 });
+    expect(blockedBy(both, 'a', used({ tokens: 500 }), none)).toBeNull();
+    expect(blockedBy(both, 'b', used({ tokens: 50 }), tokensOf)).toBeNull();
+    expect(blockedBy(both, 'b', used({ tokens: 100 }), none)?.agent_id).toBeNull();
+    expect(blockedBy(both, 'a', used({ storage_bytes: 6e6 }), none)?.resource).toBe('storage_mb');
+    expect(blockedBy(both, 'constructor', used(), () => 1e9)).toBeNull();
+  });
+  test('what is limited, and what can refuse', () => {
+    expect([record(), record({ tokens: limit(5, null) }), record({ agents: { a: limit(null, 5) } })].map(isBudgeted)).toEqual([false, true, true]);
+    expect([record({ tokens: limit(5, null) }), record({ agents: { a: limit(null, 5) } })].map(hasHardLimit)).toEqual([false, true]);
+  });
+});
+
+describe('alerts', () => {
+  const period = periodAt(MONTHLY, Date.parse('2026-06-11T00:00:00Z'));
+  const alerts = {
+    channels: ['email' as const],
+    thresholds: [
+      { resource: 'tokens' as const, percent: 50, severity: 'info' as const },
+      { resource: 'tokens' as const, percent: 90, severity: 'critical' as const },
+    ],
+    webhook_url: null,
+    sealed_secret: null,
+  };
+  const now = (tokens: number, at = '2026-06-11T00:00:00Z', more: Partial<BudgetRecord> = {}) => ({
+    record: record({ tokens: limit(80, 100), alerts, ...more }),
+    used: used({ tokens }),
+    agentTokens: (agent: string) => (agent === 'a' ? 10 : 0),
+    period,
+    now: Date.parse(at),
+  });
+  const keys = (due: { key: string }[]) => due.map(({ key }) => key);
+
+  test('each threshold and limit once', () => {
+    expect(keys(cumulativeAlerts(now(49), new Set()))).toEqual([]);
+    expect(keys(cumulativeAlerts(now(50), new Set()))).toEqual(['cumulative:tokens:50']);
+    const crossed = cumulativeAlerts(now(100), new Set(['cumulative:tokens:50']));
+    expect(keys(crossed)).toEqual(['soft:tokens:80', 'hard:tokens:100', 'cumulative:tokens:90']);
+    expect(crossed.map(({ percent, severity }) => [percent, severity])).toEqual([
+      [80, 'warning'],
+      [100, 'critical'],
+      [90, 'critical'],
+    ]);
+    expect(cumulativeAlerts(now(100), new Set([...keys(crossed), 'cumulative:tokens:50']))).toEqual([]);
+  });
+  test('a limit that was moved is crossed anew; an agent has its own', () => {
+    const moved = { tokens: limit(null, 60), agents: { a: limit(null, 10) } };
+    expect(keys(cumulativeAlerts(now(60, undefined, moved), new Set(['hard:tokens:50'])))).toEqual([
+      'hard:tokens:60',
+      'cumulative:tokens:50',
+      'cumulative:tokens:90',
+      'hard:agent:a:10',
+    ]);
+  });
+  test('the run-rate is taken over one day at least', () => {
+    expect(projectionOf(10, period, period.start + 3_600_000)).toBe(300);
+    expect(projectionOf(10, period, period.start + 10 * DAY)).toBe(30);
+  });
+  test('a projected breach is told before it happens, and not after', () => {
+    // 20 in 10 of 30 days: 60 at the end.
+    expect(projectedAlerts(now(20), new Set())).toMatchObject([{ key: 'projected:tokens:50', cause: 'projected', used: 20, projected: 60, percent: 50 }]);
+    expect(projectedAlerts(now(20), new Set(['projected:tokens:50']))).toEqual([]);
+    expect(projectedAlerts(now(20), new Set(['cumulative:tokens:50']))).toEqual([]);
+  });
+  test('what was told is kept for the period, and the cost at a crossing', () => {
+    const first = toldState(null, now(100), cumulativeAlerts(now(100), new Set()), '1.5');
+    expect(first).toMatchObject({ org_id: 'org_a', period_start: '2026-06-01T00:00:00.000Z' });
+    expect(first.crossings).toEqual({ tokens: { at: '2026-06-11T00:00:00.000Z', cost_usd: '1.5', hard_limit: 100 } });
+    expect(toldState(first, now(20), projectedAlerts(now(20), new Set()), '2').told).toEqual([...first.told, 'projected:tokens:50']);
+    const old = { ...first, period_start: '2026-05-01T00:00:00.000Z' };
+    expect(toldState(old, now(0), [], '0')).toMatchObject({ crossings: {}, told: [] });
+  });
+});

@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { evaluate, FORMULA_CHARS_MAX, parseFormula } from '../../../pipeline/domain/formula.ts';
+
+const valueOf = (text: string, amounts: Record<string, number> = {}): number | null => {
+  const parsed = parseFormula(text);
+  if (!parsed.ok) throw new Error(`${text}: ${parsed.message}`);
+  return evaluate(parsed.formula, new Map(Object.entries(amounts)));
+};
+const refusal = (text: string): string => {
+  const parsed = parseFormula(text);
+  return parsed.ok ? 'taken' : parsed.message;
+};
+
+describe('value of outcomes', () => {
+  it('is arithmetic over names', () => {
+    expect(valueOf('tickets * 12.5 + leads * 40', { tickets: 4, leads: 3 })).toBe(170);
+    expect(valueOf('2 + 3 * 4 - 6 / 2')).toBe(11);
+    expect(valueOf('(2 + 3) * -(4 - 6) / 2')).toBe(5);
+    expect(valueOf('a--b', { a: 1, b: 2 })).toBe(3);
+    expect(valueOf('1.5e2 + .5')).toBe(150.5);
+  });
+
+  it('takes a name that has no amount for 0, whatever objects inherit', () => {
+    expect(valueOf('constructor + toString + x', { x: 2 })).toBe(2);
+  });
+
+  it('has no value where something is divided by zero or grows beyond any number', () => {
+    expect(valueOf('1 / x')).toBeNull();
+    expect(valueOf('0 * (1 / (x - x))', { x: 3 })).toBeNull();
+    expect(valueOf('x * x', { x: 1e200 })).toBeNull();
+  });
+
+  it.each([
+    ['', 'is empty'],
+    ['  ', 'is empty'],
+    ['a +', 'position 4: Expected expression after +'],
+    ['(a', 'position 3: Unclosed ('],
+    ['a b', 'an operator is missing'],
+    ['()', 'no value at all'],
+    ['alert(1)', 'alert: nothing can be called'],
+    ['(a)(b)', 'a: nothing can be called'],
+    ['a.b', 'a.b: a name holds no dot'],
+    ['a.constructor.constructor', 'a.constructor.constructor: a name holds no dot'],
+    ['this', 'this: is not a name'],
+    ['true + 1', 'true: is not a finite number'],
+    ['null', 'null: is not a finite number'],
+    ['__proto__ * 2', '__proto__: is not a name'],
+    ['1e999', '1e999: is not a finite number'],
+    ['a ** 2', '**: is not an operator'],
+    ['+a', '+: is not an operator before a value'],
+    ['a["b"]', 'position 2: takes numbers'],
+    ["'a'", 'position 1: takes numbers'],
+    ['`a`', 'position 1: takes numbers'],
+    ['a ? b : c', 'position 3: takes numbers'],
+    ['a, b', 'position 2: takes numbers'],
+    ['a; b', 'position 2: takes numbers'],
+    ['a = 1', 'position 3: takes numbers'],
+    ['größe * 2', 'position 3: takes numbers'],
+    ['a * 💰', 'position 5: takes numbers'],
+    ['a\u0000', 'position 2: takes numbers'],
+    ['0x10', 'position'],
+    ['1a', 'position'],
+    ['a%b', 'position 2: takes numbers'],
+  ])('refuses %j: %s', (text, message) => {
+    expect(refusal(text)).toContain(message);
+  });
+
+  it('refuses what is too long, too deep or too much', () => {
+    expect(refusal(`1${' '.repeat(FORMULA_CHARS_MAX)}`)).toContain('is longer than');
+    expect(refusal(`${'('.repeat(51)}1${')'.repeat(51)}`)).toContain('position 51: parentheses are nested');
+    expect(valueOf(`${'('.repeat(50)}1${')'.repeat(50)}`)).toBe(1);
+    expect(refusal(Array.from({ length: 300 }, () => 'a').join('+'))).toContain('has more than 400');
+    expect(valueOf(Array.from({ length: 200 }, () => 'a').join('+'), { a: 1 })).toBe(200);
+    expect(refusal(`${'-'.repeat(999)}1`)).toContain('has more than 400');
+  });
+
+  it('never throws, whatever it is given', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ maxLength: 200 }), fc.stringMatching(/^[a-c0-9.+\-*/() ]{0,60}$/)), (text) => {
+        const parsed = parseFormula(text);
+        if (!parsed.ok) return parsed.message !== '';
+        const value = evaluate(parsed.formula, new Map([['a', 2]]));
+        return value === null || Number.isFinite(value);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('gives what the same arithmetic gives in the language', () => {
+    const amount = fc.integer({ min: -50, max: 50 });
+    const { text } = fc.letrec<{ text: string; term: string }>((tie) => ({
+      term: fc.oneof(
+        fc.constantFrom('a', 'b', '3', '0.25'),
+        tie('text').map((inner) => `(${inner})`),
+      ),
+      text: fc.oneof(
+        { maxDepth: 4 },
+        tie('term'),
+        fc.tuple(tie('term'), fc.constantFrom(' + ', ' - ', ' * '), tie('term')).map((parts) => parts.join('')),
+      ),
+    }));
+    fc.assert(
+      fc.property(text, amount, amount, (source, a, b) => {
+        const depth = Math.max(
+          0,
+          ...[...source].map((_, at) => source.slice(0, at + 1).split('(').length - source.slice(0, at + 1).split(')').length),
+        );
+        fc.pre(source.length <= FORMULA_CHARS_MAX && depth <= 50);
+        const expected: unknown = new Function('a', 'b', `return ${source}`)(a, b);
+        expect(valueOf(source, { a, b })).toBe(expected);
+      }),
+    );
+  });
+});
