@@ -27,8 +27,8 @@ module.exports = {
     {
       name: 'slices-stand-alone',
       severity: 'error',
-      comment: 'what slices share is the edge (api/http) or a rule (pipeline/domain)',
-      from: { path: '^api/(?!http/)([^/]+)/' },
+      comment: 'what slices share is the edge (api/http) or a rule (pipeline/domain); api/wiring is where they meet',
+      from: { path: '^api/(?!(?:http|wiring)/)([^/]+)/' },
       to: { path: '^api/(?!http/)([^/]+)/', pathNot: '^api/$1/' },
     },
     { name: 'edge-knows-no-slice', severity: 'error', from: { path: '^api/http/' }, to: { path: '^api/(?!http/)' } },

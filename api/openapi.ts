@@ -23,14 +23,27 @@ POST endpoints take **Idempotency-Key** (a UUID): for 24 hours the same request 
 const SECURITY_SCHEMES: JsonObject = {
   orgApiKey: { type: 'apiKey', in: 'header', name: 'X-Org-Api-Key', description: 'API key of an org, with X-Org-Id.' },
   bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'sk_svc_…', description: 'The same API key as a bearer token.' },
-  token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'Token of a person, from the identity provider, with X-Org-Id.' },
+  token: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'Token of a person, from the identity provider, with X-Org-Id.',
+  },
   session: { type: 'apiKey', in: 'cookie', name: 'svc_session', description: 'The same token as the session cookie of a browser.' },
   operator: { type: 'http', scheme: 'bearer', description: 'The operator token (SERVICE_ADMIN_TOKEN).' },
 };
 
 /** Codes that any route of an access can answer. */
 const COMMON: Record<'org' | 'person' | 'operator' | 'public', readonly ErrorCode[]> = {
-  person: ['unauthenticated', 'forbidden', 'rate_limited', 'invalid_request', 'unsupported_api_version', 'internal_error', 'upstream_unavailable'],
+  person: [
+    'unauthenticated',
+    'forbidden',
+    'rate_limited',
+    'invalid_request',
+    'unsupported_api_version',
+    'internal_error',
+    'upstream_unavailable',
+  ],
   org: [
     'unauthenticated',
     'cross_org_access',

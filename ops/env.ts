@@ -90,6 +90,19 @@ export class EnvError extends Error {}
 /** Values whose text must not be printed when they are wrong. */
 const SECRET = /TOKEN|KEY|SECRET|PASSWORD|_URL$/;
 
+/** Words that stand for a secret in examples, and those that say that it is none yet. */
+const PLACEHOLDER_WORDS =
+  /^(sk_svc_)?(admin|analyst|api|app|change|default|demo|dev|development|example|here|jwt|key|local|me|millrace|my|org|password|placeholder|please|replace|sample|secret|service|test|this|to|token|user|with|your|[-_. 0-9])+$/i;
+const SAYS_PLACEHOLDER = /change|default|demo|dev|example|here|local|placeholder|replace|sample|test|this|your/i;
+const DISTINCT_CHARS_MIN = 6;
+
+/** Whether whoever knows how such files are filled in could guess it: a placeholder, or a few characters over and over. */
+function isGuessable(secret: string): boolean {
+  return (
+    (PLACEHOLDER_WORDS.test(secret) && SAYS_PLACEHOLDER.test(secret)) || new Set(secret.replace(/^sk_svc_/, '')).size < DISTINCT_CHARS_MIN
+  );
+}
+
 /**
  * Parses settings from a process environment. An empty value counts as unset.
  * @throws EnvError with every problem at once.
@@ -116,7 +129,9 @@ export function parseEnv(source: Record<string, string | undefined>): Env {
     ] as const) {
       // With a provider's key set no secret signs tokens.
       if (name === 'SERVICE_JWT_SECRET' && result.data.SERVICE_JWT_JWKS_URL !== undefined) continue;
-      if (result.data[name] === undefined) problems.push(`${name}: got nothing; production takes a secret of your own and generates none`);
+      const value = result.data[name];
+      if (value === undefined) problems.push(`${name}: got nothing; production takes a secret of your own and generates none`);
+      else if (isGuessable(value)) problems.push(`${name}: got a value that can be guessed; production takes a random secret`);
     }
   }
   if (result.success && result.data.SERVICE_ENV === 'production' && /^http:/i.test(result.data.SERVICE_JWT_JWKS_URL ?? ''))

@@ -37,7 +37,7 @@ export const webhookSubject = (org: string, target: string): string => `webhooks
 export const deadLetterSubject = (stage: string): string => `dead.${stage}`;
 
 /** A platform event is a few hundred bytes; beyond this it is none of ours. */
-export const WEBHOOK_MESSAGE_BYTES_MAX = 512 * 1024;
+export const WEBHOOK_MESSAGE_BYTES_MAX = 256 * 1024;
 /** Largest message that the streams take: a 5 MiB event with its envelope fits; nats-server's max_payload is the same. */
 export const MESSAGE_BYTES_MAX = 8 * 1024 * 1024;
 
@@ -224,7 +224,7 @@ async function remakeInMemory(nc: NatsConnection, make: (name: BucketName) => Pr
   for await (const status of nc.status()) {
     if (status.type !== 'reconnect') continue;
     // JetStream comes up a little later than the connection; a connection that is lost again is begun with anew.
-    for (let made = false; !made && !nc.isClosed(); ) {
+    for (let made = false; !made && !nc.isClosed();) {
       made = await Promise.all(names.map(make)).then(
         () => true,
         () => false,

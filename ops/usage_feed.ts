@@ -20,8 +20,12 @@ const row = z.object({
 });
 const report = z.object({
   partition: z.int(),
+  /** Of the ownership under which it landed. */
+  epoch: count,
   /** JetStream sequence up to which the partition has landed. */
   landed_through: count,
+  /** Place of the rows of the report before this one. */
+  after: count,
   /** Place of the rows in the store. */
   log_seq: count,
   rows: z.array(row),

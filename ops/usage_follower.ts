@@ -1,13 +1,15 @@
 // Keeps a ledger of usage right: reads an org's sums from the store when its account is opened, hears of every landing, and
-// reads again now and then, and after a lost connection, as reports can be lost. The store away: accounts stand still.
+// reads again when a report was lost, after a lost connection, and now and then. The store away: accounts stand still.
 import type { NatsConnection } from '@nats-io/transport-node';
-import type { UsageLedger } from '../pipeline/domain/usage_ledger.ts';
+import type { AccountScope, UsageLedger } from '../pipeline/domain/usage_ledger.ts';
 import type { ClickHouse } from '../sql/client.ts';
-import { periodSums } from '../sql/usage.ts';
+import { readPeriodSums } from '../sql/usage.ts';
 import { hearLanded } from './usage_feed.ts';
 
-/** Every account is read again after this. */
-const REREAD_MS = 30_000;
+/** Every account is read again after this, whatever was heard. */
+const REREAD_MS = 300_000;
+/** Who reports landings begins to report an org's a moment after its limit was set: it is read again when that is past. */
+const SECOND_READ_MS = 1000;
 /** Reads of the store at a time. */
 const READS_MAX = 4;
 const TICK_MS = 250;
@@ -34,10 +36,12 @@ export interface FollowerDeps {
 }
 
 interface Followed {
-  period: AccountPeriod;
+  scope: AccountScope;
   /** When the account is read next, on the monotonic clock. */
   due: number;
   reading: boolean;
+  /** Not read since it is followed. */
+  fresh: boolean;
 }
 
 export class UsageFollower {
@@ -45,7 +49,13 @@ export class UsageFollower {
   readonly #followed = new Map<string, Followed>();
   readonly #stopHearing: () => void;
   readonly #timer: NodeJS.Timeout;
+  /** Resolves when the server has the subscription: what is read after that misses no report. */
+  readonly #heard: Promise<void>;
   #reading = 0;
+  /** Orgs whose account is read as soon as another read has ended. */
+  readonly #waiting = new Set<string>();
+  /** Said once until a read works again. */
+  #failing = false;
   #closed = false;
 
   constructor(deps: FollowerDeps) {
@@ -54,10 +64,12 @@ export class UsageFollower {
       deps.nc,
       (reports) => {
         const moved = new Set(reports.flatMap((report) => deps.ledger.landed(report)));
+        if (deps.ledger.takeGap()) this.#rereadAll();
         if (moved.size > 0) deps.onMoved([...moved]);
       },
       deps.onProblem,
     );
+    this.#heard = deps.nc.flush().catch(() => undefined);
     this.#timer = setInterval(() => {
       this.#readDue();
     }, TICK_MS);
@@ -65,12 +77,17 @@ export class UsageFollower {
     void this.#followConnection();
   }
 
-  /** Keeps the org's account from now on. */
-  follow(org_id: string): void {
-    if (this.#followed.has(org_id)) return;
-    const period = this.#deps.periodOf(org_id);
-    this.#deps.ledger.open(org_id, period.start);
-    this.#followed.set(org_id, { period, due: 0, reading: false });
+  /** Keeps the org's account from now on, with the tokens of these agents apart; called again when they change. */
+  follow(org_id: string, agents: readonly string[]): void {
+    const known = this.#followed.get(org_id);
+    const { start, end } = this.#deps.periodOf(org_id);
+    const scope: AccountScope = { from: start, until: end, agents: new Set(agents) };
+    const stale = this.#deps.ledger.open(org_id, scope);
+    if (known === undefined) this.#followed.set(org_id, { scope, due: 0, reading: false, fresh: true });
+    else {
+      known.scope = scope;
+      if (stale) known.due = 0;
+    }
     this.#readDue();
   }
 
@@ -79,22 +96,14 @@ export class UsageFollower {
     this.#deps.ledger.close(org_id);
   }
 
-  /** The period of a followed org, as of now: a new one begins at its first instant, whoever asks first. */
+  /** The org's period as of now, which its account counts from this call on: a new one begins at its first instant. */
   period(org_id: string): AccountPeriod {
-    const followed = this.#followed.get(org_id);
-    const now = this.#deps.now();
-    if (followed !== undefined && now >= followed.period.start && now < followed.period.end) return followed.period;
-    return this.renew(org_id);
-  }
-
-  /** Looks the period up again: the clock or the org's policy has moved. */
-  renew(org_id: string): AccountPeriod {
     const period = this.#deps.periodOf(org_id);
     const followed = this.#followed.get(org_id);
-    if (followed !== undefined) {
-      if (followed.period.start !== period.start) followed.due = 0;
-      followed.period = period;
-      this.#deps.ledger.open(org_id, period.start);
+    if (followed !== undefined && (followed.scope.from !== period.start || followed.scope.until !== period.end)) {
+      followed.scope = { from: period.start, until: period.end, agents: followed.scope.agents };
+      this.#deps.ledger.open(org_id, followed.scope);
+      followed.due = 0;
     }
     return period;
   }
@@ -108,37 +117,57 @@ export class UsageFollower {
   #readDue(): void {
     const now = performance.now();
     for (const [org_id, followed] of this.#followed) {
-      if (this.#reading >= READS_MAX || this.#closed) return;
       this.period(org_id);
-      if (!followed.reading && followed.due <= now) void this.#read(org_id, followed);
+      if (!followed.reading && followed.due <= now) this.#waiting.add(org_id);
+    }
+    this.#readWaiting();
+  }
+
+  #readWaiting(): void {
+    for (const org_id of this.#waiting) {
+      if (this.#reading >= READS_MAX || this.#closed) return;
+      this.#waiting.delete(org_id);
+      const followed = this.#followed.get(org_id);
+      if (followed?.reading === false) void this.#read(org_id, followed);
     }
   }
 
   async #read(org_id: string, followed: Followed): Promise<void> {
     const { ledger, clickhouse, toPico } = this.#deps;
-    const { start, end } = followed.period;
     followed.reading = true;
     this.#reading++;
-    ledger.beginRead(org_id);
     try {
-      const rows = await periodSums(clickhouse, { org_id, from: start, until: end });
+      await this.#heard;
+      const { scope } = followed;
+      const { from, until } = scope;
+      ledger.beginRead(org_id);
+      const rows = await readPeriodSums(clickhouse, { org_id, from, until, agents: [...scope.agents] });
       const sums = rows.map(({ cost_usd, ...row }) => ({ ...row, cost_pico_usd: toPico(cost_usd) }));
-      followed.due = ledger.endRead(org_id, start, sums) ? performance.now() + REREAD_MS : 0;
+      const done = ledger.endRead(org_id, scope, sums);
+      followed.due = done ? performance.now() + (followed.fresh ? SECOND_READ_MS : REREAD_MS) : 0;
+      followed.fresh = !done;
+      this.#failing = false;
       this.#deps.onMoved([org_id]);
     } catch (cause) {
-      ledger.endRead(org_id, NaN, []);
+      ledger.abandonRead(org_id);
       followed.due = performance.now() + RETRY_MS;
-      this.#deps.onProblem('usage of an org could not be read; its account stands still', cause);
+      if (!this.#failing && !this.#closed) this.#deps.onProblem('usage of orgs cannot be read; their accounts stand still', cause);
+      this.#failing = true;
     } finally {
       followed.reading = false;
       this.#reading--;
+      this.#readWaiting();
     }
+  }
+
+  #rereadAll(): void {
+    for (const followed of this.#followed.values()) followed.due = 0;
   }
 
   async #followConnection(): Promise<void> {
     for await (const status of this.#deps.nc.status()) {
       if (this.#closed) return;
-      if (status.type === 'reconnect') for (const followed of this.#followed.values()) followed.due = 0;
+      if (status.type === 'reconnect') this.#rereadAll();
     }
   }
 }

@@ -75,9 +75,7 @@ export class WebhookDeadLetters {
   async read(keys: readonly string[]): Promise<StoredLetter[]> {
     const entries = await Promise.all(keys.map((key) => this.#kv.get(key)));
     return entries.flatMap((entry) =>
-      entry?.operation === 'PUT'
-        ? [{ letter: deadDelivery.parse(entry.json()), key: entry.key, revision: entry.revision }]
-        : [],
+      entry?.operation === 'PUT' ? [{ letter: deadDelivery.parse(entry.json()), key: entry.key, revision: entry.revision }] : [],
     );
   }
 

@@ -40,6 +40,22 @@ export const readFirstDay = defineQuery({
   row: z.object({ first_day: z.int() }),
 });
 
+/** By day of receipt. */
+export const readDailyUse = defineQuery({
+  name: 'daily_use',
+  file: 'costs/daily_use.sql',
+  params: z.object(days),
+  row: z.object({ on_day: z.int(), tokens: count, storage_bytes: count, sandbox_micros: count }),
+});
+
+/** At most one row. */
+export const readFirstUse = defineQuery({
+  name: 'first_use',
+  file: 'costs/first_use.sql',
+  params: z.object({ org_id: z.string() }),
+  row: z.object({ first_day: z.int() }),
+});
+
 export const readCostShares = defineQuery({
   name: 'cost_shares',
   file: 'costs/shares.sql',

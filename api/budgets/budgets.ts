@@ -1,11 +1,11 @@
 // What can be asked of budgets and done to them: the rules between a route and its stores. What was used is always read as
 // the sum of what landed.
-import { amountOf, nothingUsed, addUsed, percentageOf, statusOf, type Used } from '../../pipeline/domain/budget.ts';
+import { addUsed, amountOf, limitedAgents, limitsOfAgent, nothingUsed, percentageOf, statusOf, type Used } from '../../pipeline/domain/budget.ts';
 import { picoToUsd, usdToPico } from '../../pipeline/domain/money.ts';
 import type { Period } from '../../pipeline/domain/period.ts';
-import { AGENT_LIMITS_MAX, type BudgetRecord, type Limits, NO_LIMITS, RESOURCES } from '../../schemas/records/budget.ts';
+import { AGENT_LIMITS_MAX, agentScope, type BudgetRecord, type Limits, NO_LIMITS, RESOURCES } from '../../schemas/records/budget.ts';
 import type { ClickHouse } from '../../sql/client.ts';
-import { periodSums } from '../../sql/usage.ts';
+import { readPeriodSums } from '../../sql/usage.ts';
 import { ApiError } from '../http/errors.ts';
 import type { AgentBudget, AgentBudgetBody, Budget, PutBudgetBody } from './schema.ts';
 import { type BudgetStore, unlimited } from './store.ts';
@@ -20,11 +20,16 @@ export interface BudgetsDeps {
   planOf: (org_id: string) => string;
 }
 
-/** What the org has used in its period, of all agents and by agent: the sum of what landed. */
-async function usedOf(deps: BudgetsDeps, org_id: string, period: Period): Promise<{ org: Used; tokens: Map<string, number> }> {
+/** What the org has used in its period, and the tokens of some agents: the sum of what landed. */
+async function usedOf(
+  deps: BudgetsDeps,
+  org_id: string,
+  period: Period,
+  agents: readonly string[] = [],
+): Promise<{ org: Used; tokens: Map<string, number> }> {
   const org = nothingUsed();
   const tokens = new Map<string, number>();
-  for (const { cost_usd, ...row } of await periodSums(deps.clickhouse, { org_id, from: period.start, until: period.end })) {
+  for (const { cost_usd, ...row } of await readPeriodSums(deps.clickhouse, { org_id, from: period.start, until: period.end, agents })) {
     addUsed(org, { ...row, cost_pico_usd: usdToPico(cost_usd) });
     tokens.set(row.agent_id, (tokens.get(row.agent_id) ?? 0) + row.tokens);
   }
@@ -63,11 +68,10 @@ function budgetOf(deps: BudgetsDeps, record: BudgetRecord, period: Period, org: 
 /** Agents that have limits of their own, by id. */
 export async function readAgentBudgets(deps: BudgetsDeps, org_id: string): Promise<AgentBudget[]> {
   const period = deps.periodOf(org_id);
-  const { tokens } = await usedOf(deps, org_id, period);
-  const { agents } = deps.budgets.get(org_id) ?? unlimited(org_id);
-  return Object.entries(agents)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([agent_id, own]) => agentBudgetOf(agent_id, own, period, tokens));
+  const record = deps.budgets.get(org_id) ?? unlimited(org_id);
+  const agents = limitedAgents(record).sort();
+  const { tokens } = await usedOf(deps, org_id, period, agents);
+  return agents.map((agent_id) => agentBudgetOf(agent_id, limitsOfAgent(record, agent_id) ?? NO_LIMITS, period, tokens));
 }
 
 const agentBudgetOf = (agent_id: string, own: Limits, period: Period, tokens: ReadonlyMap<string, number>): AgentBudget => ({
@@ -107,20 +111,18 @@ export async function putBudget(
  */
 export async function putAgentBudget(deps: BudgetsDeps, org_id: string, { agent_id, tokens }: AgentBudgetBody): Promise<AgentBudget> {
   const period = deps.periodOf(org_id);
-  const used = await usedOf(deps, org_id, period);
+  const used = await usedOf(deps, org_id, period, [agent_id]);
+  const scope = agentScope(agent_id);
   const after = await changeRecord(deps, org_id, (record) => {
-    const own = mergedLimits(limitsOfAgent(record, agent_id), tokens, 'tokens');
-    const others = Object.entries(record.agents).filter(([other]) => other !== agent_id);
-    const kept = own.soft_limit === null && own.hard_limit === null ? others : [...others, [agent_id, own] as const];
+    const own = mergedLimits(limitsOfAgent(record, agent_id) ?? NO_LIMITS, tokens, 'tokens');
+    const others = Object.entries(record.agents).filter(([other]) => other !== scope);
+    const kept = own.soft_limit === null && own.hard_limit === null ? others : [...others, [scope, own] as const];
     if (kept.length > AGENT_LIMITS_MAX)
       throw new ApiError('invalid_request', `agent_id: at most ${String(AGENT_LIMITS_MAX)} agents of an org have limits of their own`);
     return { ...record, agents: Object.fromEntries(kept) };
   });
-  return agentBudgetOf(agent_id, limitsOfAgent(after, agent_id), period, used.tokens);
+  return agentBudgetOf(agent_id, limitsOfAgent(after, agent_id) ?? NO_LIMITS, period, used.tokens);
 }
-
-const limitsOfAgent = ({ agents }: BudgetRecord, agent_id: string): Limits =>
-  Object.hasOwn(agents, agent_id) ? (agents[agent_id] ?? NO_LIMITS) : NO_LIMITS;
 
 function mergedLimits(now: Limits, given: GivenLimits, field: string): Limits {
   const { soft_limit = now.soft_limit, hard_limit = now.hard_limit } = given ?? {};

@@ -1,10 +1,10 @@
 // The gate of ingest: lets a request in while no hard limit of its org or agents is reached, and counts what it lets in until
 // it has landed. In: the events of one request. Out: a reservation, or why it is refused. Everything is decided in memory,
 // in one turn of the event loop: of any number of senders at once, the one that crosses a limit is the last one let in.
-import { agentScope, type Blocked, blockedBy, hasHardLimit } from '../../pipeline/domain/budget.ts';
+import { type Blocked, blockedBy, hasHardLimit, limitsOfAgent } from '../../pipeline/domain/budget.ts';
 import { usdToPico } from '../../pipeline/domain/money.ts';
 import type { AskedUse, Reservation, UsageLedger } from '../../pipeline/domain/usage_ledger.ts';
-import type { BudgetRecord } from '../../schemas/records/budget.ts';
+import { agentScope, type BudgetRecord } from '../../schemas/records/budget.ts';
 import { ApiError } from '../http/errors.ts';
 import type { BudgetStore } from './store.ts';
 
@@ -25,6 +25,7 @@ export class BudgetGate {
   readonly #deps: GateDeps;
   /** By org, period and scope: the org's cost when the limit was first seen reached here, pico-USD. */
   readonly #crossings = new Map<string, bigint>();
+  readonly #guarded = new WeakMap<BudgetRecord, boolean>();
 
   constructor(deps: GateDeps) {
     this.#deps = deps;
@@ -33,7 +34,11 @@ export class BudgetGate {
   /** Whether the org has a hard limit at all: only then does what its events use have to be known. */
   guards(org_id: string): boolean {
     const record = this.#deps.budgets.get(org_id);
-    return record !== null && hasHardLimit(record);
+    if (record === null) return false;
+    // Asked for every request, and a record may hold many agents.
+    let guarded = this.#guarded.get(record);
+    if (guarded === undefined) this.#guarded.set(record, (guarded = hasHardLimit(record)));
+    return guarded;
   }
 
   /**
@@ -60,9 +65,9 @@ export class BudgetGate {
   #remembered(record: BudgetRecord, agent_id: string, periodStart: number): Blocked | null {
     if (this.#deps.ledger.isSettled(record.org_id)) return null;
     const crossings = this.#deps.budgets.state(record.org_id, periodStart)?.crossings ?? {};
-    const own = Object.hasOwn(record.agents, agent_id) ? record.agents[agent_id] : undefined;
+    const own = limitsOfAgent(record, agent_id);
     const scopes: Blocked[] = [
-      own === undefined
+      own === null
         ? { scope: 'tokens', resource: 'tokens', agent_id: null, hard_limit: record.tokens.hard_limit ?? Infinity }
         : { scope: agentScope(agent_id), resource: 'tokens', agent_id, hard_limit: own.hard_limit ?? Infinity },
       { scope: 'storage_mb', resource: 'storage_mb', agent_id: null, hard_limit: record.storage_mb.hard_limit ?? Infinity },
@@ -82,16 +87,21 @@ export class BudgetGate {
     return new ApiError('payment_required', `${what}, and the overage budget of ${String(overage)} USD is spent.`, { headers });
   }
 
-  /** The org's cost when the limit was reached: what was written down, else what it is at the first refusal seen here. */
+  /**
+   * The org's cost when the limit was reached: the least of what was written down and what it is at the first refusal seen
+   * here. The one is of all that had landed when it was noticed, the other of all that a process had let in.
+   */
   #costAtCrossing(org_id: string, { scope, hard_limit }: Blocked, periodStart: number, cost: bigint): bigint {
-    const written = this.#deps.budgets.state(org_id, periodStart)?.crossings[scope];
-    if (written?.hard_limit === hard_limit) return usdToPico(written.cost_usd);
+    const state = this.#deps.budgets.state(org_id, periodStart)?.crossings[scope];
+    const written = state?.hard_limit === hard_limit ? usdToPico(state.cost_usd) : null;
     const key = `${org_id} ${String(periodStart)} ${String(hard_limit)} ${scope}`;
     const known = this.#crossings.get(key);
-    if (known !== undefined) return known;
-    if (this.#crossings.size >= CROSSINGS_MAX) this.#crossings.delete(this.#crossings.keys().next().value ?? '');
-    this.#crossings.set(key, cost);
-    return cost;
+    const least = [written, known ?? null].reduce((a, b) => (a === null || (b !== null && b < a) ? b : a)) ?? cost;
+    if (known === undefined) {
+      if (this.#crossings.size >= CROSSINGS_MAX) this.#crossings.delete(this.#crossings.keys().next().value ?? '');
+      this.#crossings.set(key, least);
+    }
+    return least;
   }
 }
 

@@ -5,7 +5,7 @@ import { queueMail } from '../../ops/mail_queue.ts';
 import type { Sealer } from '../../ops/sealing.ts';
 import type { Log } from '../../ops/streams.ts';
 import { freshDelivery, publishDelivery } from '../../ops/webhook_queue.ts';
-import { hasHardLimit } from '../../pipeline/domain/budget.ts';
+import { hasHardLimit, limitedAgents } from '../../pipeline/domain/budget.ts';
 import { usdToPico } from '../../pipeline/domain/money.ts';
 import { periodAt, type PeriodRule } from '../../pipeline/domain/period.ts';
 import type { PriceBook } from '../../pipeline/domain/pricing.ts';
@@ -71,7 +71,7 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
   });
   // Only what can be refused needs an account here; who is warned is the pipeline's.
   const unwatch = budgets.follow((record) => {
-    if (hasHardLimit(record)) follower.follow(record.org_id);
+    if (hasHardLimit(record)) follower.follow(record.org_id, limitedAgents(record));
     else follower.unfollow(record.org_id);
   });
   const gate = new BudgetGate({

@@ -1,8 +1,9 @@
 // Budgets in JetStream KV, watched into memory. In: changes of limits and alerts. Out: the record of an org, at once.
 import type { Log } from '../../ops/streams.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
-import { type BudgetRecord, budgetRecord, type BudgetState, budgetState, NO_LIMITS } from '../../schemas/records/budget.ts';
+import { type BudgetRecord, budgetRecord, type BudgetState, budgetState, NO_LIMITS, type PeriodState } from '../../schemas/records/budget.ts';
 import { orgKey } from '../../schemas/records/org.ts';
+import { stateIn } from '../../pipeline/domain/budget_alerts.ts';
 
 type OnProblem = (problem: string, cause: unknown) => void;
 
@@ -40,9 +41,8 @@ export class BudgetStore {
   }
 
   /** What has come of the org's budget in the period that begins at `period_start`; null where nothing has. */
-  state(org_id: string, period_start: number): BudgetState | null {
-    const state = this.#states.get(orgKey(org_id));
-    return state !== undefined && Date.parse(state.period_start) === period_start ? state : null;
+  state(org_id: string, period_start: number): PeriodState | null {
+    return stateIn(this.#states.get(orgKey(org_id)), period_start);
   }
 
   all(): IterableIterator<BudgetRecord> {

@@ -24,6 +24,7 @@ export function usesOf(prices: PriceBook, events: readonly EnteringEvent[]): Ask
       {
         agent_id: usage.agent_id,
         partition,
+        hour: usage.hour,
         tokens: usage.input_tokens + usage.output_tokens,
         storage_bytes: usage.storage_bytes,
         sandbox_micros: Number(usage.sandbox_micros),

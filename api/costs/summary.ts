@@ -81,5 +81,5 @@ function shares(sums: ReadonlyMap<string, Sum>, total: bigint, name: Group): Sum
       [name]: value === '' ? null : value,
       cost_usd: picoToUsd(cost_pico_usd),
       share: total === 0n ? 0 : Number(cost_pico_usd) / Number(total),
-    })) as Summary['by_model'];
+    }));
 }

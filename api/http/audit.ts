@@ -35,7 +35,7 @@ export interface AuditIntent {
   ip: string;
 }
 
-/** A mutation whose intent is durable. Exactly one of the two ends it. */
+/** A mutation whose intent is durable. One of the two ends it; one that broke off is ended by neither and shows as of unknown outcome. */
 export interface AuditEntry {
   /** Fields that the handler changed its mind about go in `final`. */
   done: (final: Pick<AuditIntent, 'org_id' | 'target'> & { changes: Record<string, unknown> }) => Promise<void>;

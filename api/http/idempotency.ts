@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { ApiError } from './errors.ts';
-import { fingerprintOf, inProgress, type KeyedStore, type Place, placeOf, reused, Running } from './keyed_store.ts';
+import { fingerprintOf, inProgress, type KeyedStore, type Place, placeOf, readRecord, reused, Running } from './keyed_store.ts';
 import { openText, sealText } from './sealed_answer.ts';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -101,7 +101,7 @@ export class Idempotency {
     const found = await store.read(place);
     // Gone between the two calls: its holder failed and released it just now.
     if (found === null) throw inProgress('The first request with this Idempotency-Key has just ended. Send it again.');
-    const held = record.parse(JSON.parse(found.text));
+    const held = readRecord(record, found);
     if (held.fingerprint !== fingerprint) throw reused();
     if (held.state === 'done') return { replay: openAnswer(held, request) };
     if (held.deadline < now()) {

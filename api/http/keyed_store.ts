@@ -4,6 +4,7 @@
 import { hash } from 'node:crypto';
 import { JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
+import type { z } from 'zod';
 import { ApiError } from './errors.ts';
 
 /** JetStream's error codes of a CAS that lost, and of a bucket that holds all it may. */
@@ -41,6 +42,19 @@ export const fingerprintOf = (body: Uint8Array | string): string => hash('sha256
 
 /** 128 bits: enough for names, where a collision would have to be found among one tenant's own keys. */
 const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 22);
+
+/** A record read as what it should be. @throws Error without any of its text, which may be an answer */
+export function readRecord<T>(schema: z.ZodType<T>, { text }: Found): T {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error('what is kept under an Idempotency-Key is no JSON');
+  }
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw new Error('what is kept under an Idempotency-Key is no record', { cause: parsed.error });
+  return parsed.data;
+}
 
 export interface KeyedStoreDeps {
   /** Name of the bucket. */

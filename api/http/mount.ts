@@ -254,7 +254,8 @@ async function audited(route: Route, ctx: AnyContext, trail: AuditTrail): Promis
   try {
     result = await route.handler({ ...ctx, audit: notes });
   } catch (error) {
-    await entry.failed();
+    // What broke off may have happened; only a refusal is certain. Without an outcome it shows as unknown.
+    if (error instanceof ApiError && error.status < 500) await entry.failed();
     throw error;
   }
   await (changed ? entry.done({ org_id, target, changes }) : entry.failed());

@@ -1,6 +1,7 @@
 // The HTTP server around the request listener: bounded in time, polite to what is no HTTP, closed without cutting anyone off.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { newRequestId } from './request_id.ts';
 
 const HEADERS_MS_MAX = 15_000;
@@ -11,28 +12,42 @@ const CLOSE_SWEEP_MS = 50;
 
 /** A server whose every answer, even to what is no HTTP, carries a request id. */
 export function httpServer(listener: (req: IncomingMessage, res: ServerResponse) => void): Server {
-  const server = createServer(
-    { headersTimeout: HEADERS_MS_MAX, requestTimeout: REQUEST_MS_MAX, keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true },
-    listener,
-  );
+  // What Node refuses by itself it refuses without a word: the Host header is asked for here, and an expectation that nobody knows
+  // is let be, as HTTP allows.
+  const server = createServer({
+    headersTimeout: HEADERS_MS_MAX,
+    requestTimeout: REQUEST_MS_MAX,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    noDelay: true,
+    requireHostHeader: false,
+  });
+  const serve = (req: IncomingMessage, res: ServerResponse) => {
+    if (req.headers.host === undefined && req.httpVersion === '1.1') refuse(req.socket, '400 Bad Request', 'The Host header is needed.');
+    else listener(req, res);
+  };
+  server.on('request', serve).on('checkExpectation', serve);
+  server.on('connect', (_, socket) => {
+    refuse(socket, '400 Bad Request', 'This is no proxy.');
+  });
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (!socket.writable || error.code === 'ECONNRESET') {
       socket.destroy();
       return;
     }
-    const [status, said] =
-      error.code === 'HPE_HEADER_OVERFLOW'
-        ? ['431 Request Header Fields Too Large', 'The headers are too large.']
-        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-          ? ['408 Request Timeout', 'The request took too long to arrive.']
-          : ['400 Bad Request', 'This is no HTTP request.'];
-    const request_id = newRequestId();
-    const body = JSON.stringify({ detail: said, request_id, code: 'invalid_request' });
-    socket.end(
-      `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nX-Request-Id: ${request_id}\r\nContent-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\n\r\n${body}`,
-    );
+    if (error.code === 'HPE_HEADER_OVERFLOW') refuse(socket, '431 Request Header Fields Too Large', 'The headers are too large.');
+    else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') refuse(socket, '408 Request Timeout', 'The request took too long to arrive.');
+    else refuse(socket, '400 Bad Request', 'This is no HTTP request.');
   });
   return server;
+}
+
+/** Answers below the level of requests, and ends the connection. */
+function refuse(socket: Duplex, status: string, detail: string): void {
+  const request_id = newRequestId();
+  const body = JSON.stringify({ detail, request_id, code: 'invalid_request' });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nX-Request-Id: ${request_id}\r\nContent-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\n\r\n${body}`,
+  );
 }
 
 /**

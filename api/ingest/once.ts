@@ -5,7 +5,7 @@
 // died, or it ran out) does no harm: both requests publish, their events are recognised as the same, and the outcome that was
 // written first answers both.
 import { z } from 'zod';
-import { fingerprintOf, inProgress, type KeyedStore, type Place, placeOf, reused, Running } from '../http/keyed_store.ts';
+import { fingerprintOf, inProgress, type KeyedStore, type Place, placeOf, readRecord, reused, Running } from '../http/keyed_store.ts';
 
 /** Keys of one tenant that are remembered; its oldest make room. */
 export const INGEST_KEYS_TENANT_MAX = 100_000;
@@ -88,7 +88,7 @@ export class IngestOnce {
   async #outcome(place: Place, fingerprint: string): Promise<KeptIngest | null> {
     const found = await this.#deps.outcomes.read(place);
     if (found === null) return null;
-    const outcome = kept.parse(JSON.parse(found.text));
+    const outcome = readRecord(kept, found);
     if (outcome.fingerprint !== fingerprint) throw reused();
     return outcome;
   }

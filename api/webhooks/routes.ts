@@ -117,6 +117,7 @@ function endpointRoutes(deps: WebhooksDeps): Route[] {
       errors: ['webhook_not_found'],
       handler: async (ctx) => {
         const record = await changeWebhook(deps, ctx.org_id, ctx.params.webhook_id, ctx.body);
+        if (Object.keys(ctx.body).length === 0) ctx.audit.nothing();
         ctx.audit.changes({ ...ctx.body });
         return { data: itemOf(record) };
       },

@@ -40,7 +40,11 @@ export const createBody = z.strictObject({
 });
 export type CreateBody = z.output<typeof createBody>;
 
-export const patchBody = z.strictObject({ enabled: z.boolean().optional(), events: events.optional(), description: description.optional() });
+export const patchBody = z.strictObject({
+  enabled: z.boolean().optional(),
+  events: events.optional(),
+  description: description.optional(),
+});
 export type PatchBody = z.output<typeof patchBody>;
 
 export const rotateBody = z.strictObject({ secret: secret.optional() });
@@ -99,7 +103,11 @@ export const letterItem = z.object({
   event_id: z.string(),
   webhook_id: z.string(),
   event: z.string(),
-  reason: z.enum(DEAD_REASONS).describe('expired: it failed for 24 hours; backlog: too many deliveries waited for this endpoint'),
+  reason: z
+    .enum(DEAD_REASONS)
+    .describe(
+      'expired: it failed for 24 hours; backlog: too many deliveries waited for this endpoint; too_large: it has more bytes than are sent',
+    ),
   attempts: z.int(),
   status_code: z.int().nullable().describe('Of the last try; null where no answer came'),
   error: z.string().nullable(),
@@ -108,5 +116,7 @@ export const letterItem = z.object({
   died_at: z.iso.datetime(),
 });
 export type LetterItem = z.infer<typeof letterItem>;
-export const replayBody = z.strictObject({ webhook_id: z.string().optional().describe('Left out: to every endpoint that the event was given up for') });
+export const replayBody = z.strictObject({
+  webhook_id: z.string().optional().describe('Left out: to every endpoint that the event was given up for'),
+});
 export const replayed = z.object({ event_id: z.string(), replayed: z.int(), webhook_ids: z.array(z.string()) });

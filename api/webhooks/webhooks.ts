@@ -43,7 +43,11 @@ export function getWebhook({ store }: WebhooksDeps, org_id: string, webhook_id: 
 }
 
 /** @throws ApiError invalid_request for an address that no webhook may have, conflict when the org has all it may */
-export async function createWebhook(deps: WebhooksDeps, org_id: string, body: CreateBody): Promise<{ record: WebhookRecord; secret: string }> {
+export async function createWebhook(
+  deps: WebhooksDeps,
+  org_id: string,
+  body: CreateBody,
+): Promise<{ record: WebhookRecord; secret: string }> {
   const problem = webhookUrlProblem(body.url, deps);
   if (problem !== null) throw new ApiError('invalid_request', `url: ${problem}`);
   if (deps.store.count(org_id) >= ENDPOINTS_ORG_MAX)
@@ -135,11 +139,18 @@ export async function listLetters(
  * @returns the endpoints that get it
  * @throws ApiError not_found when nothing of this event was given up, conflict when no endpoint of it is enabled
  */
-export async function replayLetters(deps: WebhooksDeps, org_id: string, event_id: string, webhook_id: string | undefined): Promise<string[]> {
+export async function replayLetters(
+  deps: WebhooksDeps,
+  org_id: string,
+  event_id: string,
+  webhook_id: string | undefined,
+): Promise<string[]> {
   const found = (await deps.deadLetters.ofEvent(org_id, event_id)).filter(
     ({ letter }) => webhook_id === undefined || letter.target_id === webhook_id,
   );
   if (found.length === 0) throw new ApiError('not_found', `There is no dead letter of the event ${event_id}.`);
+  if (found.every(({ letter }) => letter.reason === 'too_large'))
+    throw new ApiError('conflict', `The event ${event_id} is larger than what is sent.`);
   const ready = found.filter(({ letter }) => letter.target_kind === 'alert' || deps.store.get(org_id, letter.target_id)?.enabled === true);
   const [first] = found;
   if (ready.length === 0 && first !== undefined) throw disabled(first.letter.target_id);
@@ -162,7 +173,11 @@ function letterItemOf({ letter }: StoredLetter): LetterItem {
   return { event_id, webhook_id: target_id, event, reason, attempts, status_code, error, payload, created_at: made, died_at };
 }
 
-function sealedSecret({ sealer, now }: WebhooksDeps, { org_id, webhook_id }: Pick<WebhookRecord, 'org_id' | 'webhook_id'>, secret: string): WebhookSecret {
+function sealedSecret(
+  { sealer, now }: WebhooksDeps,
+  { org_id, webhook_id }: Pick<WebhookRecord, 'org_id' | 'webhook_id'>,
+  secret: string,
+): WebhookSecret {
   const sealed = sealer.seal(secret, webhookSealContext(org_id, webhook_id));
   return { sealed, created_at: new Date(now()).toISOString(), expires_at: null };
 }

@@ -10,9 +10,9 @@ import type { Mail } from '../../schemas/codec.ts';
 import { type BudgetRecord, type BudgetState, budgetState } from '../../schemas/records/budget.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import type { ClickHouse } from '../../sql/client.ts';
-import { periodSums } from '../../sql/usage.ts';
-import { addUsed, isBudgeted, nothingUsed } from '../domain/budget.ts';
-import { type BudgetNow, cumulativeAlerts, type DueAlert, projectedAlerts, toldState } from '../domain/budget_alerts.ts';
+import { readPeriodSums } from '../../sql/usage.ts';
+import { addUsed, isBudgeted, limitedAgents, nothingUsed } from '../domain/budget.ts';
+import { type BudgetNow, cumulativeAlerts, type DueAlert, projectedAlerts, stateIn, toldBy, toldState } from '../domain/budget_alerts.ts';
 import { type AlertEvent, type AlertPlace, eventsOfAlert, mailOfAlert } from '../domain/budget_events.ts';
 import { picoToDecimal, usdToPico } from '../domain/money.ts';
 import { periodAt, type PeriodRule } from '../domain/period.ts';
@@ -110,7 +110,8 @@ export class BudgetKeeper {
     for (const record of records) {
       signal.throwIfAborted();
       const period = periodAt(this.#deps.ruleOf(record.org_id), now);
-      const sums = await periodSums(this.#deps.clickhouse, { org_id: record.org_id, from: period.start, until: period.end }, { signal });
+      const asked = { org_id: record.org_id, from: period.start, until: period.end, agents: limitedAgents(record) };
+      const sums = await readPeriodSums(this.#deps.clickhouse, asked, { signal });
       const used = nothingUsed();
       const tokens = new Map<string, number>();
       for (const { cost_usd, ...sum } of sums) {
@@ -123,16 +124,21 @@ export class BudgetKeeper {
     return { orgs: records.length, alerts };
   }
 
-  /** Starts over what was told, of every org whose period is over as of an instant. @returns how many orgs */
+  /**
+   * Begins the period of an instant for every org that something was told of. Counters start over by themselves, as they are
+   * sums over the hours of a period, and so does what was told, as it is kept by period. @returns how many orgs were new in it
+   */
   async startOver(now: number, signal: AbortSignal): Promise<number> {
     let orgs = 0;
-    for (const state of [...this.#states.values()]) {
+    for (const { org_id } of [...this.#states.values()]) {
       signal.throwIfAborted();
-      const { start } = periodAt(this.#deps.ruleOf(state.org_id), now);
-      if (Date.parse(state.period_start) >= start) continue;
-      const fresh: BudgetState = { org_id: state.org_id, period_start: new Date(start).toISOString(), crossings: {}, told: [] };
-      await this.#states.change(orgKey(state.org_id), (held) => (held === undefined || Date.parse(held.period_start) >= start ? null : fresh));
-      orgs++;
+      const { start } = periodAt(this.#deps.ruleOf(org_id), now);
+      let fresh = false;
+      await this.#states.change(orgKey(org_id), (state) => {
+        fresh = stateIn(state, start) === null;
+        return fresh ? toldState(state ?? null, { org_id, periodStart: start, told: { keys: [], crossed: {} } }) : null;
+      });
+      if (fresh) orgs++;
     }
     return orgs;
   }
@@ -149,7 +155,7 @@ export class BudgetKeeper {
       this.#follower.unfollow(record.org_id);
       return;
     }
-    this.#follower.follow(record.org_id);
+    this.#follower.follow(record.org_id, limitedAgents(record));
     this.#dirty.add(record.org_id);
   }
 
@@ -183,20 +189,15 @@ export class BudgetKeeper {
   }
 
   async #tell(budget: BudgetNow, find: (budget: BudgetNow, told: ReadonlySet<string>) => DueAlert[]): Promise<number> {
-    const { record, used, period } = budget;
+    const { record, used, period, now } = budget;
     const { org_id } = record;
-    const state = this.#states.get(orgKey(org_id)) ?? null;
-    const period_start = new Date(period.start).toISOString();
-    const alerts = find(budget, new Set(state?.period_start === period_start ? state.told : []));
+    const alerts = find(budget, new Set(stateIn(this.#states.get(orgKey(org_id)), period.start)?.told));
     if (alerts.length === 0) return 0;
     const org = this.#deps.orgOf(org_id);
-    const place: AlertPlace = { org_id, org_name: org?.name ?? org_id, period_start };
+    const place: AlertPlace = { org_id, org_name: org?.name ?? org_id, period_start: new Date(period.start).toISOString() };
     for (const alert of alerts) await this.#send(record, alert, place, org?.owner_email ?? null);
-    await this.#states.change(orgKey(org_id), (before) => {
-      // A look at the past changes nothing of the present.
-      if (before !== undefined && Date.parse(before.period_start) > period.start) return null;
-      return toldState(before ?? null, budget, alerts, picoToDecimal(used.cost_pico_usd));
-    });
+    const told = toldBy(alerts, now, picoToDecimal(used.cost_pico_usd));
+    await this.#states.change(orgKey(org_id), (state) => toldState(state ?? null, { org_id, periodStart: period.start, told }));
     return alerts.length;
   }
 

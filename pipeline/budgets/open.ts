@@ -3,7 +3,7 @@ import type { Logger } from '../../ops/log.ts';
 import { queueMail } from '../../ops/mail_queue.ts';
 import { publishRecord } from '../../ops/nats/publish_record.ts';
 import { EVENTS_SUBJECT, type Log } from '../../ops/streams.ts';
-import { type LandedUsage, tellLanded } from '../../ops/usage_feed.ts';
+import { tellLanded } from '../../ops/usage_feed.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { freshDelivery, publishDelivery } from '../../ops/webhook_queue.ts';
 import { serviceEventsCodec } from '../../schemas/codec.ts';
@@ -12,7 +12,7 @@ import { orgKey, ownerOf, parseOrg } from '../../schemas/records/org.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import type { Policies } from '../runtime/policies.ts';
 import type { Prepared } from '../runtime/prepare.ts';
-import { reportsOf } from './feed.ts';
+import { UsageReports } from './feed.ts';
 import { BudgetKeeper } from './keeper.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
@@ -33,7 +33,7 @@ export interface Budgets {
   /** Reports a landing of this worker; costs nothing while no org has a budget. */
   landed: (prepared: Pick<Prepared, 'usage' | 'progress'>) => void;
   /** Says again how far the partitions are: a report may have been lost, and nothing may land after it. */
-  progress: (states: Iterable<{ partition: number; landed_through: number }>) => void;
+  progress: (states: Iterable<{ partition: number; epoch: number; landed_through: number }>) => void;
   stop: () => Promise<void>;
 }
 
@@ -73,18 +73,19 @@ export async function openBudgets({ log, logger, clickhouse, policies, records, 
       return publishDelivery(log, freshDelivery({ ...target, event_id, event, body: JSON.stringify(payload), created_at: Date.now() }), 'alert');
     },
   });
+  const reports = new UsageReports();
   return {
     keeper,
     landed: (prepared) => {
-      if (!keeper.watches || log.nc.isClosed()) return;
-      const reports: LandedUsage[] = reportsOf(prepared, (org_id) => keeper.isBudgeted(org_id));
-      tellLanded(log.nc, reports);
+      if (!keeper.watches) return;
+      const landed = reports.ofLanding(prepared, (org_id) => keeper.isBudgeted(org_id));
+      if (!log.nc.isClosed()) tellLanded(log.nc, landed);
     },
     progress: (states) => {
       if (!keeper.watches || log.nc.isClosed()) return;
       tellLanded(
         log.nc,
-        [...states].map(({ partition, landed_through }) => ({ partition, landed_through, log_seq: 0, rows: [] })),
+        [...states].map((state) => reports.ofProgress(state)),
       );
     },
     stop: async () => {

@@ -110,9 +110,17 @@ function eventOf(entry: AuditEntry): ServiceEvent | null {
     actor: { type: entry.actor_type, id: entry.actor_id },
     action: entry.action,
     target: { type: entry.target_type, id: entry.target_id },
-    changes: JSON.parse(entry.changes) as Record<string, unknown>,
+    changes: changesOf(entry),
     created_at: entry.created_at,
   });
+}
+
+function changesOf({ audit_id, changes }: AuditEntry): Record<string, unknown> {
+  try {
+    return JSON.parse(changes) as Record<string, unknown>;
+  } catch (cause) {
+    throw new NeverPossible(`the changes of ${audit_id} are no JSON`, { cause });
+  }
 }
 
 async function land(batch: readonly QueueItem<AuditEntry>[], { clickhouse, onLanded }: AuditLanderOptions): Promise<void> {

@@ -36,7 +36,8 @@ export function createResolve(): Resolve {
       ...(v4.status === 'fulfilled' ? v4.value.map((address) => ({ address, family: 4 as const })) : []),
       ...(v6.status === 'fulfilled' ? v6.value.map((address) => ({ address, family: 6 as const })) : []),
     ];
-    if (found.length === 0) throw new Error('the name of the receiver has no address', { cause: v4.status === 'rejected' ? v4.reason : undefined });
+    if (found.length === 0)
+      throw new Error('the name of the receiver has no address', { cause: v4.status === 'rejected' ? v4.reason : undefined });
     return found;
   };
 }

@@ -11,14 +11,14 @@ export const BACKLOG = {
   /** Of the stream's bytes: the rest is room for next tries. */
   bytes_share_max: 0.8,
 } as const;
-type Bounds = { readonly [Name in keyof typeof BACKLOG]: number };
+export type BacklogBounds = Readonly<Record<keyof typeof BACKLOG, number>>;
 
 const POLL_MS = 2000;
 
 export class WebhookBacklog {
   readonly #log: Log;
   readonly #logger: Logger;
-  readonly #bounds: Bounds;
+  readonly #bounds: BacklogBounds;
   /** By subject, and by org's token. */
   #receivers = new Map<string, number>();
   #orgs = new Map<string, number>();
@@ -27,7 +27,7 @@ export class WebhookBacklog {
   #admitted = true;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(log: Log, logger: Logger, bounds: Bounds = BACKLOG) {
+  constructor(log: Log, logger: Logger, bounds: BacklogBounds = BACKLOG) {
     this.#log = log;
     this.#logger = logger;
     this.#bounds = bounds;

@@ -4,9 +4,16 @@
 // holds up the rest. Events of orgs without endpoints cost a look into memory.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Logger } from '../../ops/log.ts';
-import { EVENTS_STREAM, type Log } from '../../ops/streams.ts';
+import { EVENTS_STREAM, type Log, WEBHOOK_MESSAGE_BYTES_MAX } from '../../ops/streams.ts';
 import { freshDelivery, publishDelivery, type WebhookDeadLetters } from '../../ops/webhook_queue.ts';
-import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec, UnknownSchemaError, type WebhookDelivery } from '../../schemas/codec.ts';
+import {
+  FINGERPRINT_HEADER,
+  type ServiceEvent,
+  serviceEventsCodec,
+  UnknownSchemaError,
+  type WebhookDelivery,
+} from '../../schemas/codec.ts';
+import type { DeadReason } from '../../schemas/records/webhook.ts';
 import { backoffMs } from '../runtime/backoff.ts';
 import { DurableReader } from './durable_reader.ts';
 import type { WebhookBacklog } from './webhook_backlog.ts';
@@ -21,6 +28,8 @@ const BATCHES_MAX = 4;
 const BATCHES_UNANSWERED_MAX = 64;
 /** Deliveries that are being stored at a time. */
 const STORING_MAX = 256;
+/** Of a payload; the rest of a message is ids and names. */
+const PAYLOAD_BYTES_MAX = WEBHOOK_MESSAGE_BYTES_MAX - 4096;
 /** Tag of a first try, see publishDelivery. */
 const FIRST_TAG = '0';
 
@@ -82,7 +91,13 @@ export class WebhookFanout {
       const reason = error instanceof UnknownSchemaError ? 'unknown_schema' : 'unreadable_message';
       logger.error({ err: error, seq: message.seq, reason }, 'platform events that cannot be read; they are kept in DEAD_LETTERS');
       await this.#untilDone(() =>
-        bury({ queue: 'events', reason, detail: error instanceof Error ? error.message : String(error), seq: message.seq, data: message.data }),
+        bury({
+          queue: 'events',
+          reason,
+          detail: error instanceof Error ? error.message : String(error),
+          seq: message.seq,
+          data: message.data,
+        }),
       );
       message.term(reason);
       return;
@@ -104,18 +119,21 @@ export class WebhookFanout {
   /** Stores the deliveries of a batch, several at a time; not complete when the worker stops meanwhile. */
   async #store(events: readonly ServiceEvent[]): Promise<{ stored: number; overflown: number; complete: boolean }> {
     const { targets, backlog } = this.#options;
-    const storing = new Set<Promise<boolean>>();
+    const storing = new Set<Promise<void>>();
     let [stored, overflown, complete] = [0, 0, true];
     for (const event of events) {
-      for (const target_id of targets.subscribersOf(event.org_id, event.event)) {
-        const admitted = backlog.admit(event.org_id, target_id);
-        if (admitted) stored += 1;
+      const subscribers = targets.subscribersOf(event.org_id, event.event);
+      if (subscribers.length === 0) continue;
+      const fits = Buffer.byteLength(event.payload) <= PAYLOAD_BYTES_MAX;
+      for (const target_id of subscribers) {
+        const refused = !fits ? 'too_large' : backlog.admit(event.org_id, target_id) ? null : 'backlog';
+        if (refused === null) stored += 1;
         else overflown += 1;
         const delivery = deliveryOf(event, target_id);
-        const task = this.#untilDone(() => (admitted ? publishDelivery(this.#options.log, delivery, FIRST_TAG) : this.#giveUp(delivery))).then((done) => {
+        const store = () => (refused === null ? publishDelivery(this.#options.log, delivery, FIRST_TAG) : this.#giveUp(delivery, refused));
+        const task = this.#untilDone(store).then((done) => {
           complete &&= done;
           storing.delete(task);
-          return done;
         });
         storing.add(task);
         if (storing.size >= STORING_MAX) await Promise.race(storing);
@@ -125,14 +143,15 @@ export class WebhookFanout {
     return { stored, overflown, complete };
   }
 
-  async #giveUp({ attempt, event_id, event, org_id, target_kind, target_id, body, created_at }: WebhookDelivery): Promise<void> {
+  async #giveUp(delivery: WebhookDelivery, reason: Exclude<DeadReason, 'expired'>): Promise<void> {
+    const { attempt, event_id, event, org_id, target_kind, target_id, body, created_at } = delivery;
     const what = { event_id, event, org_id, target_kind, target_id, body, created_at };
     await this.#options.deadLetters.put({
       ...what,
       attempts: attempt,
-      reason: 'backlog',
+      reason,
       status_code: null,
-      error: 'too many deliveries wait for this receiver',
+      error: reason === 'backlog' ? 'too many deliveries wait for this receiver' : 'the event is larger than what is sent',
       died_at: new Date(this.#options.now()).toISOString(),
     });
   }

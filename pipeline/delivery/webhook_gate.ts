@@ -1,7 +1,7 @@
 // Who may be sent to now. In: deliveries that are due, by receiver. Out: which of them go, wait here, or come again later.
 // Guarantees: a receiver that is slow, dead or hostile holds few connections, its org a bounded share, and all failing ones
 // together a share that leaves the rest free; nothing waits here for long, and what waits is bounded. Pure but for its state.
-// A receiver's window begins small, widens with each success and is one delivery after a failure.
+// A receiver's window begins small, widens with each success, halves with a failure and is one delivery after a time out.
 
 export const GATE = {
   /** Tries under way at a time: of this worker, of one org, of receivers that fail or are slow, and of those of one org. */
@@ -9,28 +9,34 @@ export const GATE = {
   org_in_flight_max: 400,
   suspect_in_flight_max: 500,
   org_suspect_in_flight_max: 150,
-  /** Of one receiver: before anything is known of it, at best, and while it is slow. While it fails it is 1. */
+  /** Of one receiver: before anything is known of it, at best, and while it is slow. */
   window_first: 2,
   window_max: 8,
   window_slow: 2,
   /** Slow is a receiver that takes longer than this on the whole. */
   slow_ms: 1000,
-  /** Deliveries that wait here: for one receiver, and in all; their bytes. */
-  waiting_lane_max: 32,
-  waiting_max: 4000,
+  /** Deliveries that wait here: for one receiver, also by the time that they will take (milliseconds); in all; their bytes. */
+  waiting_lane_max: 256,
+  waiting_lane_ms_max: 5000,
+  waiting_max: 8000,
   waiting_bytes_max: 32 * 1024 * 1024,
   /** What waits longer is given back, before the queue would give it to another worker. */
   waiting_ms_max: 10_000,
-  /** A receiver that has failed this often in a row is tried at a pace; the pauses grow with its failures up to the second. */
+  /** What a try is taken to last before anything is known of a receiver. */
+  guess_ms: 100,
+  /** While a receiver shall be left alone for no longer than this, deliveries wait here for it. */
+  pause_ms_max: 1000,
+  /** A receiver that has failed this often in a row is tried at a pace: pauses that grow with its failures, to four tries a second. */
   paced_failures: 20,
-  pace_ms_max: 1000,
+  pace_ms_each: 2,
+  pace_ms_max: 250,
   /** Longest time for which a delivery that found no room is put off: of receivers that answer, and of those that fail. */
   put_off_ms_max: 30_000,
   put_off_failing_ms_max: 900_000,
-  put_off_ms_min: 20,
-  /** Deliveries to a failing receiver come again at this distance: a millisecond for each failure in a row, within these. */
+  put_off_ms_min: 250,
+  /** Deliveries to a failing receiver come again at the distance at which it is tried, within these. */
   failing_step_ms_min: 5,
-  failing_step_ms_max: 50,
+  failing_step_ms_max: 1000,
   /** Receivers that nothing was heard of for this long are forgotten. */
   idle_ms_max: 600_000,
 } as const;
@@ -78,6 +84,8 @@ export class Gate<T> {
   readonly #orgs = new Map<string, { in_flight: number; suspects: number }>();
   /** Lanes whose deliveries wait for a place that is not their own, longest first. */
   readonly #starved = new Set<string>();
+  /** Lanes whose deliveries wait for the end of a short pause. */
+  readonly #paused = new Set<string>();
   #in_flight = 0;
   #suspects = 0;
   #waiting = 0;
@@ -89,6 +97,11 @@ export class Gate<T> {
 
   get waiting(): number {
     return this.#waiting;
+  }
+
+  /** Whether anything waits for the end of a short pause: then call `resume` every few milliseconds. */
+  get pausing(): boolean {
+    return this.#paused.size > 0;
   }
 
   /** Whether the last try of a receiver failed, as far as this worker knows. */
@@ -106,17 +119,13 @@ export class Gate<T> {
       this.#begin(lane);
       return { kind: 'go' };
     }
-    const room =
-      lane.failures === 0 &&
-      now >= lane.resume_at &&
-      lane.waiting.length < GATE.waiting_lane_max &&
-      this.#waiting < GATE.waiting_max &&
-      this.#waiting_bytes + bytes <= GATE.waiting_bytes_max;
-    if (!room) return { kind: 'later', ms: this.#putOff(lane, now) };
+    const inAll = this.#waiting < GATE.waiting_max && this.#waiting_bytes + bytes <= GATE.waiting_bytes_max;
+    if (!inAll || !this.#hasRoom(lane, now)) return { kind: 'later', ms: this.#putOff(lane, now) };
     lane.waiting.push({ item, bytes, since: now });
     this.#waiting += 1;
     this.#waiting_bytes += bytes;
-    if (lane.in_flight < lane.window) this.#starved.add(key);
+    if (now < lane.resume_at) this.#paused.add(key);
+    else if (lane.in_flight < lane.window) this.#starved.add(key);
     return { kind: 'wait' };
   }
 
@@ -127,12 +136,26 @@ export class Gate<T> {
     if (lane === undefined) return freed;
     this.#count(lane, -1);
     this.#learn(lane, result, now);
-    if (!result.ok || now < lane.resume_at) {
+    if (this.#isStuck(lane) || now + GATE.pause_ms_max < lane.resume_at) {
       for (const item of this.#takeAll(key, lane)) freed.later.push({ item, ms: this.#putOff(lane, now) });
+    } else if (now < lane.resume_at) {
+      if (lane.waiting.length > 0) this.#paused.add(key);
     } else {
       this.#start(key, lane, now, freed);
     }
     this.#startStarved(now, freed);
+    return freed;
+  }
+
+  /** Starts what has waited for the end of a pause. */
+  resume(now: number): Freed<T> {
+    const freed: Freed<T> = { go: [], later: [] };
+    for (const key of [...this.#paused]) {
+      const lane = this.#lanes.get(key);
+      if (lane !== undefined && now < lane.resume_at) continue;
+      this.#paused.delete(key);
+      if (lane !== undefined) this.#start(key, lane, now, freed);
+    }
     return freed;
   }
 
@@ -143,7 +166,10 @@ export class Gate<T> {
       while ((lane.waiting[0]?.since ?? now) < now - GATE.waiting_ms_max) {
         for (const { item } of this.#take(lane)) freed.later.push({ item, ms: this.#putOff(lane, now) });
       }
-      if (lane.waiting.length === 0) this.#starved.delete(key);
+      if (lane.waiting.length === 0) {
+        this.#starved.delete(key);
+        this.#paused.delete(key);
+      }
       if (lane.in_flight === 0 && lane.waiting.length === 0 && now - lane.used_at > GATE.idle_ms_max) this.#lanes.delete(key);
     }
     this.#startStarved(now, freed);
@@ -177,6 +203,18 @@ export class Gate<T> {
 
   #isSuspect(lane: Lane<T>): boolean {
     return lane.failures > 0 || lane.mean_ms > GATE.slow_ms;
+  }
+
+  /** Fails, and takes its time to: nothing shall wait here for it. */
+  #isStuck(lane: Lane<T>): boolean {
+    return lane.failures > 0 && lane.mean_ms > GATE.slow_ms;
+  }
+
+  /** Whether one more may wait for this receiver: it will have its turn soon enough. */
+  #hasRoom(lane: Lane<T>, now: number): boolean {
+    if (this.#isStuck(lane) || now + GATE.pause_ms_max < lane.resume_at || lane.waiting.length >= GATE.waiting_lane_max) return false;
+    const tryMs = lane.mean_ms === 0 ? GATE.guess_ms : Math.max(1, lane.mean_ms) + paceOf(lane.failures);
+    return ((lane.waiting.length + 1) * tryMs) / lane.window <= GATE.waiting_lane_ms_max;
   }
 
   /** Whether a try may begin now. */
@@ -216,10 +254,9 @@ export class Gate<T> {
       lane.window = Math.min(lane.mean_ms > GATE.slow_ms ? GATE.window_slow : GATE.window_max, lane.window + 1);
     } else {
       lane.failures += 1;
-      lane.window = 1;
+      lane.window = duration_ms > GATE.slow_ms ? 1 : Math.max(1, Math.floor(lane.window / 2));
     }
-    const pace = lane.failures < GATE.paced_failures ? 0 : Math.min(GATE.pace_ms_max, 5 * lane.failures);
-    lane.resume_at = Math.max(lane.resume_at, now + Math.max(pace, pause_ms));
+    lane.resume_at = Math.max(lane.resume_at, now + Math.max(paceOf(lane.failures), pause_ms));
     const is = this.#isSuspect(lane);
     if (was === is) return;
     const moved = is ? lane.in_flight : -lane.in_flight;
@@ -232,7 +269,7 @@ export class Gate<T> {
   #putOff(lane: Lane<T>, now: number): number {
     const failing = lane.failures > 0;
     const step = failing
-      ? Math.min(GATE.failing_step_ms_max, Math.max(GATE.failing_step_ms_min, lane.failures))
+      ? Math.min(GATE.failing_step_ms_max, Math.max(GATE.failing_step_ms_min, lane.mean_ms, paceOf(lane.failures)))
       : Math.max(1, (0.7 * Math.max(lane.mean_ms, 5)) / lane.window);
     const most = failing ? GATE.put_off_failing_ms_max : GATE.put_off_ms_max;
     lane.put_off_to = Math.min(Math.max(lane.put_off_to, lane.resume_at, now) + step, Math.max(lane.resume_at, now) + most);
@@ -271,9 +308,14 @@ export class Gate<T> {
     const items: T[] = [];
     while (lane.waiting.length > 0) items.push(...this.#take(lane).map(({ item }) => item));
     this.#starved.delete(key);
+    this.#paused.delete(key);
     return items;
   }
 }
+
+/** Pause after so many failures in a row, milliseconds. */
+const paceOf = (failures: number): number =>
+  failures < GATE.paced_failures ? 0 : Math.min(GATE.pace_ms_max, GATE.pace_ms_each * failures);
 
 /** Lanes that the end of one try looks at for others that wait. */
 const STARVED_LOOKS_MAX = 16;

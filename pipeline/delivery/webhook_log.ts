@@ -103,7 +103,8 @@ export class WebhookLog {
       await this.#options.clickhouse.execute({ name: 'webhook_log', sql: INSERT, body: batch.join('\n'), timeoutMs: INSERT_TIMEOUT_MS });
       this.#failures = 0;
     } catch (error) {
-      if (this.#failures === 0) this.#options.logger.warn({ err: error, rows: this.#rows.length }, 'the log of webhooks waits for ClickHouse');
+      if (this.#failures === 0)
+        this.#options.logger.warn({ err: error, rows: this.#rows.length }, 'the log of webhooks waits for ClickHouse');
       this.#failures += 1;
       return;
     }

@@ -20,10 +20,20 @@ const DURABLE = 'webhook_sender';
 /** Messages that are asked for at a time: more than a burst of those that only have to be put off. */
 const MESSAGES_MAX = 1000;
 const SWEEP_MS = 1000;
+/** So often pauses are looked at, while there are any. */
+const RESUME_MS = 20;
+/**
+ * Deliveries that are to come again later are given back together, this often, at whole multiples of the clock: each nak with
+ * a delay makes nats-server wait 10 ms more before it looks for what is due, so a steady trickle of them, from whichever
+ * workers, would keep it from ever looking.
+ */
+const GIVE_BACK_MS = 250;
 /** Tries under way get this long to end at a stop; then they are broken off and given back. */
 const STOP_MS = 3000;
 /** A receiver that answers 429 is left alone for as long as it asks, up to this. */
 const PAUSE_MS_MAX = 60_000;
+/** A delivery may be here before word of its receiver is: for this long one without a receiver is not dropped. */
+const UNHEARD_MS_MAX = 2000;
 const USER_AGENT = 'Millrace-Webhooks/1';
 
 export interface WebhookTimings extends RetryTimings {
@@ -62,6 +72,10 @@ export class WebhookSender {
   readonly #inHand = new Map<number, Held>();
   readonly #tasks = new Set<Promise<void>>();
   readonly #breakOff = new AbortController();
+  /** What is to come again later, until it is given back. */
+  #later: { held: Held; due_at: number }[] = [];
+  #givingBack: NodeJS.Timeout | null = null;
+  #resuming: NodeJS.Timeout | null = null;
   #sweeping: NodeJS.Timeout | null = null;
 
   constructor(options: WebhookSenderOptions) {
@@ -102,11 +116,13 @@ export class WebhookSender {
     await this.#reader.stop();
     if (this.#sweeping !== null) clearInterval(this.#sweeping);
     for (const held of this.#gate.drain()) this.#giveBack(held, 0);
+    if (this.#resuming !== null) clearTimeout(this.#resuming);
     const timer = setTimeout(() => {
       this.#breakOff.abort();
     }, STOP_MS);
     while (this.#tasks.size > 0) await Promise.all(this.#tasks);
     clearTimeout(timer);
+    this.#giveBackAll();
   }
 
   #take(message: JsMsg): void {
@@ -122,16 +138,17 @@ export class WebhookSender {
       this.#run(this.#bury(message, error));
       return;
     }
-    const wait = delivery.not_before - this.#options.now();
-    if (wait > 0) {
-      message.nak(wait);
-      return;
-    }
     const held: Held = { message, delivery };
     this.#inHand.set(message.seq, held);
+    const wait = delivery.not_before - this.#options.now();
+    if (wait > 0) {
+      this.#giveBack(held, wait);
+      return;
+    }
     const offer = this.#gate.offer(laneOf(delivery), delivery.org_id, held, message.data.length, performance.now());
     if (offer.kind === 'go') this.#run(this.#send(held));
     else if (offer.kind === 'later') this.#putOff(held, offer.ms);
+    else this.#resumeSoon();
   }
 
   /** Runs beside the others. A failure is the connection's: the message was not answered and comes again. */
@@ -150,6 +167,15 @@ export class WebhookSender {
       else this.#run(this.#send(held));
     }
     for (const { item, ms } of later) this.#putOff(item, ms);
+    this.#resumeSoon();
+  }
+
+  #resumeSoon(): void {
+    if (this.#resuming !== null || !this.#gate.pausing) return;
+    this.#resuming = setTimeout(() => {
+      this.#resuming = null;
+      this.#follow(this.#gate.resume(performance.now()));
+    }, RESUME_MS);
   }
 
   /** One try; its place at the gate is taken already. */
@@ -169,11 +195,12 @@ export class WebhookSender {
     const end = { ok, duration_ms: result?.duration_ms ?? 0, pause_ms: Math.min(asked, PAUSE_MS_MAX) };
     this.#follow(this.#gate.end(laneOf(delivery), end, performance.now()));
     try {
-      if (result === null) this.#drop(held);
+      if (result === null) this.#drop(held, at);
       else if (result.status === null && this.#breakOff.signal.aborted) this.#giveBack(held, 0);
       else await this.#settle(held, result, at);
-    } finally {
+    } catch (error) {
       this.#inHand.delete(held.message.seq);
+      throw error;
     }
   }
 
@@ -239,7 +266,10 @@ export class WebhookSender {
           this.#answer(held);
           this.#record(delivery, 'dead-lettered', result, at, false);
         })
-        .finally(() => this.#inHand.delete(message.seq)),
+        .catch((error: unknown) => {
+          this.#inHand.delete(message.seq);
+          throw error;
+        }),
     );
   }
 
@@ -253,11 +283,27 @@ export class WebhookSender {
   #record(delivery: WebhookDelivery, outcome: DeliveryOutcome, result: AttemptResult, at: number, tried = true): void {
     const { org_id, target_id, event_id, event, attempt } = delivery;
     const { status, error, duration_ms } = result;
-    this.#options.tries.add({ org_id, target_id, event_id, event, attempt, outcome, status_code: status ?? 0, error: error ?? '', duration_ms, at });
+    this.#options.tries.add({
+      org_id,
+      target_id,
+      event_id,
+      event,
+      attempt,
+      outcome,
+      status_code: status ?? 0,
+      error: error ?? '',
+      duration_ms,
+      at,
+    });
     this.#options.observe(outcome, tried ? duration_ms / 1000 : null);
   }
 
-  #drop(held: Held): void {
+  /** Its receiver is gone, disabled, or so new that this worker has not heard of it. */
+  #drop(held: Held, at: number): void {
+    if (at - held.message.time.getTime() < UNHEARD_MS_MAX) {
+      this.#giveBack(held, UNHEARD_MS_MAX / 4);
+      return;
+    }
     this.#answer(held);
     this.#options.observe('dropped', null);
   }
@@ -272,12 +318,32 @@ export class WebhookSender {
 
   /** What is said of a message while the connection is down is lost, and the message comes again; on a closed one it would throw. */
   #answer({ message }: Held): void {
+    this.#inHand.delete(message.seq);
     if (!this.#options.log.nc.isClosed()) message.ack();
   }
 
+  /** For whoever is next: at once, or after a wait. */
   #giveBack(held: Held, ms: number): void {
-    this.#inHand.delete(held.message.seq);
-    if (!this.#options.log.nc.isClosed()) held.message.nak(ms);
+    this.#later.push({ held, due_at: this.#options.now() + ms });
+    this.#givingBack ??= setTimeout(
+      () => {
+        this.#giveBackAll();
+      },
+      ms <= 0 ? 0 : GIVE_BACK_MS - (Date.now() % GIVE_BACK_MS),
+    );
+  }
+
+  #giveBackAll(): void {
+    if (this.#givingBack !== null) clearTimeout(this.#givingBack);
+    this.#givingBack = null;
+    const now = this.#options.now();
+    for (const { held, due_at } of this.#later.splice(0)) {
+      this.#inHand.delete(held.message.seq);
+      if (this.#options.log.nc.isClosed()) continue;
+      // The server takes whole milliseconds only.
+      if (due_at > now) held.message.nak(Math.ceil(due_at - now));
+      else held.message.nak();
+    }
   }
 }
 

@@ -51,7 +51,11 @@ export class WebhookTargets {
 
   static async open(log: Log, options: WebhookTargetsOptions): Promise<WebhookTargets> {
     const parse = (text: string) => webhookRecord.parse(JSON.parse(text));
-    const bucket = await WatchedBucket.open(log.nc, await log.bucket('webhooks'), { name: 'webhooks', parse, onProblem: options.onProblem });
+    const bucket = await WatchedBucket.open(log.nc, await log.bucket('webhooks'), {
+      name: 'webhooks',
+      parse,
+      onProblem: options.onProblem,
+    });
     return new WebhookTargets(bucket, options);
   }
 
@@ -111,4 +115,3 @@ export class WebhookTargets {
     if (own?.size === 0) this.#orgs.delete(place.org_id);
   }
 }
-

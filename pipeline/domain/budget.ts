@@ -1,6 +1,6 @@
 // The rules of budgets: status and percentage of a resource, and whether an event may come in. Pure.
 import type { BudgetRecord, Limits, ResourceName } from '../../schemas/records/budget.ts';
-import { RESOURCES } from '../../schemas/records/budget.ts';
+import { agentScope, RESOURCES } from '../../schemas/records/budget.ts';
 
 const BYTES_PER_MB = 1_000_000;
 const MICROS_PER_SECOND = 1_000_000;
@@ -66,8 +66,16 @@ export interface Blocked {
   hard_limit: number;
 }
 
-/** How an agent's own limit is named among the crossings. */
-export const agentScope = (agent_id: string): string => `agent:${agent_id}`;
+/** An agent's own limits on tokens; null where the org's hold for it. */
+export function limitsOfAgent(record: BudgetRecord, agent_id: string): Limits | null {
+  const own = agent_id === '' ? undefined : record.agents[agentScope(agent_id)];
+  return own !== undefined && isLimited(own) ? own : null;
+}
+
+/** Agents that have limits of their own. */
+export function limitedAgents(record: BudgetRecord): string[] {
+  return Object.keys(record.agents).map((scope) => scope.slice(agentScope('').length));
+}
 
 /**
  * The first hard limit that an event of the agent runs into; null when it may come in. An agent's own limit on tokens
@@ -79,8 +87,8 @@ export function blockedBy(
   org: Used,
   agentTokens: (agent_id: string) => number,
 ): Blocked | null {
-  const own = agent_id === '' || !Object.hasOwn(record.agents, agent_id) ? undefined : record.agents[agent_id];
-  if (own !== undefined && isLimited(own)) {
+  const own = limitsOfAgent(record, agent_id);
+  if (own !== null) {
     if (statusOf(agentTokens(agent_id), own) === 'hard_exceeded')
       return { scope: agentScope(agent_id), resource: 'tokens', agent_id, hard_limit: own.hard_limit ?? 0 };
   } else if (statusOf(org.tokens, record.tokens) === 'hard_exceeded') {

@@ -1,11 +1,15 @@
 // Which alerts of a budget are due: thresholds that the use of the period has reached, or will have reached at its end if it
 // goes on as it has, and limits that were crossed. Pure: what was told before comes in, what is to be told goes out.
-import type { BudgetRecord, BudgetState, Limits, ResourceName, Severity } from '../../schemas/records/budget.ts';
-import { RESOURCES } from '../../schemas/records/budget.ts';
-import { agentScope, amountOf, percentageOf, statusOf, type Used } from './budget.ts';
+import type { BudgetRecord, BudgetState, Limits, PeriodState, ResourceName, Severity } from '../../schemas/records/budget.ts';
+import { agentScope, NO_LIMITS, RESOURCES } from '../../schemas/records/budget.ts';
+import { amountOf, limitedAgents, limitsOfAgent, percentageOf, statusOf, type Used } from './budget.ts';
 import type { Period } from './period.ts';
 
 const DAY_MS = 86_400_000;
+/** Keys that are remembered of one period: twice what all limits of an org and its agents can come to at a time. */
+const TOLD_MAX = 10_000;
+/** Periods of an org that are remembered. */
+const PERIODS_MAX = 6;
 
 /** cumulative: the use has reached it. projected: the daily run-rate reaches it before the period ends. */
 export type AlertCause = 'cumulative' | 'projected';
@@ -47,7 +51,8 @@ export function cumulativeAlerts(budget: BudgetNow, told: ReadonlySet<string>): 
     due.push(...crossings(resource, null, amount, record[resource]));
     due.push(...thresholds(budget, resource, amount, amount, 'cumulative'));
   }
-  for (const [agent_id, own] of Object.entries(record.agents)) due.push(...crossings('tokens', agent_id, budget.agentTokens(agent_id), own));
+  for (const agent_id of limitedAgents(record))
+    due.push(...crossings('tokens', agent_id, budget.agentTokens(agent_id), limitsOfAgent(record, agent_id) ?? NO_LIMITS));
   return due.filter(({ key }) => !told.has(key));
 }
 
@@ -107,26 +112,40 @@ function crossings(resource: ResourceName, agent_id: string | null, amount: numb
   return due;
 }
 
-/** The state after the alerts were told; a state of another period starts over. */
-export function toldState(
-  state: BudgetState | null,
-  budget: Pick<BudgetNow, 'record' | 'period' | 'now'>,
-  alerts: readonly DueAlert[],
-  costUsd: string,
-): BudgetState {
-  const period_start = new Date(budget.period.start).toISOString();
-  const before = state?.period_start === period_start ? state : { crossings: {}, told: [] };
-  const at = new Date(budget.now).toISOString();
-  const crossed = alerts
-    .filter(({ kind }) => kind === 'hard')
-    .map(({ resource, agent_id, limits }) => [
-      agent_id === null ? resource : agentScope(agent_id),
-      { at, cost_usd: costUsd, hard_limit: limits.hard_limit ?? 0 },
-    ]);
+/** What was told, and what crossed, in a period. */
+export function stateIn(state: BudgetState | null | undefined, periodStart: number): PeriodState | null {
+  return state?.periods[new Date(periodStart).toISOString()] ?? null;
+}
+
+/** What one look has told. */
+export interface Told {
+  keys: readonly string[];
+  /** Hard limits that were crossed, by scope. */
+  crossed: PeriodState['crossings'];
+}
+
+/** What the alerts leave behind. @param costUsd what the org's use has cost by now, decimal text */
+export function toldBy(alerts: readonly DueAlert[], now: number, costUsd: string): Told {
+  const at = new Date(now).toISOString();
+  const hard = alerts.filter(({ kind }) => kind === 'hard');
   return {
-    org_id: budget.record.org_id,
-    period_start,
-    crossings: { ...before.crossings, ...Object.fromEntries(crossed) },
-    told: [...new Set([...before.told, ...alerts.map(({ key }) => key)])],
+    keys: alerts.map(({ key }) => key),
+    crossed: Object.fromEntries(
+      hard.map(({ resource, agent_id, limits }) => [
+        agent_id === null ? resource : agentScope(agent_id),
+        { at, cost_usd: costUsd, hard_limit: limits.hard_limit ?? 0 },
+      ]),
+    ),
   };
+}
+
+/** The state after something was told in a period; of more periods than are kept, the earliest are forgotten. */
+export function toldState(state: BudgetState | null, { org_id, periodStart, told }: { org_id: string; periodStart: number; told: Told }): BudgetState {
+  const before = stateIn(state, periodStart) ?? { crossings: {}, told: [] };
+  const period: PeriodState = {
+    crossings: { ...before.crossings, ...told.crossed },
+    told: [...new Set([...before.told, ...told.keys])].slice(-TOLD_MAX),
+  };
+  const periods = Object.entries({ ...state?.periods, [new Date(periodStart).toISOString()]: period }).sort(([a], [b]) => (a < b ? -1 : 1));
+  return { org_id, periods: Object.fromEntries(periods.slice(-PERIODS_MAX)) };
 }

@@ -19,13 +19,6 @@ export function dateOf(day: number): string {
   return new Date(startOfDay(day)).toISOString().slice(0, 10);
 }
 
-/** The day of a YYYY-MM-DD. @throws RangeError for what is no date */
-export function dayOfDate(date: string): number {
-  const ms = Date.parse(`${date}T00:00:00Z`);
-  if (Number.isNaN(ms)) throw new RangeError(`not a date: ${date.slice(0, 20)}`);
-  return dayOf(ms);
-}
-
 /** The totals of the days from `from` up to and without `to`; a day that has none counts 0. */
 export function zeroFilled(totals: ReadonlyMap<number, bigint>, from: number, to: number): bigint[] {
   return Array.from({ length: Math.max(0, to - from) }, (_, index) => totals.get(from + index) ?? 0n);

@@ -18,8 +18,8 @@ export function budgetJobs(budgets: Budgets): Job[] {
       run: async ({ now, signal }) => ({ ...(await budgets.tellAsOf(now, signal)) }),
     },
     {
-      // Counters start over by themselves, as they are sums over the hours of a period: what is left to do is to forget what
-      // was told of the last one.
+      // Counters start over by themselves, as they are sums over the hours of a period: what is left to do is to begin a list
+      // of what is told in it.
       name: 'budget-period',
       cron: '0 0 * * *',
       timeout_ms: 10 * MINUTE_MS,

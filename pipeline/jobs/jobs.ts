@@ -7,12 +7,16 @@ import { lastSeenOf } from '../../sql/agent_activity.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { parseAgentRecord } from '../../schemas/records/agent.ts';
 import { type AnomalyConfig, DEFAULT_ANOMALY_CONFIG, parseAnomalyConfig } from '../../schemas/records/cost_config.ts';
+import { budgetState } from '../../schemas/records/budget.ts';
 import { orgKey } from '../../schemas/records/org.ts';
+import { DEFAULT_POLICY, parsePolicy, type Policy } from '../../schemas/records/policy.ts';
+import { openBudgetRecords } from '../budgets/records.ts';
 import { AGENT_DRIFT, type AgentRegistry, createAgentDrift } from './agent_drift.ts';
 import { ANOMALIES, createAnomalies } from './anomalies.ts';
 import { budgetJobs, type Budgets } from './budgets.ts';
+import { createForecast, FORECAST } from './forecast.ts';
 import type { Job } from './job.ts';
-import { tellEvent } from './tell.ts';
+import { type JobEvent, tellEvent } from './tell.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -29,6 +33,10 @@ export interface JobsDeps {
 /** Every job of the service. */
 export function createJobs(deps: JobsDeps): Job[] {
   const { log, clickhouse, audit, budgets, onTold, onProblem } = deps;
+  const tell = async (event: JobEvent): Promise<void> => {
+    await tellEvent(log, event);
+    onTold(event.event);
+  };
   return [
     {
       name: AGENT_DRIFT,
@@ -48,10 +56,22 @@ export function createJobs(deps: JobsDeps): Job[] {
       run: createAnomalies({
         clickhouse,
         configOf: (org_id) => anomalyConfigOf(log, org_id),
-        tell: async (event) => {
-          await tellEvent(log, event);
-          onTold(event.event);
+        tell,
+      }),
+    },
+    {
+      name: FORECAST,
+      cron: '40 0 * * *',
+      timeout_ms: 30 * MINUTE_MS,
+      run: createForecast({
+        clickhouse,
+        openBudgets: () => openBudgetRecords(log, onProblem),
+        openStates: async () => {
+          const parse = (text: string) => budgetState.parse(JSON.parse(text));
+          return WatchedBucket.open(log.nc, await log.bucket('budget_states'), { name: 'budget_states', parse, onProblem });
         },
+        ruleOf: (org_id) => policyOf(log, org_id),
+        tell,
       }),
     },
   ];
@@ -63,9 +83,15 @@ async function openAgents(log: Log, onProblem: JobsDeps['onProblem']): Promise<A
   return WatchedBucket.open(log.nc, kv, { name: 'agents', parse: parseAgentRecord, onProblem });
 }
 
-/** Asked of the bucket itself: a worker has no use for the configs between two runs. */
+/** These two are asked of the buckets themselves: a job has no use for them between two runs. */
 async function anomalyConfigOf(log: Log, org_id: string): Promise<AnomalyConfig> {
   const kv = await log.bucket('cost_configs');
   const entry = await kv.get(orgKey(org_id));
   return entry?.operation === 'PUT' ? parseAnomalyConfig(entry.string()) : DEFAULT_ANOMALY_CONFIG;
+}
+
+async function policyOf(log: Log, org_id: string): Promise<Policy> {
+  const kv = await log.bucket('policies');
+  const entry = await kv.get(orgKey(org_id));
+  return entry?.operation === 'PUT' ? parsePolicy(entry.string()) : DEFAULT_POLICY;
 }

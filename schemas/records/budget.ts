@@ -38,26 +38,30 @@ export const ALERT_TARGET_ID = 'budget_alerts';
 /** What the secret of an org's alert webhook is sealed for. */
 export const alertSealContext = (org_id: string): string => `budget_alerts\n${org_id}`;
 
+/** How an agent is named in records: an id as it is may be __proto__, which no record can hold. */
+export const agentScope = (agent_id: string): string => `agent:${agent_id}`;
+
 export const budgetRecord = z.object({
   org_id: z.string(),
   tokens: limits,
   storage_mb: limits,
   sandbox_seconds: limits,
-  /** By agent_id: limits on tokens that take the place of the org's for the agent's events. */
+  /** By agentScope: limits on tokens that take the place of the org's for the agent's events. */
   agents: z.record(z.string(), limits),
   alerts: alertConfig.nullable(),
   updated_at: z.iso.datetime(),
 });
 export type BudgetRecord = z.infer<typeof budgetRecord>;
 
-/** What has come of an org's budget in its period: written once each, so that nothing is told twice. */
-export const budgetState = z.object({
-  org_id: z.string(),
-  /** Start of the period that it is about; in another period it counts for nothing. */
-  period_start: z.iso.datetime(),
-  /** By resource, or agent:<id> for an agent's own limit: when its hard limit was first seen reached, and the org's cost then. */
+/** What has come of an org's budget in one period: written once each, so that nothing is told twice. */
+export const periodState = z.object({
+  /** By resource, or agentScope for an agent's own limit: when its hard limit was first seen reached, and the org's cost then. */
   crossings: z.record(z.string(), z.object({ at: z.iso.datetime(), cost_usd: z.string(), hard_limit: z.number() })),
   /** Keys of the alerts that were told. */
   told: z.array(z.string()),
 });
+export type PeriodState = z.infer<typeof periodState>;
+
+/** Periods are known by their start: a job may look at another one than today's, and a policy may choose a longer one. */
+export const budgetState = z.object({ org_id: z.string(), periods: z.record(z.iso.datetime(), periodState) });
 export type BudgetState = z.infer<typeof budgetState>;

@@ -31,8 +31,8 @@ export type WebhookRecord = z.infer<typeof webhookRecord>;
 /** What a secret of an endpoint is sealed for; it opens nowhere else. */
 export const webhookSealContext = (org_id: string, webhook_id: string): string => `webhook\n${org_id}\n${webhook_id}`;
 
-/** Why an event was given up: a day of failures, or more waiting for its receiver than is kept. */
-export const DEAD_REASONS = ['expired', 'backlog'] as const;
+/** Why an event was given up: a day of failures, more waiting for its receiver than is kept, or more bytes than are sent. */
+export const DEAD_REASONS = ['expired', 'backlog', 'too_large'] as const;
 export type DeadReason = (typeof DEAD_REASONS)[number];
 
 export const deadDelivery = z.object({

@@ -51,7 +51,7 @@ async function latencies(lane: Lane, count: number, headOf: (index: number) => B
 }
 
 /** The service answers a moment before it writes down where its parts are. */
-async function natsUrlOf(dataDir: string): Promise<string> {
+export async function natsUrlOf(dataDir: string): Promise<string> {
   for (const deadline = performance.now() + ADDRESSES_MS_MAX; ;) {
     try {
       return localNatsUrl(dataDir);

@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { benchAdmission } from './admission.ts';
 import { LARGE_TRACES, fillStore } from './fill.ts';
+import { benchBudgets } from './budgets.ts';
 import { benchFootprint } from './footprint.ts';
 import { benchFreshness } from './freshness.ts';
 import { benchIngest, benchSingle } from './ingest.ts';
@@ -13,8 +14,9 @@ import { sectionText, thousands, type Section } from './report.ts';
 import { sqlRunner } from './store.ts';
 import { runningTarget, startTarget, type Target } from './target.ts';
 import { Vocabulary } from './vocabulary.ts';
+import { benchWebhooks } from './webhooks.ts';
 
-const USAGE = `usage: npm run bench [-- ingest|single|freshness|reads|footprint|control|all] [options]
+const USAGE = `usage: npm run bench [-- ingest|single|freshness|reads|footprint|control|budgets|webhooks|all] [options]
   --seconds 60        length of each run
   --rate 10000        events a second of the paced ingest run (max: as fast as acknowledged); freshness runs beside half of it
   --shape texts       texts (searchable prompt and response) or plain
@@ -22,7 +24,7 @@ const USAGE = `usage: npm run bench [-- ingest|single|freshness|reads|footprint|
   --json file         raw numbers
   --url … --key … --org org_local --clickhouse-url http://user:password@host:port/db    a running service instead of one of its own`;
 
-const PARTS = ['footprint', 'ingest', 'single', 'freshness', 'reads', 'control'] as const;
+const PARTS = ['footprint', 'ingest', 'single', 'freshness', 'reads', 'control', 'budgets', 'webhooks'] as const;
 type Part = (typeof PARTS)[number];
 
 interface Options {
@@ -103,6 +105,10 @@ async function measure(part: Part, target: Target, options: Options, vocabulary:
       return [await benchSingle({ target, runSql: sqlRunner(stored()), vocabulary: vocabulary(), seconds, rate: Infinity, progress })];
     case 'freshness':
       return [await benchFreshness({ target, vocabulary: vocabulary(), seconds, rate: rate === Infinity ? 5000 : rate / 2, progress })];
+    case 'budgets':
+      return [await benchBudgets({ target, vocabulary: vocabulary(), seconds, progress })];
+    case 'webhooks':
+      return [await benchWebhooks({ target, seconds, progress })];
     case 'reads': {
       progress(`reads: filling ${thousands(spans)} spans`);
       const filled = await fillStore(stored(), target.org, spans, progress);

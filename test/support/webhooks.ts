@@ -61,7 +61,10 @@ export async function startTestWebhooks(
 
 /** A worker in a process of its own; ends by itself when this one does. */
 export async function forkWebhooks(natsUrl: string): Promise<ChildProcess> {
-  const child = fork(new URL('./webhook_worker.ts', import.meta.url), [], { env: { ...process.env, TEST_NATS_URL: natsUrl }, silent: true });
+  const child = fork(new URL('./webhook_worker.ts', import.meta.url), [], {
+    env: { ...process.env, TEST_NATS_URL: natsUrl },
+    silent: true,
+  });
   await new Promise<void>((resolve, reject) => {
     child.once('message', () => {
       resolve();
@@ -97,7 +100,13 @@ export async function publishEvents(log: Log, count = 1, over: { org_id?: string
   const { org_id = 'org_a', event = 'trace.completed' } = over;
   const events = Array.from({ length: count }, () => {
     const event_id = `evt_${randomBytes(8).toString('hex')}`;
-    return { event_id, event, org_id, created_at: Date.now(), payload: JSON.stringify({ event, trace_id: `trc_${event_id.slice(4)}`, note: 'ü' }) };
+    return {
+      event_id,
+      event,
+      org_id,
+      created_at: Date.now(),
+      payload: JSON.stringify({ event, trace_id: `trc_${event_id.slice(4)}`, note: 'ü' }),
+    };
   });
   const msgID = randomBytes(8).toString('hex');
   await publishRecord(log, EVENTS_SUBJECT, serviceEventsCodec, { events }, { msgID, timeoutMs: 5000 });

@@ -1,7 +1,8 @@
--- What an org used in a period, by log partition and agent, with the place up to which each partition's rows are counted.
+-- What an org used in a period, by log partition and agent, with the place up to which each partition's rows are counted. Agents
+-- that are not asked for are one, the empty one.
 SELECT
   partition,
-  agent_id,
+  if(has({agents:Array(String)}, u.agent_id)/*if all_agents*/ OR {all_agents:Bool}/*end*/, u.agent_id, '') AS agent,
   max(log_seq) AS log_seq,
   sum(input_tokens + output_tokens) AS tokens,
   sum(u.storage_bytes) AS storage_bytes,
@@ -9,4 +10,4 @@ SELECT
   toString(sum(u.cost_usd)) AS cost_usd
 FROM usage_events AS u
 WHERE org_id = {org_id:String} AND hour >= fromUnixTimestamp64Milli({from:Int64}, 'UTC') AND hour < fromUnixTimestamp64Milli({until:Int64}, 'UTC')
-GROUP BY partition, agent_id
+GROUP BY partition, agent

@@ -1,6 +1,7 @@
 // Every operation of a real API under hostile requests, with ClickHouse and NATS behind it: never a 5xx, never a hang, always an
 // answer of the contract's shape. The seed is fixed, so that a failure comes again; it is printed with the case.
 import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { STATUS_OF } from '../../../api/http/errors.ts';
@@ -153,3 +154,43 @@ test('no request breaks it', async () => {
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   expect((await call(api, 'GET', '/v1/traces')).status).toBe(200);
 }, 240_000);
+
+/** Below the level of requests: what only a socket can send. */
+const RAW: Readonly<Record<string, readonly [sent: string | Buffer, status: number]>> = {
+  'no Host': ['GET /healthz HTTP/1.1\r\n\r\n', 400],
+  'HTTP/1.0, which needs none': ['GET /healthz HTTP/1.0\r\n\r\n', 200],
+  'bytes that are no text in the path': [Buffer.from('GET /\xff\xfe HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 'latin1'), 400],
+  "another host's URL": ['GET http://evil.example/admin/orgs HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 401],
+  'the server itself': ['OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 404],
+  'an unknown expectation': ['GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: 200-maybe\r\nConnection: close\r\n\r\n', 200],
+  'two lengths': ['POST /v1/session HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd', 400],
+  'a length and chunks': ['POST /v1/session HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+  'a chunk of no size': ['POST /v1/session HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', 400],
+  'an unknown transfer encoding': ['POST /v1/session HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n', 400],
+  'a tunnel': ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+  'a method that no path takes': ['TRACE /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 405],
+  'NUL in a header': ['GET /healthz HTTP/1.1\r\nHost: a\r\nX: a\0b\r\n\r\n', 400],
+  'too many headers': [`GET /healthz HTTP/1.1\r\nHost: a\r\n${'X: a\r\n'.repeat(3000)}\r\n`, 431],
+  'a path that goes up': ['GET //orgs/../admin/orgs HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 404],
+  'a version to come': ['GET /healthz HTTP/9.9\r\nHost: a\r\n\r\n', 400],
+  TLS: [Buffer.from('1603010200010001fc0303', 'hex'), 400],
+};
+
+test.each(Object.entries(RAW))('%s', async (_, [sent, status]) => {
+  const text = await new Promise<string>((resolve, reject) => {
+    const socket = connect(api.port, '127.0.0.1', () => socket.write(sent));
+    let heard = '';
+    socket.on('data', (chunk: Buffer) => (heard += chunk.toString()));
+    socket.on('close', () => {
+      resolve(heard);
+    });
+    socket.on('error', reject);
+    socket.setTimeout(HANG_MS, () => socket.destroy(new Error('no answer')));
+  });
+  const [head = '', body = ''] = text.split('\r\n\r\n');
+  expect(head).toMatch(new RegExp(`^HTTP/1.1 ${String(status)} `));
+  const id = /^X-Request-Id: (req_[0-9a-f]{32})$/im.exec(head)?.[1];
+  expect(id).toBeDefined();
+  if (status >= 400)
+    expect(JSON.parse(body)).toMatchObject({ request_id: id, code: expect.any(String) as string, detail: expect.any(String) as string });
+});

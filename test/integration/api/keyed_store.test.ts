@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ANSWER_BYTES_MAX, Idempotency, LOCK_MS } from '../../../api/http/idempotency.ts';
 import { KeyedStore, placeOf, Running, RUNNING_TENANT_MAX, TRIM_EVERY } from '../../../api/http/keyed_store.ts';
 import { IngestOnce } from '../../../api/ingest/once.ts';
-import { openKeyed } from '../../../api/keyed.ts';
+import { openKeyed } from '../../../api/wiring/keyed.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 import { anEvent, call, INGEST, KEY, ORG, startTestApi, type TestApi } from './an_api.ts';

@@ -46,7 +46,7 @@ const owner = async () => asUser(await tokenOf({ sub: `u_${org}`, email: `${org}
 const get = (path: string): Promise<Answer> => call(api, 'GET', path, { headers: asOrg() });
 const put = (path: string, body: unknown, headers: Record<string, string | undefined> = asOrg()): Promise<Answer> =>
   call(api, 'PUT', path, { headers, body });
-const data = <T>(answer: Answer): T => answer.json?.['data'] as T;
+const data = (answer: Answer): unknown => answer.json?.['data'];
 
 beforeEach(async () => {
   orgs++;
@@ -67,7 +67,7 @@ interface Summary {
   by_model: { model: string | null; cost_usd: number; share: number }[];
   by_department: { department: string | null; cost_usd: number; share: number }[];
 }
-const summary = async (query = ''): Promise<Summary> => data<Summary>(await get(`/v1/cost/summary${query}`));
+const summary = async (query = ''): Promise<Summary> => data(await get(`/v1/cost/summary${query}`)) as Summary;
 
 async function send(events: Record<string, unknown>[]): Promise<void> {
   const sent = await call(api, 'POST', `/orgs/${org}/ingest/custom`, {
@@ -125,7 +125,7 @@ describe('costs', () => {
 
   it('take the department of the agent where an event names none', async () => {
     const made = await call(api, 'POST', `/orgs/${org}/agents/register-tokens`, { headers: await owner(), body: {} });
-    const register_token = data<{ register_token: string }>(made).register_token;
+    const register_token = (data(made) as { register_token: string }).register_token;
     const body = { agent_id: 'agent_7', name: 'seven', register_token, metadata: { department: 'research' } };
     const registered = await call(api, 'POST', `/orgs/${org}/agents/register`, { headers: asOrg(), body });
     expect(registered.status).toBeLessThan(300);
@@ -169,12 +169,12 @@ describe('costs', () => {
     await spent(67.5);
     const [first, second] = [await get('/v1/cost/forecast?days=7'), await get(`/orgs/${org}/cost/forecast?days=7`)];
     expect(data(first)).toEqual(data(second));
-    const { horizon_days, series, mean_fallback, model } = data<{
+    const { horizon_days, series, mean_fallback, model } = data(first) as {
       horizon_days: number;
       series: { date: string; predicted_usd: number }[];
       mean_fallback: boolean;
       model: { type: string; r_squared: number };
-    }>(first);
+    };
     expect({ horizon_days, length: series.length, mean_fallback, type: model.type }).toEqual({
       horizon_days: 7,
       length: 7,
@@ -215,7 +215,7 @@ describe('prices', () => {
     await put(`/orgs/${org}/prices`, { prices: [] });
     await eventually(
       async () => {
-        const log = data<unknown[]>(await call(api, 'GET', `/orgs/${org}/audit-log?action=prices.update`, { headers: asOrg() }));
+        const log = data(await call(api, 'GET', `/orgs/${org}/audit-log?action=prices.update`, { headers: asOrg() })) as unknown[];
         return log.length === 2;
       },
       { what: 'both records' },
@@ -284,7 +284,7 @@ describe('anomalies', () => {
     await send([...history, spike]);
     await spent(70);
     expect((await runJob()).status).toBe(200);
-    const [found, ...others] = data<Record<string, unknown>[]>(await get('/v1/cost/anomalies'));
+    const [found, ...others] = data(await get('/v1/cost/anomalies')) as Record<string, unknown>[];
     expect(others).toEqual([]);
     expect(found).toMatchObject({
       date: noon(0).slice(0, 10),
@@ -299,7 +299,7 @@ describe('anomalies', () => {
     await send([{ ...spike, name: 'again' }]);
     await spent(120);
     expect((await runJob()).status).toBe(200);
-    const again = data<Record<string, unknown>[]>(await get('/v1/cost/anomalies'));
+    const again = data(await get('/v1/cost/anomalies')) as Record<string, unknown>[];
     expect(again).toEqual([{ ...found, actual_usd: 100, z: expect.closeTo(98 / Math.sqrt(10 / 9), 9) as number }]);
     const events = (await toldEvents()).filter(({ event, org_id }) => event === 'cost.anomaly' && org_id === org);
     expect(events).toHaveLength(1);
@@ -317,6 +317,15 @@ describe('anomalies', () => {
     await spent(1.1);
     expect((await runJob()).status).toBe(200);
     expect(data(await get('/v1/cost/anomalies'))).toEqual([]);
+  });
+});
+
+describe('job forecast', () => {
+  it('looks at limits on demand', async () => {
+    expect((await put(`/orgs/${org}/budget`, { tokens: { hard_limit: 5 } })).status).toBe(200);
+    const ran = await call(api, 'POST', '/admin/jobs/forecast/run', { headers: admin, body: {} });
+    expect(ran.status).toBe(200);
+    expect(ran.text).toContain('"limits":1');
   });
 });
 

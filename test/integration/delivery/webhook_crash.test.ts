@@ -64,7 +64,7 @@ it('a worker killed while tries wait: the count of tries goes on where it was', 
   const second = await startTestWebhooks(nats.url);
   await eventually(() => receiver.at(path).length > before, { withinMs: 20_000 });
   const attempts = receiver.at(path).map(({ attempt }) => attempt);
-  expect(attempts.at(-1)).toBeGreaterThanOrEqual((attempts[before - 1] ?? 0));
+  expect(attempts.at(-1)).toBeGreaterThanOrEqual(attempts[before - 1] ?? 0);
   expect(attempts.at(-1)).toBeGreaterThanOrEqual(3);
   await second.stop();
 }, 60_000);
@@ -108,7 +108,13 @@ it('NATS killed and back in the middle: every event arrives', async () => {
   await eventually(() => receiver.at(path).length > 20);
   await nats.kill();
   await nats.start();
-  const delivered = () => new Set(receiver.at(path).filter(({ attempt }) => attempt > 0).map(({ event_id }) => event_id));
+  const delivered = () =>
+    new Set(
+      receiver
+        .at(path)
+        .filter(({ attempt }) => attempt > 0)
+        .map(({ event_id }) => event_id),
+    );
   await eventually(() => delivered().size === 200, { withinMs: 40_000, what: 'all events' });
   expect(delivered()).toEqual(new Set(sent));
   await eventually(async () => (await log.jsm.streams.info(WEBHOOKS_STREAM)).state.messages === 0, { withinMs: 20_000 });

@@ -93,10 +93,17 @@ describe('a delivery', () => {
 
   it('goes to the address of an alert, which is no endpoint', async () => {
     const alerts = await startTestWebhooks(nats.url, {
-      alertTargetOf: (org_id, target_id) => (target_id === 'budget' ? { url: `${receiver.url}/${org_id}`, secrets: ['whsec_alert'] } : null),
+      alertTargetOf: (org_id, target_id) =>
+        target_id === 'budget' ? { url: `${receiver.url}/${org_id}`, secrets: ['whsec_alert'] } : null,
     });
     await worker.webhooks.stop();
-    const what = { event_id: 'evt_alert', event: 'budget.threshold_breach', org_id: 'org_a', body: '{"event":"budget.threshold_breach"}', created_at: 1 };
+    const what = {
+      event_id: 'evt_alert',
+      event: 'budget.threshold_breach',
+      org_id: 'org_a',
+      body: '{"event":"budget.threshold_breach"}',
+      created_at: 1,
+    };
     await publishDelivery(worker.log, freshDelivery({ ...what, target_kind: 'alert', target_id: 'budget' }), '0');
     await publishDelivery(worker.log, freshDelivery({ ...what, target_kind: 'alert', target_id: 'gone' }), '0');
     await settled();

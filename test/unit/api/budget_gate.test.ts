@@ -2,9 +2,10 @@
 import { expect, test } from 'vitest';
 import { BudgetGate, type GateDeps } from '../../../api/budgets/gate.ts';
 import { unlimited } from '../../../api/budgets/store.ts';
+import { limitedAgents } from '../../../pipeline/domain/budget.ts';
 import { ApiError } from '../../../api/http/errors.ts';
 import { type AskedUse, UsageLedger } from '../../../pipeline/domain/usage_ledger.ts';
-import type { BudgetRecord, BudgetState } from '../../../schemas/records/budget.ts';
+import { agentScope, type BudgetRecord, type PeriodState } from '../../../schemas/records/budget.ts';
 
 const ORG = 'org_a';
 const PERIOD = { start: 0, end: 1_000_000 };
@@ -15,15 +16,21 @@ const use = (tokens: number, agent_id = '', usd = 0n): AskedUse => ({
   cost_pico_usd: usd * 1_000_000_000_000n,
   agent_id,
   partition: 0,
+  hour: 0,
 });
 
-function aGate(record: Partial<BudgetRecord>, more: { overage?: number; state?: BudgetState; settled?: boolean } = {}) {
+const landed = (landed_through: number) => ({ partition: 0, epoch: 1, landed_through, after: 0, log_seq: 0, rows: [] });
+
+function aGate(record: Partial<BudgetRecord>, more: { overage?: number; state?: PeriodState; settled?: boolean } = {}) {
   const ledger = new UsageLedger();
-  ledger.open(ORG, PERIOD.start);
+  const whole = { ...unlimited(ORG), ...record };
+  const scope = { from: PERIOD.start, until: PERIOD.end, agents: new Set(limitedAgents(whole)) };
+  ledger.landed(landed(0));
+  ledger.open(ORG, scope);
   ledger.beginRead(ORG);
-  ledger.endRead(ORG, more.settled === false ? NaN : PERIOD.start, []);
+  if (more.settled !== false) ledger.endRead(ORG, scope, []);
   const deps: GateDeps = {
-    budgets: { get: () => ({ ...unlimited(ORG), ...record }), state: () => more.state ?? null },
+    budgets: { get: () => whole, state: () => more.state ?? null },
     ledger,
     periodOf: () => PERIOD,
     overageUsdOf: () => more.overage ?? null,
@@ -75,12 +82,12 @@ test('what did not come in, or was dropped, makes room again', () => {
   const second = gate.admit(ORG, [use(10)]);
   refusal(() => gate.admit(ORG, [use(1)]));
   second.confirm(new Map([[0, 5]]));
-  ledger.landed({ partition: 0, landed_through: 5, log_seq: 5, rows: [] });
+  ledger.landed(landed(5));
   gate.admit(ORG, [use(1)]);
 });
 
 test("a batch that holds one blocked agent's event is refused whole; other agents go on", () => {
-  const { gate, ledger } = aGate({ tokens: hard(1000), agents: { small: hard(5) } });
+  const { gate, ledger } = aGate({ tokens: hard(1000), agents: { [agentScope('small')]: hard(5) } });
   gate.admit(ORG, [use(5, 'small')]);
   expect(refusal(() => gate.admit(ORG, [use(1, 'big'), use(1, 'small')])).detail).toContain('agent small');
   expect(ledger.used(ORG).tokens).toBe(5);
@@ -99,9 +106,7 @@ test('an overage budget lets use go on until its cost is reached; 0 refuses with
 });
 
 test('while what was used is not known, a limit that was written down as reached refuses', () => {
-  const state: BudgetState = {
-    org_id: ORG,
-    period_start: new Date(0).toISOString(),
+  const state: PeriodState = {
     crossings: { tokens: { at: new Date(5).toISOString(), cost_usd: '1', hard_limit: 10 } },
     told: [],
   };
@@ -113,5 +118,5 @@ test('while what was used is not known, a limit that was written down as reached
 
 test('an org without a hard limit is not looked at', () => {
   expect(aGate({ tokens: { soft_limit: 5, hard_limit: null } }).gate.guards(ORG)).toBe(false);
-  expect(aGate({ agents: { a: hard(5) } }).gate.guards(ORG)).toBe(true);
+  expect(aGate({ agents: { [agentScope('a')]: hard(5) } }).gate.guards(ORG)).toBe(true);
 });

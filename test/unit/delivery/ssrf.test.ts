@@ -39,7 +39,8 @@ describe('addresses', () => {
   });
 
   it('with a zone, or none at all, are refused', () => {
-    for (const text of ['fe80::1%eth0', '2606:4700::1%1', 'example.com', '', '1.2.3', '1.2.3.4.5']) expect(whyNotPublic(text)).not.toBeNull();
+    for (const text of ['fe80::1%eth0', '2606:4700::1%1', 'example.com', '', '1.2.3', '1.2.3.4.5'])
+      expect(whyNotPublic(text)).not.toBeNull();
   });
 });
 
@@ -56,7 +57,10 @@ describe('names', () => {
   it('of this machine are this machine, whatever a resolver would say', async () => {
     for (const name of ['localhost', 'LOCALHOST', 'localhost.', 'a.localhost'])
       await expect(allowedAddresses(name, named(answers('1.1.1.1')))).rejects.toThrow(Refused);
-    expect((await allowedAddresses('localhost', { publicOnly: false, resolve: noNames })).map(({ address }) => address)).toEqual(['127.0.0.1', '::1']);
+    expect((await allowedAddresses('localhost', { publicOnly: false, resolve: noNames })).map(({ address }) => address)).toEqual([
+      '127.0.0.1',
+      '::1',
+    ]);
   });
 
   it('are asked for once a connection, and the socket gets what was checked', async () => {

@@ -40,7 +40,7 @@ test('a receiver that answers gets a wider window, what waits goes, in order', (
   expect(gate.inFlight).toBe(0);
 });
 
-test('a failure gives back all that waits and leaves one try at a time', () => {
+test('a time out gives back all that waits and leaves one try at a time', () => {
   const gate = new Gate<number>();
   offerMany(gate, 'a', 'org', 10, 0);
   expect(gate.end('a', HANG, 10_000).later).toHaveLength(8);
@@ -49,6 +49,21 @@ test('a failure gives back all that waits and leaves one try at a time', () => {
   expect(gate.isFailing('a')).toBe(true);
   gate.end('a', OK, 10_050);
   expect(gate.isFailing('a')).toBe(false);
+});
+
+test('a quick failure halves the window and holds up nothing', () => {
+  const gate = new Gate<number>();
+  offerMany(gate, 'a', 'org', 2, 0);
+  for (let at = 0; at < 6; at += 1) gate.end('a', OK, at) && gate.offer('a', 'org', at, 100, at);
+  expect(offerMany(gate, 'a', 'org', 20, 10)).toEqual({ go: 6, wait: 14, later: 0 });
+  const freed = gate.end('a', FAIL, 20);
+  expect(freed).toEqual({ go: [], later: [] });
+  expect(gate.inFlight).toBe(7);
+  for (let at = 0; at < 4; at += 1) expect(gate.end('a', FAIL, 21).later).toEqual([]);
+  // Down to one at a time, which goes on.
+  expect(gate.end('a', FAIL, 22).go).toHaveLength(0);
+  expect(gate.end('a', FAIL, 23).go).toHaveLength(0);
+  expect(gate.end('a', FAIL, 24).go).toHaveLength(1);
 });
 
 test('receivers that hang leave places for the others, however many they are', () => {

@@ -12,7 +12,11 @@ function verifies(header: string, body: Buffer, secret: string, nowSeconds: numb
   const parts = header.split(',').map((part) => part.split('=') as [string, string]);
   const t = parts.find(([name]) => name === 't')?.[1] ?? '';
   if (Math.abs(nowSeconds - Number(t)) > SIGNATURE_AGE_MAX_SECONDS) return false;
-  const mine = Buffer.from(createHmac('sha256', secret).update(Buffer.concat([Buffer.from(`${t}.`), body])).digest('hex'));
+  const mine = Buffer.from(
+    createHmac('sha256', secret)
+      .update(Buffer.concat([Buffer.from(`${t}.`), body]))
+      .digest('hex'),
+  );
   return parts.some(([name, value]) => name === 'v1' && value.length === mine.length && timingSafeEqual(Buffer.from(value), mine));
 }
 
@@ -123,11 +127,15 @@ describe('the catalog', () => {
 
   it('takes cost_anomaly as cost.anomaly, and nothing that only looks like a name', () => {
     expect(eventNamed('cost_anomaly')).toBe('cost.anomaly');
-    for (const name of ['trace.complete', 'TRACE.STARTED', '*', '', 'toString', '__proto__', 'webhook.test']) expect(eventNamed(name)).toBeNull();
+    for (const name of ['trace.complete', 'TRACE.STARTED', '*', '', 'toString', '__proto__', 'webhook.test'])
+      expect(eventNamed(name)).toBeNull();
   });
 
   it('says of each payload what event it is', () => {
-    for (const [name, { payload, fires }] of Object.entries({ ...EVENT_CATALOG, 'webhook.test': { payload: testPayload, fires: 'asked' } })) {
+    for (const [name, { payload, fires }] of Object.entries({
+      ...EVENT_CATALOG,
+      'webhook.test': { payload: testPayload, fires: 'asked' },
+    })) {
       const { properties, required } = z.toJSONSchema(payload);
       expect(fires).not.toBe('');
       expect(properties?.['event']).toMatchObject({ const: name });

@@ -1,9 +1,9 @@
 // Budgets: periods, status, what blocks an event, and which alerts are due.
 import { describe, expect, test } from 'vitest';
-import { blockedBy, hasHardLimit, isBudgeted, nothingUsed, percentageOf, statusOf, type Used } from '../../../pipeline/domain/budget.ts';
-import { cumulativeAlerts, projectedAlerts, projectionOf, toldState } from '../../../pipeline/domain/budget_alerts.ts';
+import { blockedBy, hasHardLimit, isBudgeted, limitedAgents, limitsOfAgent, nothingUsed, percentageOf, statusOf, type Used } from '../../../pipeline/domain/budget.ts';
+import { cumulativeAlerts, projectedAlerts, projectionOf, stateIn, toldBy, toldState } from '../../../pipeline/domain/budget_alerts.ts';
 import { MONTHLY, periodAt } from '../../../pipeline/domain/period.ts';
-import { type BudgetRecord, NO_LIMITS } from '../../../schemas/records/budget.ts';
+import { agentScope, type BudgetRecord, budgetRecord, type BudgetState, NO_LIMITS } from '../../../schemas/records/budget.ts';
 
 const DAY = 86_400_000;
 const record = (fields: Partial<BudgetRecord> = {}): BudgetRecord => ({
@@ -62,7 +62,7 @@ describe('what blocks an event', () => {
     expect(blockedBy(record({ sandbox_seconds: limit(null, 2) }), '', used({ sandbox_micros: 2_000_000 }), none)?.resource).toBe('sandbox_seconds');
   });
   test("an agent's own limit takes the place of the org's on tokens, and of nothing else", () => {
-    const both = record({ tokens: limit(null, 100), storage_mb: limit(null, 5), agents: { a: limit(null, 10) } });
+    const both = record({ tokens: limit(null, 100), storage_mb: limit(null, 5), agents: { [agentScope('a')]: limit(null, 10) } });
     const tokensOf = (agent: string) => (agent === 'a' ? 10 : 1e9);
     expect(blockedBy(both, 'a', used(), tokensOf)).toMatchObject({ scope: 'agent:a', agent_id: 'a', hard_limit: 10 });
     expect(blockedBy(both, 'a', used({ tokens: 500 }), none)).toBeNull();
@@ -72,8 +72,8 @@ describe('what blocks an event', () => {
     expect(blockedBy(both, 'constructor', used(), () => 1e9)).toBeNull();
   });
   test('what is limited, and what can refuse', () => {
-    expect([record(), record({ tokens: limit(5, null) }), record({ agents: { a: limit(null, 5) } })].map(isBudgeted)).toEqual([false, true, true]);
-    expect([record({ tokens: limit(5, null) }), record({ agents: { a: limit(null, 5) } })].map(hasHardLimit)).toEqual([false, true]);
+    expect([record(), record({ tokens: limit(5, null) }), record({ agents: { [agentScope('a')]: limit(null, 5) } })].map(isBudgeted)).toEqual([false, true, true]);
+    expect([record({ tokens: limit(5, null) }), record({ agents: { [agentScope('a')]: limit(null, 5) } })].map(hasHardLimit)).toEqual([false, true]);
   });
 });
 
@@ -110,7 +110,7 @@ describe('alerts', () => {
     expect(cumulativeAlerts(now(100), new Set([...keys(crossed), 'cumulative:tokens:50']))).toEqual([]);
   });
   test('a limit that was moved is crossed anew; an agent has its own', () => {
-    const moved = { tokens: limit(null, 60), agents: { a: limit(null, 10) } };
+    const moved = { tokens: limit(null, 60), agents: { [agentScope('a')]: limit(null, 10) } };
     expect(keys(cumulativeAlerts(now(60, undefined, moved), new Set(['hard:tokens:50'])))).toEqual([
       'hard:tokens:60',
       'cumulative:tokens:50',
@@ -128,12 +128,36 @@ describe('alerts', () => {
     expect(projectedAlerts(now(20), new Set(['projected:tokens:50']))).toEqual([]);
     expect(projectedAlerts(now(20), new Set(['cumulative:tokens:50']))).toEqual([]);
   });
-  test('what was told is kept for the period, and the cost at a crossing', () => {
-    const first = toldState(null, now(100), cumulativeAlerts(now(100), new Set()), '1.5');
-    expect(first).toMatchObject({ org_id: 'org_a', period_start: '2026-06-01T00:00:00.000Z' });
-    expect(first.crossings).toEqual({ tokens: { at: '2026-06-11T00:00:00.000Z', cost_usd: '1.5', hard_limit: 100 } });
-    expect(toldState(first, now(20), projectedAlerts(now(20), new Set()), '2').told).toEqual([...first.told, 'projected:tokens:50']);
-    const old = { ...first, period_start: '2026-05-01T00:00:00.000Z' };
-    expect(toldState(old, now(0), [], '0')).toMatchObject({ crossings: {}, told: [] });
+  test('what was told is kept for its period, beside those of others, and the cost at a crossing', () => {
+    const told = toldBy(cumulativeAlerts(now(100), new Set()), Date.parse('2026-06-11T00:00:00Z'), '1.5');
+    const june = { org_id: 'org_a', periodStart: period.start };
+    const first = toldState(null, { ...june, told });
+    expect(stateIn(first, period.start)).toEqual({
+      crossings: { tokens: { at: '2026-06-11T00:00:00.000Z', cost_usd: '1.5', hard_limit: 100 } },
+      told: ['soft:tokens:80', 'hard:tokens:100', 'cumulative:tokens:50', 'cumulative:tokens:90'],
+    });
+    const more = toldState(first, { ...june, told: { keys: ['projected:tokens:50', 'hard:tokens:100'], crossed: {} } });
+    expect(stateIn(more, period.start)?.told.slice(4)).toEqual(['projected:tokens:50']);
+    expect(stateIn(more, period.start)?.crossings).toEqual(stateIn(first, period.start)?.crossings);
+    // A fiscal year that a policy chooses began earlier; a look at it takes nothing from the month.
+    const year = toldState(more, { org_id: 'org_a', periodStart: Date.UTC(2026, 0), told: { keys: ['x'], crossed: {} } });
+    expect(stateIn(year, period.start)).toEqual(stateIn(more, period.start));
+    expect(stateIn(year, Date.UTC(2026, 0))).toEqual({ crossings: {}, told: ['x'] });
+    expect(stateIn(year, Date.UTC(2026, 6))).toBeNull();
   });
+  test('periods are not remembered without bound', () => {
+    let state: BudgetState | null = null;
+    for (let month = 0; month < 40; month++) state = toldState(state, { org_id: 'org_a', periodStart: Date.UTC(2026, month), told: { keys: ['x'], crossed: {} } });
+    expect(Object.keys(state?.periods ?? {})).toHaveLength(6);
+    expect(stateIn(state, Date.UTC(2026, 39))).not.toBeNull();
+  });
+});
+
+test.each(['__proto__', 'constructor', 'toString', 'a:b', '\u{1f600} ß', 'ключ'])('an agent named %s has limits of its own, also from KV', (agent_id) => {
+  const stored = JSON.stringify(record({ agents: Object.fromEntries([[agentScope(agent_id), limit(null, 10)]]) }));
+  const loaded = budgetRecord.parse(JSON.parse(stored));
+  expect(limitedAgents(loaded)).toEqual([agent_id]);
+  expect(limitsOfAgent(loaded, agent_id)).toEqual(limit(null, 10));
+  expect(blockedBy(loaded, agent_id, used(), (asked) => (asked === agent_id ? 10 : 0))).toMatchObject({ agent_id });
+  for (const other of ['', 'other', 'valueOf', '__proto__ ']) expect(limitsOfAgent(loaded, other)).toBeNull();
 });

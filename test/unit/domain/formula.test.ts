@@ -88,28 +88,43 @@ describe('value of outcomes', () => {
   });
 
   it('gives what the same arithmetic gives in the language', () => {
-    const amount = fc.integer({ min: -50, max: 50 });
-    const { text } = fc.letrec<{ text: string; term: string }>((tie) => ({
+    interface Term {
+      text: string;
+      value: (a: number, b: number) => number;
+    }
+    const operators: Record<string, (left: number, right: number) => number> = {
+      '+': (left, right) => left + right,
+      '-': (left, right) => left - right,
+      '*': (left, right) => left * right,
+    };
+    const leaf = fc.constantFrom<Term>(
+      { text: 'a', value: (a) => a },
+      { text: 'b', value: (_a, b) => b },
+      { text: '0.25', value: () => 0.25 },
+    );
+    const { term } = fc.letrec<{ term: Term }>((tie) => ({
       term: fc.oneof(
-        fc.constantFrom('a', 'b', '3', '0.25'),
-        tie('text').map((inner) => `(${inner})`),
-      ),
-      text: fc.oneof(
-        { maxDepth: 4 },
-        tie('term'),
-        fc.tuple(tie('term'), fc.constantFrom(' + ', ' - ', ' * '), tie('term')).map((parts) => parts.join('')),
+        { maxDepth: 5, depthSize: 'large' },
+        leaf,
+        tie('term').map(({ text, value }): Term => ({ text: `-(${text})`, value: (a, b) => -value(a, b) })),
+        fc.tuple(tie('term'), fc.constantFrom('+', '-', '*'), tie('term')).map(([left, operator, right]): Term => ({
+          text: `(${left.text} ${operator} ${right.text})`,
+          value: (a, b) => operators[operator]?.(left.value(a, b), right.value(a, b)) ?? NaN,
+        })),
       ),
     }));
+    const amount = fc.integer({ min: -50, max: 50 });
     fc.assert(
-      fc.property(text, amount, amount, (source, a, b) => {
-        const depth = Math.max(
-          0,
-          ...[...source].map((_, at) => source.slice(0, at + 1).split('(').length - source.slice(0, at + 1).split(')').length),
-        );
-        fc.pre(source.length <= FORMULA_CHARS_MAX && depth <= 50);
-        const expected: unknown = new Function('a', 'b', `return ${source}`)(a, b);
-        expect(valueOf(source, { a, b })).toBe(expected);
+      fc.property(term, amount, amount, ({ text, value }, a, b) => {
+        fc.pre(text.length <= FORMULA_CHARS_MAX);
+        expect(valueOf(text, { a, b })).toBe(value(a, b));
       }),
     );
+  });
+
+  it('knows which operators come first, and that they are taken from left to right', () => {
+    expect(valueOf('1 - 2 - 3 * 4 / 2 * 5 + 1')).toBe(1 - 2 - ((3 * 4) / 2) * 5 + 1);
+    expect(valueOf('-a * b', { a: 2, b: 3 })).toBe(-6);
+    expect(valueOf('8 / 4 / 2')).toBe(1);
   });
 });

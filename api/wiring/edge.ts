@@ -1,0 +1,70 @@
+// The edge of one API process: who is calling, how much of it is let in, what is written down of it, what is done once.
+import { randomBytes } from 'node:crypto';
+import * as metrics from '../../ops/metrics.ts';
+import { createAuditTrail } from '../audit/trail.ts';
+import { createTokenVerifier } from '../http/jwt.ts';
+import type { EdgeDeps } from '../http/mount.ts';
+import { classifyStoreFailure } from '../http/store_errors.ts';
+import type { IngestOnce } from '../ingest/once.ts';
+import { limitsOfTenant } from '../limits/plans.ts';
+import { shareLimits } from '../limits/sharing.ts';
+import { TenantLimits } from '../limits/tenant_limits.ts';
+import { openKeyed } from './keyed.ts';
+import type { WiringParts } from './parts.ts';
+import type { Stores } from './stores.ts';
+
+export interface Edge {
+  deps: EdgeDeps;
+  once: IngestOnce;
+  /** Resolves when the records of what was answered are stored or given up. */
+  flush: () => Promise<void>;
+  close: () => void;
+}
+
+/** Wires the edge; a process that was given no operator token makes one and shows it. */
+export async function openEdge(parts: WiringParts, { orgs, keys, grants }: Stores): Promise<Edge> {
+  const { env, logger, log, now, show, tracked, onProblem } = parts;
+  const adminToken = env.SERVICE_ADMIN_TOKEN ?? randomBytes(24).toString('base64url');
+  if (env.SERVICE_ADMIN_TOKEN === undefined) show(`Operator token of this process: ${adminToken}`);
+  const tokens = createTokenVerifier({
+    secret: env.SERVICE_JWT_SECRET,
+    jwksUrl: env.SERVICE_JWT_JWKS_URL,
+    issuer: env.SERVICE_JWT_ISSUER,
+    audience: env.SERVICE_JWT_AUDIENCE,
+    now,
+    onProblem,
+  });
+  const limits = new TenantLimits({
+    limitsOf: limitsOfTenant(orgs),
+    appPerMinute: env.SERVICE_APP_INGEST_PER_TENANT_RPM,
+    now: () => performance.now(),
+    onRefused: (kind) => {
+      metrics.rateLimitedTotal.inc({ kind });
+    },
+  });
+  const sharing = await shareLimits(limits, { nc: log.nc, tracked, onProblem });
+  const { idempotency, once } = await openKeyed({ log, tracked, now, onProblem });
+  const audit = createAuditTrail(log, { now, connected: () => tracked.connected, onProblem });
+  const deps: EdgeDeps = {
+    auth: { keys, adminToken, tokens, memberships: orgs, grants },
+    limits,
+    audit,
+    idempotency,
+    classifyStore: classifyStoreFailure,
+    bodyBytesMax: env.SERVICE_MAX_BODY_BYTES,
+    now,
+    log: logger,
+    observe: (route, method, status, seconds) => {
+      metrics.httpRequestDurationSeconds.observe({ route, method, status: String(status) }, seconds);
+    },
+  };
+  return {
+    deps,
+    once,
+    flush: () => audit.flush(),
+    close: () => {
+      tokens.close();
+      sharing.close();
+    },
+  };
+}

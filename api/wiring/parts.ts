@@ -1,0 +1,41 @@
+// What every part of the API's wiring gets.
+import type { Env } from '../../ops/env.ts';
+import type { Logger } from '../../ops/log.ts';
+import type { Log } from '../../ops/streams.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+
+/** The settings that an API process reads. */
+export type ApiSettings = Pick<
+  Env,
+  | 'SERVICE_ENV'
+  | 'SERVICE_PARTITIONS'
+  | 'SERVICE_BOOTSTRAP_ORG_ID'
+  | 'SERVICE_BOOTSTRAP_API_KEY'
+  | 'SERVICE_ADMIN_TOKEN'
+  | 'SERVICE_JWT_SECRET'
+  | 'SERVICE_JWT_JWKS_URL'
+  | 'SERVICE_JWT_ISSUER'
+  | 'SERVICE_JWT_AUDIENCE'
+  | 'SERVICE_ENCRYPTION_KEY'
+  | 'SERVICE_CLICKHOUSE_CLUSTER'
+  | 'SERVICE_MAX_BODY_BYTES'
+  | 'SERVICE_APP_INGEST_PER_TENANT_RPM'
+>;
+
+export interface ApiParts {
+  env: ApiSettings;
+  logger: Logger;
+  log: Log;
+  clickhouse: ClickHouse;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  /** Shows a secret that this process has made up, once. */
+  show: (line: string) => void;
+}
+
+/** The same with what the process has found out about its surroundings. */
+export interface WiringParts extends ApiParts {
+  /** Whether NATS is connected now. */
+  tracked: { readonly connected: boolean };
+  onProblem: (problem: string, cause: unknown) => void;
+}

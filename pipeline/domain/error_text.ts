@@ -1,0 +1,93 @@
+// What an error says, apart from what differs each time it is said: numbers, ids and quoted parts become marks, so that two
+// failures for one reason have one text. In: the text of an error as it came. Out: one line of bounded length. Pure, and linear
+// in the length of the text.
+
+/** Characters of an error that are looked at. */
+export const ERROR_CHARS_MAX = 2000;
+/** Characters of what is left. */
+export const NORMAL_CHARS_MAX = 300;
+
+/** Fields of an error written as JSON that say what it is, the most telling first. */
+const MESSAGE_FIELDS = ['error_message', 'message', 'error', 'detail', 'title', 'reason'] as const;
+/** How deep such an error may lie in others: {"error": {"error": {"message": …}}}. */
+const NESTING_MAX = 4;
+
+const QUOTED: readonly RegExp[] = [
+  /"(?:[^"\\]|\\.)*"/g,
+  /`[^`]*`/g,
+  /[“„][^”“]*[”“]/g,
+  // Not the apostrophe of a word: can't, user's.
+  /(?<![\p{L}\p{N}])'[^'\n]*'(?![\p{L}\p{N}])/gu,
+];
+/** The same where names of fields stay: {"code": 5}. */
+const QUOTED_VALUES: readonly RegExp[] = [
+  /"(?:[^"\\]|\\.)*"(?!\s*:)/g,
+  /`[^`]*`/g,
+  /[“„][^”“]*[”“]/g,
+  /(?<![\p{L}\p{N}])'[^'\n]*'(?![\p{L}\p{N}]|\s*:)/gu,
+];
+
+const UNITS = 'ns|us|µs|ms|s|sec|secs|m|min|mins|h|hr|hrs|kb|mb|gb|tb|kib|mib|gib|x|px|rpm|rps|tpm|th|st|nd|rd';
+/** Stands for a number or an id: which of the two an id of hex digits looks like is chance. */
+const VALUE = '#';
+const QUOTE = '"…"';
+
+/** In this order: what is found by one is not looked at by those after it. */
+const RULES: readonly (readonly [pattern: RegExp, mark: string])[] = [
+  [/[\p{L}\p{N}._%+-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,63}){1,8}/gu, VALUE],
+  // What a URL asks for differs from call to call; host and path say what was called.
+  [/(?<=\b[a-z][a-z0-9+.-]{1,10}:\/\/[^\s?#<>]{1,500})[?#][^\s<>)\]}]*/gi, ''],
+  [/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?/g, VALUE],
+  // 1,204.5 · -3 · 12:30 · 10.0.0.7:8080 · 2026-05-14, alone or with a unit.
+  [
+    new RegExp(`(?<![\\p{L}\\p{N}_.-])[+-]?\\p{N}+(?:[.,:/-]\\p{N}+)*(?:e[+-]?\\p{N}+)?(?=(?:${UNITS})?(?![\\p{L}\\p{N}_-]))`, 'giu'),
+    VALUE,
+  ],
+  // Whatever else mixes letters and digits is an id: usr_8f3, HAT030, gpt-4o, v1.2.3.
+  [/(?<![\p{L}\p{N}_])(?=[\p{L}_-]{0,64}\p{N})[\p{L}\p{N}_]+(?:[.-](?=\p{N})[\p{L}\p{N}_]+|-[\p{L}\p{N}_]+)*/gu, VALUE],
+  [/#{2,}/g, VALUE],
+  [/\s+/gu, ' '],
+  // How many there are differs too.
+  [/(#|"…")(?:(?:, ?| |; ?)\1)+/g, '$1'],
+];
+
+/**
+ * An error without what differs each time.
+ * @returns one line of at most NORMAL_CHARS_MAX characters, with # where a number or an id stood and "…" where something was quoted; empty for no text
+ */
+export function normalizeError(raw: string): string {
+  const said = messageOf(raw.slice(0, ERROR_CHARS_MAX).toWellFormed().trim());
+  const quoted = /^[[{]/.test(said) ? QUOTED_VALUES : QUOTED;
+  let text = unquoted(said);
+  for (const pattern of quoted) text = text.replaceAll(pattern, QUOTE);
+  for (const [pattern, mark] of RULES) text = text.replaceAll(pattern, mark);
+  return text.trim().slice(0, NORMAL_CHARS_MAX).toWellFormed();
+}
+
+/** A text that is quoted as a whole is no quotation. */
+function unquoted(text: string): string {
+  const inner = /^(["'`])([^"'`]*)\1$/.exec(text)?.[2];
+  return inner === undefined ? text : inner.trim();
+}
+
+/** What an error that was written as JSON says; any other text as it is. */
+function messageOf(text: string): string {
+  if (!/^[[{"]/.test(text)) return text;
+  try {
+    return messageIn(JSON.parse(text), NESTING_MAX) ?? text;
+  } catch {
+    return text;
+  }
+}
+
+function messageIn(value: unknown, depth: number): string | null {
+  if (typeof value === 'string') return value.trim() === '' ? null : value.trim();
+  if (typeof value !== 'object' || value === null || depth === 0) return null;
+  if (Array.isArray(value)) return value.length === 1 ? messageIn(value[0], depth - 1) : null;
+  const fields = value as Readonly<Record<string, unknown>>;
+  for (const field of MESSAGE_FIELDS) {
+    const found = Object.hasOwn(fields, field) ? messageIn(fields[field], depth - 1) : null;
+    if (found !== null) return found;
+  }
+  return null;
+}

@@ -1,0 +1,130 @@
+// Job forecast: learns anew, for each resource with a hard limit, where the use of the running period is heading, and tells
+// once a period of a limit that will be reached before it ends. In: use by day of receipt, budgets, policies. Out: one
+// cost.forecast_breach an org, period and resource, and a note of it in the org's budget state. Guarantees: the event goes out
+// before the note, under an id that follows from what it tells, so that after a crash in between it goes out again as the same.
+// The forecast of costs needs no run: it is learned whenever it is read.
+import { createHash } from 'node:crypto';
+import { type BudgetRecord, type BudgetState, RESOURCES, type ResourceName } from '../../schemas/records/budget.ts';
+import { orgKey } from '../../schemas/records/org.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import { readDailyUse, readFirstUse } from '../../sql/costs.ts';
+import { amountOf } from '../domain/budget.ts';
+import { stateIn, toldState } from '../domain/budget_alerts.ts';
+import { dateOf, dayOf } from '../domain/days.ts';
+import { projectUse, trainForecast, TRAINING_DAYS } from '../domain/forecast.ts';
+import { periodAt, type PeriodRule } from '../domain/period.ts';
+import type { JobContext, JobResult } from './job.ts';
+import type { JobEvent } from './tell.ts';
+
+export const FORECAST = 'forecast';
+/** A limit that is reached within this many days is critical. */
+const CRITICAL_DAYS = 3;
+
+/** A bucket, open for the length of a run. */
+export interface RunBucket<T> {
+  values: () => Iterable<T>;
+  get: (key: string) => T | undefined;
+  change: (key: string, apply: (value: T | undefined) => T | null) => Promise<T | undefined>;
+  close: () => void;
+}
+
+export interface ForecastDeps {
+  clickhouse: ClickHouse;
+  openBudgets: () => Promise<RunBucket<BudgetRecord>>;
+  openStates: () => Promise<RunBucket<BudgetState>>;
+  /** When the org's budget starts over. */
+  ruleOf: (org_id: string) => Promise<PeriodRule>;
+  /** Resolves when the event is stored in EVENTS. */
+  tell: (event: JobEvent) => Promise<void>;
+}
+
+/** The job's run. Result: limits looked at, those that will be reached, those of them that are told now. */
+export function createForecast(deps: ForecastDeps): (context: JobContext) => Promise<JobResult> {
+  return async ({ now, signal }) => {
+    const [budgets, states] = [await deps.openBudgets(), await deps.openStates()];
+    try {
+      const counts = { limits: 0, breaches: 0, told: 0 };
+      for (const budget of [...budgets.values()]) {
+        signal.throwIfAborted();
+        const limited = RESOURCES.filter((resource) => budget[resource].hard_limit !== null);
+        if (limited.length === 0) continue;
+        counts.limits += limited.length;
+        const breaches = await breachesOf(deps, budget, limited, now, signal);
+        counts.breaches += breaches.length;
+        for (const breach of breaches) if (await tellOnce(deps, states, budget.org_id, breach)) counts.told += 1;
+      }
+      return counts;
+    } finally {
+      budgets.close();
+      states.close();
+    }
+  };
+}
+
+interface Breach {
+  resource: ResourceName;
+  /** Start of the period, ISO 8601. */
+  period_start: string;
+  predicted: number;
+  threshold: number;
+  date: string;
+  severity: 'warning' | 'critical';
+}
+
+/** Limits that are not reached yet and will be before the period ends. */
+async function breachesOf(
+  { clickhouse, ruleOf }: ForecastDeps,
+  budget: BudgetRecord,
+  resources: readonly ResourceName[],
+  now: number,
+  signal: AbortSignal,
+): Promise<Breach[]> {
+  const { org_id } = budget;
+  const period = periodAt(await ruleOf(org_id), now);
+  const [today, first, end] = [dayOf(now), dayOf(period.start), dayOf(period.end)];
+  const from = Math.min(today - TRAINING_DAYS, first);
+  const [rows, [known]] = await Promise.all([
+    readDailyUse(clickhouse, { org_id, from, until: today + 1 }, { signal }),
+    readFirstUse(clickhouse, { org_id }, { signal }),
+  ]);
+  const byDay = new Map(rows.map((row) => [row.on_day, { ...row, cost_pico_usd: 0n }]));
+  return resources.flatMap((resource): Breach[] => {
+    const on = (day: number): number => {
+      const used = byDay.get(day);
+      return used === undefined ? 0 : amountOf(used, resource);
+    };
+    const range = (start: number, until: number): number[] =>
+      Array.from({ length: Math.max(0, until - start) }, (_, index) => on(start + index));
+    const limit = budget[resource].hard_limit ?? Infinity;
+    const used = range(first, today + 1).reduce((sum, amount) => sum + amount, 0);
+    // One that is reached is told of as that.
+    if (used >= limit) return [];
+    const forecast = trainForecast(range(Math.max(today - TRAINING_DAYS, known?.first_day ?? today), today));
+    const { predicted, reached_in } = projectUse(forecast, { used, usedToday: on(today), daysLeft: end - today, limit });
+    if (reached_in === null) return [];
+    const severity = reached_in < CRITICAL_DAYS ? 'critical' : 'warning';
+    return [
+      {
+        resource,
+        period_start: new Date(period.start).toISOString(),
+        predicted,
+        threshold: limit,
+        date: dateOf(today + reached_in),
+        severity,
+      },
+    ];
+  });
+}
+
+/** @returns whether it had not been told in its period */
+async function tellOnce({ tell }: ForecastDeps, states: RunBucket<BudgetState>, org_id: string, breach: Breach): Promise<boolean> {
+  const { period_start, ...fields } = breach;
+  const key = `forecast:${breach.resource}`;
+  const periodStart = Date.parse(period_start);
+  if (stateIn(states.get(orgKey(org_id)), periodStart)?.told.includes(key) === true) return false;
+  const event = 'cost.forecast_breach';
+  const id = createHash('sha256').update(`${event}\n${org_id}\n${period_start}\n${breach.resource}`).digest('hex').slice(0, 16);
+  await tell({ event_id: `evt_${id}`, event, org_id, payload: { event, org_id, ...fields, period_start } });
+  await states.change(orgKey(org_id), (state) => toldState(state ?? null, { org_id, periodStart, told: { keys: [key], crossed: {} } }));
+  return true;
+}

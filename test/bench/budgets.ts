@@ -1,0 +1,220 @@
+// Budgets: how far use goes beyond a hard limit with many senders at once, in one API process and in two, how soon the second
+// process refuses too, and what the gate costs a request.
+import path from 'node:path';
+import { startNodeMain } from '../../ops/process/node_main.ts';
+import { loadSecrets } from '../../ops/secrets.ts';
+import { natsUrlOf } from './admission.ts';
+import { Body, singleBody } from './bodies.ts';
+import { Lane, requestHead } from './lane.ts';
+import { ms, thousands, type ReportRow, type Section } from './report.ts';
+import { laneTarget, type Target } from './target.ts';
+import { seededRandom, type Vocabulary } from './vocabulary.ts';
+
+const SENDERS = 64;
+/** What the limit leaves to use, and what each request uses of it. */
+const TOKENS = 1_000_000;
+const REQUEST_TOKENS = 500;
+/** A sender goes on until it was refused so often: a process that lets in again would be seen. */
+const REFUSALS = 20;
+/** Far beyond what a run can use. */
+const NO_LIMIT_IN_SIGHT = 1e14;
+const WARM_MS = 3000;
+/** Runs with and without a limit take turns, so that both see the same machine. */
+const TURNS = 3;
+const LAND_MS_MAX = 60_000;
+const READY_MS_MAX = 30_000;
+const STOP_MS_MAX = 15_000;
+const API = path.resolve(import.meta.dirname, '../../api/main.ts');
+
+export interface BudgetsBenchOptions {
+  target: Target;
+  vocabulary: Vocabulary;
+  seconds: number;
+  progress: (line: string) => void;
+}
+
+/** A sender's own connection and body. */
+interface Sender {
+  lane: Lane;
+  head: Buffer;
+  body: Body;
+}
+
+interface Budget {
+  tokens: { used: number; hard_limit: number | null };
+}
+
+const pause = (wait: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, wait));
+
+/** Another API process of the service that is measured. */
+async function startSecondApi(target: Target, dataDir: string): Promise<{ url: string; stop: () => Promise<void> }> {
+  const secrets = loadSecrets(dataDir);
+  const main = await startNodeMain({
+    name: 'api-2',
+    entry: API,
+    env: {
+      ...process.env,
+      SERVICE_DATA_DIR: dataDir,
+      SERVICE_PORT: '0',
+      SERVICE_NATS_URL: await natsUrlOf(dataDir),
+      SERVICE_CLICKHOUSE_URL: target.clickhouseUrl ?? undefined,
+      SERVICE_LOG_LEVEL: 'warn',
+      SERVICE_ADMIN_TOKEN: secrets.admin_token,
+      SERVICE_BOOTSTRAP_API_KEY: secrets.api_key,
+      SERVICE_JWT_SECRET: secrets.jwt_secret,
+    },
+    logFile: path.join(dataDir, 'api-2.log'),
+    signal: new AbortController().signal,
+    readyMsMax: READY_MS_MAX,
+    stopMsMax: STOP_MS_MAX,
+  });
+  return { url: `http://127.0.0.1:${String(main.port ?? 0)}`, stop: () => main.stop() };
+}
+
+async function ask<T>({ url, org, key }: Target, method: string, where: string, body?: unknown): Promise<T> {
+  const response = await fetch(url + where, {
+    method,
+    headers: { 'X-Org-Api-Key': key, 'X-Org-Id': org, 'Content-Type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const answer = (await response.json()) as { data: T };
+  if (response.status !== 200) throw new Error(`${method} ${where}: ${String(response.status)} ${JSON.stringify(answer)}`);
+  return answer.data;
+}
+
+const putLimit = (target: Target, hard_limit: number | null): Promise<Budget> =>
+  ask(target, 'PUT', `/orgs/${target.org}/budget`, { tokens: { hard_limit } });
+
+/** What has been used once nothing more lands. */
+async function usedOf(target: Target, atLeast: number): Promise<number> {
+  const deadline = performance.now() + LAND_MS_MAX;
+  for (;;) {
+    const { tokens } = await ask<Budget>(target, 'GET', '/v1/budgets');
+    if (tokens.used >= atLeast) return tokens.used;
+    if (performance.now() > deadline) throw new Error(`${thousands(tokens.used)} of ${thousands(atLeast)} tokens landed`);
+    await pause(100);
+  }
+}
+
+interface Overshoot {
+  /** Tokens beyond the limit. */
+  beyond: number;
+  /** From the answer that reached the limit to the last 200 of any process, milliseconds. */
+  last_ms: number;
+  seconds: number;
+}
+
+/** Sends from all senders until each was refused for good. */
+async function overshoot(target: Target, senders: readonly Sender[], stamp: () => number): Promise<Overshoot> {
+  const before = (await ask<Budget>(target, 'GET', '/v1/budgets')).tokens.used;
+  await putLimit(target, before + TOKENS);
+  await pause(2000);
+  let accepted = 0;
+  let crossed = Infinity;
+  let last = 0;
+  const began = performance.now();
+  await Promise.all(
+    senders.map(async ({ lane, head, body }) => {
+      for (let refusals = 0; refusals < REFUSALS; ) {
+        body.stamp(stamp());
+        const status = await lane.send(head, body.bytes);
+        if (status === 429) refusals++;
+        else if (status !== 200) throw new Error(`an answer of ${String(status)}`);
+        else {
+          last = performance.now();
+          accepted++;
+          if (accepted * REQUEST_TOKENS >= TOKENS) crossed = Math.min(crossed, last);
+        }
+      }
+    }),
+  );
+  const seconds = (performance.now() - began) / 1000;
+  const used = await usedOf(target, before + accepted * REQUEST_TOKENS);
+  return { beyond: used - before - TOKENS, last_ms: Math.max(0, last - crossed), seconds };
+}
+
+/** Requests a second with one event each, of all senders together. */
+async function rate(senders: readonly Sender[], forMs: number, stamp: () => number): Promise<number> {
+  const [began, until] = [performance.now(), performance.now() + forMs];
+  let count = 0;
+  await Promise.all(
+    senders.map(async ({ lane, head, body }) => {
+      while (performance.now() < until) {
+        body.stamp(stamp());
+        const status = await lane.send(head, body.bytes);
+        if (status !== 200) throw new Error(`an answer of ${String(status)}`);
+        count++;
+      }
+    }),
+  );
+  return (count / (performance.now() - began)) * 1000;
+}
+
+/** A body whose use is the same for all of them. */
+function bodyOf(vocabulary: Vocabulary, index: number): Body {
+  const random = seededRandom(index + 1);
+  const event = JSON.parse(singleBody(vocabulary, random).bytes.toString('latin1')) as { response: Record<string, unknown> };
+  const usage = { prompt_tokens: REQUEST_TOKENS - 100, completion_tokens: 100, total_tokens: REQUEST_TOKENS };
+  return new Body(JSON.stringify({ ...event, response: { ...event.response, usage } }));
+}
+
+function sendersTo(targets: readonly Target[], vocabulary: Vocabulary): Sender[] {
+  return Array.from({ length: SENDERS }, (_, index) => {
+    const target = targets[index % targets.length];
+    if (target === undefined) throw new Error('there is a process to send to');
+    const body = bodyOf(vocabulary, index);
+    const to = laneTarget(target);
+    return { lane: new Lane(to), head: requestHead(to, 'POST', `/orgs/${target.org}/ingest/chatcompletion`, body.bytes.length), body };
+  });
+}
+
+export async function benchBudgets({ target, vocabulary, seconds, progress }: BudgetsBenchOptions): Promise<Section> {
+  const { dataDir } = target;
+  if (dataDir === null) throw new Error('budgets starts a second API process: it takes a service that it has started itself');
+  let serial = 0;
+  const stamp = () => ++serial;
+  const rows: ReportRow[] = [];
+  const data: Record<string, unknown> = {};
+  const second = await startSecondApi(target, dataDir);
+  const both = [target, { ...target, url: second.url }];
+  try {
+    const one = sendersTo([target], vocabulary);
+    await rate(one, WARM_MS, stamp);
+    progress('budgets: 64 senders against a limit of 1,000,000 tokens, one process');
+    const alone = await overshoot(target, one, stamp);
+    await putLimit(target, null);
+    await pause(1000);
+    const two = sendersTo(both, vocabulary);
+    await rate(two, WARM_MS, stamp);
+    progress('budgets: the same against two processes');
+    const shared = await overshoot(target, two, stamp);
+    for (const { lane } of two) lane.close();
+    const percent = ({ beyond }: Overshoot): string => `${thousands(beyond)} tokens, ${((beyond / TOKENS) * 100).toFixed(2)} %`;
+    rows.push(
+      { what: 'beyond the limit, one process', value: percent(alone), bar: `≤ ${thousands(TOKENS / 1000)} tokens`, note: `${String(SENDERS)} senders, requests of ${String(REQUEST_TOKENS)} tokens, ${alone.seconds.toFixed(1)} s` },
+      { what: 'beyond the limit, two processes', value: percent(shared), note: `${shared.seconds.toFixed(1)} s` },
+      { what: 'the limit reached to the last request let in, two processes', value: `${ms(shared.last_ms)} ms`, bar: '≤ 1 s' },
+    );
+    const rates = { free: [] as number[], limited: [] as number[] };
+    for (let turn = 0; turn < TURNS; turn++) {
+      for (const kind of ['free', 'limited'] as const) {
+        await putLimit(target, kind === 'free' ? null : NO_LIMIT_IN_SIGHT);
+        await pause(500);
+        progress(`budgets: single events, ${kind === 'free' ? 'no limit' : 'a hard limit'}`);
+        rates[kind].push(await rate(one, (seconds * 1000) / (2 * TURNS), stamp));
+      }
+    }
+    for (const { lane } of one) lane.close();
+    const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+    const [free, limited] = [mean(rates.free), mean(rates.limited)];
+    const list = (values: readonly number[]): string => values.map(thousands).join(', ');
+    rows.push(
+      { what: 'single-event requests/s without a limit', value: thousands(free), note: `turns: ${list(rates.free)}` },
+      { what: 'single-event requests/s with a hard limit', value: thousands(limited), note: `turns: ${list(rates.limited)}; ${(((free - limited) / free) * 100).toFixed(1)} % less` },
+    );
+    Object.assign(data, { alone, shared, rates });
+  } finally {
+    await second.stop();
+  }
+  return { title: 'Budgets', rows, data };
+}
