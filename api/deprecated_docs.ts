@@ -18,7 +18,7 @@ const NAMES: Record<Deprecated['part'], string> = {
  * @throws Error naming the operation whose declaration is not right
  */
 export function markDeprecated(operation: JsonObject, deprecated: readonly Deprecated[], components: JsonObject): void {
-  const id = String(operation['operationId']);
+  const id = textOf(operation['operationId']);
   for (const one of deprecated) {
     checkOverlap(id, one);
     const found = targetOf(operation, one, components);
@@ -30,7 +30,7 @@ export function markDeprecated(operation: JsonObject, deprecated: readonly Depre
     const what = part === 'route' ? 'This endpoint' : `The ${NAMES[part]} \`${field}\``;
     return `**Deprecated.** ${what} goes on ${sunset.slice(0, 10)}. Use ${instead}.`;
   });
-  operation['description'] = [operation['description'], ...lines].filter((line) => typeof line === 'string' && line !== '').join('\n\n');
+  operation['description'] = [textOf(operation['description']), ...lines].filter((line) => line !== '').join('\n\n');
 }
 
 function targetOf(operation: JsonObject, { part, field }: Deprecated, components: JsonObject): JsonObject | null {
@@ -86,5 +86,7 @@ function at(value: Json | undefined, ...path: readonly string[]): JsonObject | n
   for (const name of path) found = isObject(found) && Object.hasOwn(found, name) ? found[name] : undefined;
   return isObject(found) ? found : null;
 }
+
+const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
 
 const isObject = (value: Json | undefined): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -52,7 +52,7 @@ export interface AuditLogDeps {
 export class AuditUnavailable extends Error {}
 
 /** A mutation waits at most this long for its intent to be stored. */
-const INTENT_MS_MAX = 450;
+const INTENT_MS_MAX = 2000;
 const OUTCOME_TRY_MS = 500;
 /** Whoever made the mutation waits this long for its outcome to be stored; then it is stored behind their back. */
 const OUTCOME_WAIT_MS = 1500;

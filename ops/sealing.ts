@@ -47,15 +47,15 @@ export class Sealer {
 /** What of the key is written down for all to see: tells keys apart, opens nothing. */
 const nameOf = (key: Buffer): string => createHash('sha256').update('name of an encryption key\n').update(key).digest('hex').slice(0, 16);
 
-/** The fact that all processes share: which key it is; in development without a setting also the key itself. */
+/** The fact that all processes share: which key it is; without a setting also the key itself. */
 interface Settled {
   name: string;
   key?: string;
 }
 
 /**
- * The sealer of this process. Without a setting (development only) the processes of one NATS share a key that the first of
- * them makes.
+ * The sealer of this process. Without a setting the processes of one NATS share a key that the first of them makes; it lies
+ * beside what it seals, so whoever keeps NATS apart from its backups sets one.
  * @throws EnvError when the key is missing, or is another one than the secrets in this NATS are sealed with
  */
 export async function openSealer(log: Log, setting: string | undefined): Promise<Sealer> {

@@ -12,12 +12,15 @@ const shape = z.object({
   jwt_secret: z.string().min(32),
   clickhouse_app_password: z.string().min(16),
   nats_token: z.string().min(16),
+  /** 32 bytes as base64: seals what has to be read again, such as webhook secrets. */
+  encryption_key: z.string().min(43),
   /** Whether a start has shown them. */
   shown: z.boolean(),
 });
 
 export type Secrets = z.infer<typeof shape>;
 
+const newEncryptionKey = (): string => randomBytes(32).toString('base64');
 const random = (bytes: number): string => randomBytes(bytes).toString('base64url');
 
 /** Where the secrets of a data folder are. */
@@ -31,7 +34,11 @@ export function loadSecrets(dataDir: string): Secrets {
   const file = secretsFile(dataDir);
   if (existsSync(file)) {
     try {
-      return shape.parse(JSON.parse(readFileSync(file, 'utf8')));
+      const found = JSON.parse(readFileSync(file, 'utf8')) as object;
+      // A file of before there was such a key gets one now.
+      const secrets = shape.parse({ encryption_key: newEncryptionKey(), ...found });
+      if (!('encryption_key' in found)) save(file, secrets);
+      return secrets;
     } catch (error) {
       throw new Error(`${file} cannot be read as the service's secrets; restore it, or delete it to make new ones`, { cause: error });
     }
@@ -44,6 +51,7 @@ export function loadSecrets(dataDir: string): Secrets {
     jwt_secret: random(36),
     clickhouse_app_password: randomBytes(24).toString('hex'),
     nats_token: randomBytes(24).toString('hex'),
+    encryption_key: newEncryptionKey(),
     shown: false,
   };
   save(file, made);

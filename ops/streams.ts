@@ -74,6 +74,8 @@ export const BUCKETS = {
   webhooks: { ttlHours: 0, history: 1 },
   /** Events that were given up, by org, receiver and event; the oldest make room. */
   webhook_dead_letters: { ttlHours: 720, history: 1, bytesMax: GIB, whenFull: 'forget' },
+  /** Incidents that are open, or over and not told yet, by org and cluster. */
+  incidents: { ttlHours: 0, history: 1 },
   /** Who runs the scheduled jobs, and when each ran last. */
   jobs: { ttlHours: 0, history: 1 },
 } as const satisfies Record<string, BucketSpec>;

@@ -204,7 +204,7 @@ export class Supervisor {
   }
 
   #childEnv(): Record<string, string | undefined> {
-    const { SERVICE_ADMIN_TOKEN, SERVICE_BOOTSTRAP_API_KEY, SERVICE_JWT_SECRET, SERVICE_CLICKHOUSE_ANALYST_PASSWORD } = this.#env;
+    const { SERVICE_ADMIN_TOKEN, SERVICE_BOOTSTRAP_API_KEY, SERVICE_JWT_SECRET, SERVICE_CLICKHOUSE_ANALYST_PASSWORD, SERVICE_ENCRYPTION_KEY } = this.#env;
     return {
       ...process.env,
       SERVICE_DATA_DIR: this.#options.dataDir,
@@ -217,6 +217,7 @@ export class Supervisor {
       SERVICE_BOOTSTRAP_API_KEY: SERVICE_BOOTSTRAP_API_KEY ?? this.#options.secrets.api_key,
       SERVICE_JWT_SECRET: SERVICE_JWT_SECRET ?? this.#options.secrets.jwt_secret,
       SERVICE_CLICKHOUSE_ANALYST_PASSWORD: SERVICE_CLICKHOUSE_ANALYST_PASSWORD ?? this.#options.secrets.analyst_password,
+      SERVICE_ENCRYPTION_KEY: SERVICE_ENCRYPTION_KEY ?? this.#options.secrets.encryption_key,
     };
   }
 }

@@ -39,6 +39,15 @@ export function freshDelivery(fields: Omit<WebhookDelivery, 'attempt' | 'first_a
   return { ...fields, attempt: 0, first_attempt_at: 0, not_before: 0 };
 }
 
+/** What is kept of a delivery that is given up. @param now milliseconds since the epoch */
+export function letterOf(
+  { event_id, event, org_id, target_kind, target_id, body, created_at }: WebhookDelivery,
+  end: Pick<DeadDelivery, 'reason' | 'attempts' | 'status_code' | 'error'>,
+  now: number,
+): DeadDelivery {
+  return { event_id, event, org_id, target_kind, target_id, body, created_at, ...end, died_at: new Date(now).toISOString() };
+}
+
 export interface StoredLetter {
   letter: DeadDelivery;
   key: string;

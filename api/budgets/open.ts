@@ -17,6 +17,7 @@ import { alertRoutes } from './alert_routes.ts';
 import type { BudgetsDeps } from './budgets.ts';
 import { BudgetGate } from './gate.ts';
 import { budgetRoutes } from './routes.ts';
+import { LetInSharing } from './sharing.ts';
 import { BudgetStore } from './store.ts';
 import { type EnteringEvent, usesOf } from './uses.ts';
 
@@ -74,6 +75,7 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     if (hasHardLimit(record)) follower.follow(record.org_id, limitedAgents(record));
     else follower.unfollow(record.org_id);
   });
+  const sharing = new LetInSharing({ nc: log.nc, ledger, onProblem });
   const gate = new BudgetGate({
     budgets,
     ledger,
@@ -101,10 +103,11 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
   return {
     routes: [...budgetRoutes(deps), ...alerts],
     guards: (org_id) => gate.guards(org_id),
-    admit: (org_id, events) => gate.admit(org_id, usesOf(prices, events)),
+    admit: (org_id, events) => sharing.told(org_id, gate.admit(org_id, usesOf(prices, events))),
     close: () => {
       unwatch();
       follower.close();
+      sharing.close();
       budgets.close();
     },
   };

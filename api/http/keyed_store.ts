@@ -4,8 +4,10 @@
 import { hash } from 'node:crypto';
 import { JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
+import type { NatsConnection } from '@nats-io/transport-node';
 import type { z } from 'zod';
 import { ApiError } from './errors.ts';
+import { KeyedWire } from './keyed_wire.ts';
 
 /** JetStream's error codes of a CAS that lost, and of a bucket that holds all it may. */
 const WRONG_LAST_REVISION = 10071;
@@ -59,6 +61,7 @@ export function readRecord<T>(schema: z.ZodType<T>, { text }: Found): T {
 export interface KeyedStoreDeps {
   /** Name of the bucket. */
   bucket: string;
+  nc: NatsConnection;
   kv: KV;
   jsm: Pick<JetStreamManager, 'streams'>;
   /** Records of one tenant that outlive a trim, the newest. */
@@ -69,10 +72,12 @@ export interface KeyedStoreDeps {
 
 export class KeyedStore {
   readonly #deps: KeyedStoreDeps;
+  readonly #wire: KeyedWire;
   #trimming = false;
 
   constructor(deps: KeyedStoreDeps) {
     this.#deps = deps;
+    this.#wire = new KeyedWire(deps.nc, deps.bucket);
   }
 
   /** Refuses at once what could only time out. @throws ApiError upstream_unavailable */
@@ -89,7 +94,7 @@ export class KeyedStore {
     const { kv } = this.#deps;
     let written: number;
     try {
-      written = await within(revision === 0 ? kv.create(place.at, text) : kv.update(place.at, text, revision), withinMs);
+      written = revision === 0 ? await this.#create(place, text, withinMs) : await within(kv.update(place.at, text, revision), withinMs);
     } catch (cause) {
       if (cause instanceof JetStreamApiError && cause.code === WRONG_LAST_REVISION) return null;
       if (cause instanceof JetStreamApiError && cause.code === STORE_FULL && /maximum/.test(cause.message)) throw full(cause);
@@ -101,13 +106,21 @@ export class KeyedStore {
 
   /** The record, null without one. @throws ApiError upstream_unavailable */
   async read(place: Place): Promise<Found | null> {
-    let entry;
     try {
-      entry = await within(this.#deps.kv.get(place.at), STORE_MS_MAX);
+      return await this.#wire.get(place.at, STORE_MS_MAX);
     } catch (cause) {
       throw unavailable(cause);
     }
-    return entry?.operation === 'PUT' ? { text: entry.string(), revision: entry.revision } : null;
+  }
+
+  /** The client's way knows how to write over what was deleted, which is rare. */
+  async #create(place: Place, text: string, withinMs: number): Promise<number> {
+    try {
+      return await this.#wire.create(place.at, text, withinMs);
+    } catch (cause) {
+      if (!(cause instanceof JetStreamApiError) || cause.code !== WRONG_LAST_REVISION) throw cause;
+      return await within(this.#deps.kv.create(place.at, text), withinMs);
+    }
   }
 
   /** Takes a record away if it still stands at this revision. @throws what the client throws */

@@ -61,6 +61,8 @@ export const PERMISSIONS = {
   'agents:write': { role: 'member', scope: 'agents:write' },
   /** Making the tokens with which agents are registered for the first time. */
   'agents:invite': { role: 'admin', scope: 'agents:write' },
+  /** Saying that an incident of an agent is over. */
+  'incidents:resolve': { role: 'member', scope: 'agents:write' },
   'webhooks:read': { role: 'admin', scope: 'webhooks:read' },
   'integrations:write': { role: 'admin', scope: 'webhooks:write' },
   'references:read': { role: 'viewer', scope: 'references:read' },

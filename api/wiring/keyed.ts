@@ -15,7 +15,7 @@ export interface KeyedDeps {
 /** What the edge and ingest need to do the work of a key once. */
 export async function openKeyed({ log, tracked, now, onProblem }: KeyedDeps): Promise<{ idempotency: Idempotency; once: IngestOnce }> {
   const open = async (bucket: 'idempotency' | 'ingest_keys' | 'ingest_claims', keep: number): Promise<KeyedStore> =>
-    new KeyedStore({ bucket, kv: await log.bucket(bucket), jsm: log.jsm, keep, connected: () => tracked.connected, onProblem });
+    new KeyedStore({ bucket, nc: log.nc, kv: await log.bucket(bucket), jsm: log.jsm, keep, connected: () => tracked.connected, onProblem });
   return {
     idempotency: new Idempotency({ store: await open('idempotency', ANSWERS_TENANT_MAX), now, onProblem }),
     once: new IngestOnce({

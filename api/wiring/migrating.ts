@@ -10,7 +10,10 @@ export interface Migrating {
 }
 
 /** Begins; reads answer 502 meanwhile. @param onDone called once, when the schema is there */
-export function migrateInBackground({ clickhouse, env, logger }: Pick<ApiParts, 'clickhouse' | 'env' | 'logger'>, onDone: () => void): Migrating {
+export function migrateInBackground(
+  { clickhouse, env, logger }: Pick<ApiParts, 'clickhouse' | 'env' | 'logger'>,
+  onDone: () => void,
+): Migrating {
   const stopped = new AbortController();
   const state = {
     done: false,

@@ -12,6 +12,7 @@ import { auditRoutes } from '../audit/routes.ts';
 import { type Budgets, openBudgets } from '../budgets/open.ts';
 import { costRoutes } from '../costs/routes.ts';
 import type { Route } from '../http/route.ts';
+import { incidentRoutes } from '../incidents/routes.ts';
 import { jobRoutes } from '../jobs/routes.ts';
 import { bootstrapOrg } from '../orgs/bootstrap.ts';
 import { grantRoutes } from '../orgs/grant_routes.ts';
@@ -90,6 +91,7 @@ export async function openSlices(parts: WiringParts, stores: Stores): Promise<Sl
       costRoutes(costDeps),
       budgets.routes,
       agentRoutes(agentsDeps),
+      incidentRoutes({ clickhouse, incidents: stores.incidents, now }),
       orgRoutes(orgsDeps),
       memberRoutes(orgsDeps),
       transferRoutes(orgsDeps),

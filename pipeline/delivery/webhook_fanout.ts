@@ -5,7 +5,7 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Logger } from '../../ops/log.ts';
 import { EVENTS_STREAM, type Log, WEBHOOK_MESSAGE_BYTES_MAX } from '../../ops/streams.ts';
-import { freshDelivery, publishDelivery, type WebhookDeadLetters } from '../../ops/webhook_queue.ts';
+import { freshDelivery, letterOf, publishDelivery, type WebhookDeadLetters } from '../../ops/webhook_queue.ts';
 import {
   FINGERPRINT_HEADER,
   type ServiceEvent,
@@ -144,16 +144,9 @@ export class WebhookFanout {
   }
 
   async #giveUp(delivery: WebhookDelivery, reason: Exclude<DeadReason, 'expired'>): Promise<void> {
-    const { attempt, event_id, event, org_id, target_kind, target_id, body, created_at } = delivery;
-    const what = { event_id, event, org_id, target_kind, target_id, body, created_at };
-    await this.#options.deadLetters.put({
-      ...what,
-      attempts: attempt,
-      reason,
-      status_code: null,
-      error: reason === 'backlog' ? 'too many deliveries wait for this receiver' : 'the event is larger than what is sent',
-      died_at: new Date(this.#options.now()).toISOString(),
-    });
+    const error = reason === 'backlog' ? 'too many deliveries wait for this receiver' : 'the event is larger than what is sent';
+    const end = { reason, attempts: delivery.attempt, status_code: null, error };
+    await this.#options.deadLetters.put(letterOf(delivery, end, this.#options.now()));
   }
 
   /** Tries until it works; false when the worker stopped first. */

@@ -2,44 +2,7 @@
 // Guarantees: a receiver that is slow, dead or hostile holds few connections, its org a bounded share, and all failing ones
 // together a share that leaves the rest free; nothing waits here for long, and what waits is bounded. Pure but for its state.
 // A receiver's window begins small, widens with each success, halves with a failure and is one delivery after a time out.
-
-export const GATE = {
-  /** Tries under way at a time: of this worker, of one org, of receivers that fail or are slow, and of those of one org. */
-  in_flight_max: 1500,
-  org_in_flight_max: 400,
-  suspect_in_flight_max: 500,
-  org_suspect_in_flight_max: 150,
-  /** Of one receiver: before anything is known of it, at best, and while it is slow. */
-  window_first: 2,
-  window_max: 8,
-  window_slow: 2,
-  /** Slow is a receiver that takes longer than this on the whole. */
-  slow_ms: 1000,
-  /** Deliveries that wait here: for one receiver, also by the time that they will take (milliseconds); in all; their bytes. */
-  waiting_lane_max: 256,
-  waiting_lane_ms_max: 5000,
-  waiting_max: 8000,
-  waiting_bytes_max: 32 * 1024 * 1024,
-  /** What waits longer is given back, before the queue would give it to another worker. */
-  waiting_ms_max: 10_000,
-  /** What a try is taken to last before anything is known of a receiver. */
-  guess_ms: 100,
-  /** While a receiver shall be left alone for no longer than this, deliveries wait here for it. */
-  pause_ms_max: 1000,
-  /** A receiver that has failed this often in a row is tried at a pace: pauses that grow with its failures, to four tries a second. */
-  paced_failures: 20,
-  pace_ms_each: 2,
-  pace_ms_max: 250,
-  /** Longest time for which a delivery that found no room is put off: of receivers that answer, and of those that fail. */
-  put_off_ms_max: 30_000,
-  put_off_failing_ms_max: 900_000,
-  put_off_ms_min: 250,
-  /** Deliveries to a failing receiver come again at the distance at which it is tried, within these. */
-  failing_step_ms_min: 5,
-  failing_step_ms_max: 1000,
-  /** Receivers that nothing was heard of for this long are forgotten. */
-  idle_ms_max: 600_000,
-} as const;
+import { GATE } from './webhook_bounds.ts';
 
 interface Waiting<T> {
   item: T;
@@ -88,6 +51,8 @@ export class Gate<T> {
   readonly #paused = new Set<string>();
   #in_flight = 0;
   #suspects = 0;
+  /** Lanes that are tried at a pace. */
+  #paced = 0;
   #waiting = 0;
   #waiting_bytes = 0;
 
@@ -170,7 +135,9 @@ export class Gate<T> {
         this.#starved.delete(key);
         this.#paused.delete(key);
       }
-      if (lane.in_flight === 0 && lane.waiting.length === 0 && now - lane.used_at > GATE.idle_ms_max) this.#lanes.delete(key);
+      if (lane.in_flight > 0 || lane.waiting.length > 0 || now - lane.used_at <= GATE.idle_ms_max) continue;
+      if (lane.failures >= GATE.paced_failures) this.#paced -= 1;
+      this.#lanes.delete(key);
     }
     this.#startStarved(now, freed);
     return freed;
@@ -205,6 +172,12 @@ export class Gate<T> {
     return lane.failures > 0 || lane.mean_ms > GATE.slow_ms;
   }
 
+  /** Pause between two tries of a receiver, milliseconds. */
+  #paceOf(lane: Lane<T>): number {
+    if (lane.failures < GATE.paced_failures) return 0;
+    return Math.min(GATE.pace_ms_max, Math.max(GATE.pace_ms_min, (1000 * this.#paced) / GATE.paced_tries_per_second));
+  }
+
   /** Fails, and takes its time to: nothing shall wait here for it. */
   #isStuck(lane: Lane<T>): boolean {
     return lane.failures > 0 && lane.mean_ms > GATE.slow_ms;
@@ -213,7 +186,7 @@ export class Gate<T> {
   /** Whether one more may wait for this receiver: it will have its turn soon enough. */
   #hasRoom(lane: Lane<T>, now: number): boolean {
     if (this.#isStuck(lane) || now + GATE.pause_ms_max < lane.resume_at || lane.waiting.length >= GATE.waiting_lane_max) return false;
-    const tryMs = lane.mean_ms === 0 ? GATE.guess_ms : Math.max(1, lane.mean_ms) + paceOf(lane.failures);
+    const tryMs = lane.mean_ms === 0 ? GATE.guess_ms : Math.max(1, lane.mean_ms) + this.#paceOf(lane);
     return ((lane.waiting.length + 1) * tryMs) / lane.window <= GATE.waiting_lane_ms_max;
   }
 
@@ -246,6 +219,7 @@ export class Gate<T> {
   /** Takes in how a try went. Tries under way count as what the receiver is now, so both counts follow a change of mind. */
   #learn(lane: Lane<T>, { ok, duration_ms, pause_ms }: TryEnd, now: number): void {
     const was = this.#isSuspect(lane);
+    const wasPaced = lane.failures >= GATE.paced_failures;
     lane.used_at = now;
     lane.mean_ms = lane.mean_ms === 0 ? duration_ms : lane.mean_ms * 0.8 + duration_ms * 0.2;
     if (ok) {
@@ -256,7 +230,8 @@ export class Gate<T> {
       lane.failures += 1;
       lane.window = duration_ms > GATE.slow_ms ? 1 : Math.max(1, Math.floor(lane.window / 2));
     }
-    lane.resume_at = Math.max(lane.resume_at, now + Math.max(paceOf(lane.failures), pause_ms));
+    this.#paced += Number(lane.failures >= GATE.paced_failures) - Number(wasPaced);
+    lane.resume_at = Math.max(lane.resume_at, now + Math.max(this.#paceOf(lane), pause_ms));
     const is = this.#isSuspect(lane);
     if (was === is) return;
     const moved = is ? lane.in_flight : -lane.in_flight;
@@ -269,7 +244,7 @@ export class Gate<T> {
   #putOff(lane: Lane<T>, now: number): number {
     const failing = lane.failures > 0;
     const step = failing
-      ? Math.min(GATE.failing_step_ms_max, Math.max(GATE.failing_step_ms_min, lane.mean_ms, paceOf(lane.failures)))
+      ? Math.min(GATE.failing_step_ms_max, Math.max(GATE.failing_step_ms_min, lane.mean_ms, this.#paceOf(lane)))
       : Math.max(1, (0.7 * Math.max(lane.mean_ms, 5)) / lane.window);
     const most = failing ? GATE.put_off_failing_ms_max : GATE.put_off_ms_max;
     lane.put_off_to = Math.min(Math.max(lane.put_off_to, lane.resume_at, now) + step, Math.max(lane.resume_at, now) + most);
@@ -312,10 +287,6 @@ export class Gate<T> {
     return items;
   }
 }
-
-/** Pause after so many failures in a row, milliseconds. */
-const paceOf = (failures: number): number =>
-  failures < GATE.paced_failures ? 0 : Math.min(GATE.pace_ms_max, GATE.pace_ms_each * failures);
 
 /** Lanes that the end of one try looks at for others that wait. */
 const STARVED_LOOKS_MAX = 16;

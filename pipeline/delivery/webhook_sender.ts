@@ -5,11 +5,12 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Logger } from '../../ops/log.ts';
 import { type Log, WEBHOOKS_STREAM } from '../../ops/streams.ts';
-import { publishDelivery, type WebhookDeadLetters } from '../../ops/webhook_queue.ts';
+import { letterOf, publishDelivery, type WebhookDeadLetters } from '../../ops/webhook_queue.ts';
 import { FINGERPRINT_HEADER, UnknownSchemaError, type WebhookDelivery, webhookDeliveryCodec } from '../../schemas/codec.ts';
 import { type DeliveryOutcome, nextTryAt, retryAfterMs, type RetryTimings, verdictOf } from '../domain/webhook_retry.ts';
 import { signatureOf } from '../domain/webhook_signature.ts';
 import { DurableReader } from './durable_reader.ts';
+import { NakBatch } from './nak_batch.ts';
 import type { AttemptResult, WebhookClient } from './webhook_client.ts';
 import { type Freed, Gate } from './webhook_gate.ts';
 import type { WebhookLog } from './webhook_log.ts';
@@ -22,12 +23,6 @@ const MESSAGES_MAX = 1000;
 const SWEEP_MS = 1000;
 /** So often pauses are looked at, while there are any. */
 const RESUME_MS = 20;
-/**
- * Deliveries that are to come again later are given back together, this often, at whole multiples of the clock: each nak with
- * a delay makes nats-server wait 10 ms more before it looks for what is due, so a steady trickle of them, from whichever
- * workers, would keep it from ever looking.
- */
-const GIVE_BACK_MS = 250;
 /** Tries under way get this long to end at a stop; then they are broken off and given back. */
 const STOP_MS = 3000;
 /** A receiver that answers 429 is left alone for as long as it asks, up to this. */
@@ -70,16 +65,15 @@ export class WebhookSender {
   readonly #gate = new Gate<Held>();
   /** By stream sequence: a message that comes again while it is in hand is not sent a second time. */
   readonly #inHand = new Map<number, Held>();
+  readonly #later: NakBatch;
   readonly #tasks = new Set<Promise<void>>();
   readonly #breakOff = new AbortController();
-  /** What is to come again later, until it is given back. */
-  #later: { held: Held; due_at: number }[] = [];
-  #givingBack: NodeJS.Timeout | null = null;
   #resuming: NodeJS.Timeout | null = null;
   #sweeping: NodeJS.Timeout | null = null;
 
   constructor(options: WebhookSenderOptions) {
     this.#options = options;
+    this.#later = new NakBatch(() => options.log.nc.isClosed(), options.now);
     this.#reader = new DurableReader({
       log: options.log,
       logger: options.logger,
@@ -122,7 +116,7 @@ export class WebhookSender {
     }, STOP_MS);
     while (this.#tasks.size > 0) await Promise.all(this.#tasks);
     clearTimeout(timer);
-    this.#giveBackAll();
+    this.#later.flush();
   }
 
   #take(message: JsMsg): void {
@@ -238,7 +232,7 @@ export class WebhookSender {
     const { attempt } = delivery;
     const next = nextTryAt({ attempt, first_attempt_at, status: result.status, retry_after: result.retry_after }, now(), timings);
     if (next === null) {
-      await this.#giveUp({ ...delivery, attempt: attempt + 1 }, result);
+      await this.#giveUp(delivery, attempt + 1, result);
     } else {
       const following = { ...delivery, attempt: attempt + 1, first_attempt_at, not_before: next };
       await publishDelivery(log, following, `${String(first_attempt_at)}:${String(following.attempt)}`);
@@ -258,26 +252,25 @@ export class WebhookSender {
       this.#giveBack(held, ms);
       return;
     }
-    const at = now();
-    const result = { status: null, error: 'its time was over before it could be tried again', retry_after: undefined, duration_ms: 0 };
-    this.#run(
-      this.#giveUp(delivery, result)
-        .then(() => {
-          this.#answer(held);
-          this.#record(delivery, 'dead-lettered', result, at, false);
-        })
-        .catch((error: unknown) => {
-          this.#inHand.delete(message.seq);
-          throw error;
-        }),
-    );
+    this.#run(this.#expire(held));
   }
 
-  async #giveUp(delivery: WebhookDelivery, { status, error }: AttemptResult): Promise<void> {
-    const { event_id, event, org_id, target_kind, target_id, body, created_at, attempt } = delivery;
-    const died_at = new Date(this.#options.now()).toISOString();
-    const what = { event_id, event, org_id, target_kind, target_id, body, created_at };
-    await this.#options.deadLetters.put({ ...what, attempts: attempt, reason: 'expired', status_code: status, error, died_at });
+  /** Ends a delivery that could not be tried again in its time. */
+  async #expire(held: Held): Promise<void> {
+    const at = this.#options.now();
+    const result = { status: null, error: 'its time was over before it could be tried again', retry_after: undefined, duration_ms: 0 };
+    try {
+      await this.#giveUp(held.delivery, held.delivery.attempt, result);
+      this.#answer(held);
+    } finally {
+      this.#inHand.delete(held.message.seq);
+    }
+    this.#record(held.delivery, 'dead-lettered', result, at, false);
+  }
+
+  async #giveUp(delivery: WebhookDelivery, attempts: number, { status, error }: AttemptResult): Promise<void> {
+    const end = { reason: 'expired', attempts, status_code: status, error } as const;
+    await this.#options.deadLetters.put(letterOf(delivery, end, this.#options.now()));
   }
 
   #record(delivery: WebhookDelivery, outcome: DeliveryOutcome, result: AttemptResult, at: number, tried = true): void {
@@ -322,28 +315,9 @@ export class WebhookSender {
     if (!this.#options.log.nc.isClosed()) message.ack();
   }
 
-  /** For whoever is next: at once, or after a wait. */
-  #giveBack(held: Held, ms: number): void {
-    this.#later.push({ held, due_at: this.#options.now() + ms });
-    this.#givingBack ??= setTimeout(
-      () => {
-        this.#giveBackAll();
-      },
-      ms <= 0 ? 0 : GIVE_BACK_MS - (Date.now() % GIVE_BACK_MS),
-    );
-  }
-
-  #giveBackAll(): void {
-    if (this.#givingBack !== null) clearTimeout(this.#givingBack);
-    this.#givingBack = null;
-    const now = this.#options.now();
-    for (const { held, due_at } of this.#later.splice(0)) {
-      this.#inHand.delete(held.message.seq);
-      if (this.#options.log.nc.isClosed()) continue;
-      // The server takes whole milliseconds only.
-      if (due_at > now) held.message.nak(Math.ceil(due_at - now));
-      else held.message.nak();
-    }
+  /** For whoever is next, after a wait. */
+  #giveBack({ message }: Held, ms: number): void {
+    this.#later.add(message, ms, () => this.#inHand.delete(message.seq));
   }
 }
 

@@ -212,7 +212,7 @@ export class UsageLedger {
   /** Counts what is let in now, until it has landed or is cancelled. Exactly one of the two functions has to be called. */
   reserve(org_id: string, uses: readonly AskedUse[]): Reservation {
     const account = this.#accounts.get(org_id);
-    if (account === undefined) return { cancel: () => undefined, confirm: () => undefined };
+    if (account === undefined) return { uses: [], cancel: () => undefined, confirm: () => undefined };
     return this.#lettingIn.reserve(account.reserves, account.scope.agents, uses);
   }
 }

@@ -15,6 +15,8 @@ export interface AskedUse extends Used {
 
 /** What was let in, until it has landed. */
 export interface Reservation {
+  /** What is counted, by partition, hour and agent with limits. */
+  readonly uses: readonly AskedUse[];
   /** The log has it: by partition, the JetStream sequence. */
   confirm: (positions: ReadonlyMap<number, number>) => void;
   /** It did not come in after all. */
@@ -88,8 +90,10 @@ export class LettingIn {
       byPartition.set(use.partition, sums);
       merge(sums, agents.has(use.agent_id) ? use : { ...use, agent_id: '' });
     }
-    for (const sums of byPartition.values()) for (const use of sums.values()) reserves.add(use, 1);
+    const uses = [...byPartition.values()].flatMap((sums) => [...sums.values()]);
+    for (const use of uses) reserves.add(use, 1);
     return {
+      uses,
       cancel: () => {
         for (const sums of byPartition.values()) giveBack(reserves, sums);
       },

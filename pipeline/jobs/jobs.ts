@@ -14,6 +14,7 @@ import { openBudgetRecords } from '../budgets/records.ts';
 import { AGENT_DRIFT, type AgentRegistry, createAgentDrift } from './agent_drift.ts';
 import { ANOMALIES, createAnomalies } from './anomalies.ts';
 import { budgetJobs, type Budgets } from './budgets.ts';
+import { incidentJobs, type Incidents } from './incidents.ts';
 import { createForecast, FORECAST } from './forecast.ts';
 import type { Job } from './job.ts';
 import { type JobEvent, tellEvent } from './tell.ts';
@@ -25,6 +26,7 @@ export interface JobsDeps {
   clickhouse: ClickHouse;
   audit: AuditLog;
   budgets: Budgets;
+  incidents: Incidents;
   /** An event of the catalog went out. */
   onTold: (event: string) => void;
   onProblem: (problem: string, cause: unknown) => void;
@@ -32,7 +34,7 @@ export interface JobsDeps {
 
 /** Every job of the service. */
 export function createJobs(deps: JobsDeps): Job[] {
-  const { log, clickhouse, audit, budgets, onTold, onProblem } = deps;
+  const { log, clickhouse, audit, budgets, incidents, onTold, onProblem } = deps;
   const tell = async (event: JobEvent): Promise<void> => {
     await tellEvent(log, event);
     onTold(event.event);
@@ -49,6 +51,7 @@ export function createJobs(deps: JobsDeps): Job[] {
       }),
     },
     ...budgetJobs(budgets),
+    ...incidentJobs(incidents),
     {
       name: ANOMALIES,
       cron: '7 * * * *',

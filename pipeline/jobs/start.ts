@@ -5,6 +5,7 @@ import { trackConnected } from '../../ops/nats/connect.ts';
 import type { Log } from '../../ops/streams.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import type { Budgets } from './budgets.ts';
+import type { Incidents } from './incidents.ts';
 import { createJobs } from './jobs.ts';
 import { JobLeases } from './lease.ts';
 import { JobRunner, type RunnerOptions } from './runner.ts';
@@ -13,6 +14,7 @@ export interface JobsParts {
   log: Log;
   clickhouse: ClickHouse;
   budgets: Budgets;
+  incidents: Incidents;
   workerId: string;
   logger: Logger;
   observe: RunnerOptions['observe'];
@@ -21,14 +23,14 @@ export interface JobsParts {
 }
 
 /** Starts scheduling and taking calls. `stop` resolves when what ran has ended and what it did is written down. */
-export async function startJobs({ log, clickhouse, budgets, workerId, logger, observe, onTold }: JobsParts): Promise<{ stop: () => Promise<void> }> {
+export async function startJobs({ log, clickhouse, budgets, incidents, workerId, logger, observe, onTold }: JobsParts): Promise<{ stop: () => Promise<void> }> {
   const onProblem = (problem: string, cause: unknown): void => {
     logger.warn({ err: cause }, problem);
   };
   const tracked = trackConnected(log.nc);
   const audit = new AuditLog(log, { now: () => Date.now(), connected: () => tracked.connected, onProblem });
   const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem });
-  const jobs = createJobs({ log, clickhouse, audit, budgets, onTold, onProblem });
+  const jobs = createJobs({ log, clickhouse, audit, budgets, incidents, onTold, onProblem });
   const runner = new JobRunner({ nc: log.nc, leases, jobs, log: logger, observe });
   await runner.start();
   return {

@@ -40,6 +40,12 @@ interface Sender {
   body: Body;
 }
 
+/** What all senders have sent. */
+interface Sent {
+  bodies: number;
+  accepted: number;
+}
+
 interface Budget {
   tokens: { used: number; hard_limit: number | null };
 }
@@ -105,8 +111,8 @@ interface Overshoot {
 }
 
 /** Sends from all senders until each was refused for good. */
-async function overshoot(target: Target, senders: readonly Sender[], stamp: () => number): Promise<Overshoot> {
-  const before = (await ask<Budget>(target, 'GET', '/v1/budgets')).tokens.used;
+async function overshoot(target: Target, senders: readonly Sender[], sent: Sent): Promise<Overshoot> {
+  const before = await usedOf(target, sent.accepted * REQUEST_TOKENS);
   await putLimit(target, before + TOKENS);
   await pause(2000);
   let accepted = 0;
@@ -116,7 +122,7 @@ async function overshoot(target: Target, senders: readonly Sender[], stamp: () =
   await Promise.all(
     senders.map(async ({ lane, head, body }) => {
       for (let refusals = 0; refusals < REFUSALS; ) {
-        body.stamp(stamp());
+        body.stamp(++sent.bodies);
         const status = await lane.send(head, body.bytes);
         if (status === 429) refusals++;
         else if (status !== 200) throw new Error(`an answer of ${String(status)}`);
@@ -129,24 +135,26 @@ async function overshoot(target: Target, senders: readonly Sender[], stamp: () =
     }),
   );
   const seconds = (performance.now() - began) / 1000;
-  const used = await usedOf(target, before + accepted * REQUEST_TOKENS);
+  sent.accepted += accepted;
+  const used = await usedOf(target, sent.accepted * REQUEST_TOKENS);
   return { beyond: used - before - TOKENS, last_ms: Math.max(0, last - crossed), seconds };
 }
 
 /** Requests a second with one event each, of all senders together. */
-async function rate(senders: readonly Sender[], forMs: number, stamp: () => number): Promise<number> {
+async function rate(senders: readonly Sender[], forMs: number, sent: Sent): Promise<number> {
   const [began, until] = [performance.now(), performance.now() + forMs];
   let count = 0;
   await Promise.all(
     senders.map(async ({ lane, head, body }) => {
       while (performance.now() < until) {
-        body.stamp(stamp());
+        body.stamp(++sent.bodies);
         const status = await lane.send(head, body.bytes);
         if (status !== 200) throw new Error(`an answer of ${String(status)}`);
         count++;
       }
     }),
   );
+  sent.accepted += count;
   return (count / (performance.now() - began)) * 1000;
 }
 
@@ -171,23 +179,22 @@ function sendersTo(targets: readonly Target[], vocabulary: Vocabulary): Sender[]
 export async function benchBudgets({ target, vocabulary, seconds, progress }: BudgetsBenchOptions): Promise<Section> {
   const { dataDir } = target;
   if (dataDir === null) throw new Error('budgets starts a second API process: it takes a service that it has started itself');
-  let serial = 0;
-  const stamp = () => ++serial;
+  const sent: Sent = { bodies: 0, accepted: 0 };
   const rows: ReportRow[] = [];
   const data: Record<string, unknown> = {};
   const second = await startSecondApi(target, dataDir);
   const both = [target, { ...target, url: second.url }];
   try {
     const one = sendersTo([target], vocabulary);
-    await rate(one, WARM_MS, stamp);
+    await rate(one, WARM_MS, sent);
     progress('budgets: 64 senders against a limit of 1,000,000 tokens, one process');
-    const alone = await overshoot(target, one, stamp);
+    const alone = await overshoot(target, one, sent);
     await putLimit(target, null);
     await pause(1000);
     const two = sendersTo(both, vocabulary);
-    await rate(two, WARM_MS, stamp);
+    await rate(two, WARM_MS, sent);
     progress('budgets: the same against two processes');
-    const shared = await overshoot(target, two, stamp);
+    const shared = await overshoot(target, two, sent);
     for (const { lane } of two) lane.close();
     const percent = ({ beyond }: Overshoot): string => `${thousands(beyond)} tokens, ${((beyond / TOKENS) * 100).toFixed(2)} %`;
     rows.push(
@@ -201,7 +208,7 @@ export async function benchBudgets({ target, vocabulary, seconds, progress }: Bu
         await putLimit(target, kind === 'free' ? null : NO_LIMIT_IN_SIGHT);
         await pause(500);
         progress(`budgets: single events, ${kind === 'free' ? 'no limit' : 'a hard limit'}`);
-        rates[kind].push(await rate(one, (seconds * 1000) / (2 * TURNS), stamp));
+        rates[kind].push(await rate(one, (seconds * 1000) / (2 * TURNS), sent));
       }
     }
     for (const { lane } of one) lane.close();

@@ -1,4 +1,4 @@
--- The incidents of an org as they are shown: those that are open with the traces that they have now.
+-- The incidents of an org as they are shown: those that are open with the traces that they have c.
 SELECT
   i.incident_id AS incident_id,
   i.cluster_id AS cluster_id,
@@ -12,10 +12,10 @@ SELECT
   i.until_at AS until_at,
   i.resolved_at AS resolved_at,
   i.resolved_by AS resolved_by,
-  i.status = 'open' AND now.traces > 0 AS live,
-  if(live, now.traces, i.trace_count) AS trace_count,
-  if(live, now.first_at, i.first_trace_at) AS first_trace_at,
-  if(live, now.last_at, i.last_trace_at) AS last_trace_at
+  (i.status = 'open' AND c.traces > 0) AS live,
+  if(live, c.traces, i.trace_count) AS trace_count,
+  if(live, c.first_at, i.first_trace_at) AS first_trace_at,
+  if(live, c.last_at, i.last_trace_at) AS last_trace_at
 FROM (SELECT * FROM incidents FINAL WHERE org_id = {org_id:String} /*if incident_id*/AND incident_id = {incident_id:String}/*end*/) AS i
 LEFT JOIN (
   SELECT o.incident_id AS incident_id, uniqExact(t.trace_key) AS traces, min(t.started_at) AS first_at, max(t.started_at) AS last_at
@@ -31,4 +31,4 @@ LEFT JOIN (
     ON t.cluster_id = o.cluster_id
   WHERE t.at >= o.from_at
   GROUP BY o.incident_id
-) AS now ON i.incident_id = now.incident_id
+) AS c ON i.incident_id = c.incident_id

@@ -62,6 +62,9 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'GET /orgs/{org_id}/budget/agents': ['member', 'costs:read'],
   'GET /orgs/{org_id}/budget/alerts': ['member', 'costs:read'],
   'GET /v1/budgets/{org_id}/alerts': ['member', 'costs:read'],
+  'GET /v1/incidents': ['member', 'traces:read'],
+  'GET /v1/incidents/{incident_id}': ['member', 'traces:read'],
+  'POST /v1/incidents/{incident_id}/resolve': ['member', 'agents:write'],
   // Budgets, alerts, webhooks: admin and up.
   'PUT /orgs/{org_id}/prices': ['admin', 'budgets:write'],
   'PUT /orgs/{org_id}/cost/anomaly-config': ['admin', 'budgets:write'],

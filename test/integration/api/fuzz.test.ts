@@ -58,13 +58,10 @@ interface Heard {
 
 function send(one: HostileCase, method: string): Promise<Heard> {
   const withBody = method !== 'GET';
-  const headers = Object.fromEntries(
-    Object.entries({
-      ...callers[one.caller],
-      ...(withBody ? { 'Content-Type': 'application/json', 'Content-Length': String(one.body.length) } : {}),
-      ...one.headers,
-    }).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
+  const ofBody: Headers = withBody ? { 'Content-Type': 'application/json', 'Content-Length': String(one.body.length) } : {};
+  const headers: Record<string, string> = {};
+  for (const [name, value] of [callers[one.caller], ofBody, one.headers].flatMap((each) => Object.entries<string | undefined>(each)))
+    if (value !== undefined) headers[name] = value;
   return new Promise((resolve, reject) => {
     const sent = request(
       {

@@ -81,7 +81,7 @@ const text = fc.oneof(
 
 /** Percent-encodes what a request line cannot hold; a lone surrogate goes as its three bytes, which are no UTF-8. */
 function encoded(value: string): string {
-  return [...value]
+  return Array.from(value)
     .map((char) => {
       const code = char.codePointAt(0) ?? 0;
       if (code >= 0xd800 && code <= 0xdfff)
@@ -171,7 +171,7 @@ function mutated(example: unknown, mutations: readonly Mutation[]): string {
       if (how === 'drop') return undefined;
       if (how === 'wrap') return [old];
       if (how === 'repeat')
-        return Array.isArray(old) ? Array.from({ length: 1100 }, () => old[0] as unknown) : `${JSON.stringify(old)}`.repeat(50);
+        return Array.isArray(old) ? Array.from({ length: 1100 }, () => old[0] as unknown) : String(JSON.stringify(old)).repeat(50);
       return typeof old === 'object' && old !== null && !Array.isArray(old) ? { ...old, [name]: leaf } : { [name]: old };
     });
   }

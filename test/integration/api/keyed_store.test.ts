@@ -27,7 +27,7 @@ const noProblem = () => undefined;
 type Bucket = 'idempotency' | 'ingest_keys' | 'ingest_claims';
 
 async function storeOf(bucket: Bucket, keep = 1000, onProblem: (problem: string, cause: unknown) => void = noProblem): Promise<KeyedStore> {
-  return new KeyedStore({ bucket, kv: await api.log.bucket(bucket), jsm: api.log.jsm, keep, connected: up, onProblem });
+  return new KeyedStore({ bucket, nc: api.log.nc, kv: await api.log.bucket(bucket), jsm: api.log.jsm, keep, connected: up, onProblem });
 }
 
 const keyedCall = (key: string, body: unknown, path = `${INGEST}/custom`) =>
@@ -95,6 +95,7 @@ describe('the lock of a route', () => {
   test('without a connection the request is refused at once', async () => {
     const store = new KeyedStore({
       bucket: 'idempotency',
+      nc: api.log.nc,
       kv: await api.log.bucket('idempotency'),
       jsm: api.log.jsm,
       keep: 1,
@@ -178,6 +179,7 @@ describe('bounds', () => {
     const problems: string[] = [];
     const failing = new KeyedStore({
       bucket: 'ingest_keys',
+      nc: api.log.nc,
       kv: await api.log.bucket('ingest_keys'),
       jsm: {
         streams: Object.assign(Object.create(api.log.jsm.streams) as typeof api.log.jsm.streams, {

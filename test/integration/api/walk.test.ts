@@ -230,7 +230,7 @@ describe('what another org has', () => {
       const known = names.filter((name) => name in other && name !== 'trace_id');
       if (known.length === 0 || !Array.isArray(CONTRACT[operation.name])) continue;
       for (const as of [asKey(keyFor('*')), asUser(tokenFor('owner'))]) {
-        const theirs = { org_id: ORG, ...Object.fromEntries(known.map((name) => [name, String(other[name as keyof Things])])) };
+        const theirs = { org_id: ORG, ...Object.fromEntries(known.map((name) => [name, other[name as keyof Things]])) };
         const nobodys = { org_id: ORG, ...Object.fromEntries(known.map((name) => [name, `no_such_${name}`])) };
         const [a, b] = [await ask(operation, theirs, as), await ask(operation, nobodys, as)];
         pairs++;

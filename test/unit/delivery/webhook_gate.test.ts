@@ -1,6 +1,7 @@
 // Who may be sent to: one slow, dead or hostile receiver takes little from the others.
 import { expect, test } from 'vitest';
-import { GATE, Gate, type TryEnd } from '../../../pipeline/delivery/webhook_gate.ts';
+import { GATE } from '../../../pipeline/delivery/webhook_bounds.ts';
+import { Gate, type TryEnd } from '../../../pipeline/delivery/webhook_gate.ts';
 import { seeded } from '../../support/store.ts';
 
 const OK: TryEnd = { ok: true, duration_ms: 20, pause_ms: 0 };
@@ -15,13 +16,14 @@ const offerMany = (gate: Gate<number>, key: string, org: string, count: number, 
 
 test('an unknown receiver gets a small window, a bounded queue, and the rest comes again later', () => {
   const gate = new Gate<number>();
-  expect(offerMany(gate, 'a', 'org', 100, 0)).toEqual({
-    go: GATE.window_first,
-    wait: GATE.waiting_lane_max,
-    later: 100 - GATE.window_first - GATE.waiting_lane_max,
-  });
+  const waiting = (GATE.waiting_lane_ms_max / GATE.guess_ms) * GATE.window_first;
+  expect(waiting).toBeLessThan(GATE.waiting_lane_max);
+  expect(offerMany(gate, 'a', 'org', 500, 0)).toEqual({ go: GATE.window_first, wait: waiting, later: 500 - GATE.window_first - waiting });
   expect(gate.inFlight).toBe(GATE.window_first);
-  expect(gate.waiting).toBe(GATE.waiting_lane_max);
+  expect(gate.waiting).toBe(waiting);
+  // One that is known to be quick has more waiting, though never more than so many.
+  for (let tries = 0; tries < 100; tries += 1) gate.end('a', OK, tries);
+  expect(offerMany(gate, 'a', 'org', 500, 100).wait + gate.inFlight).toBeLessThanOrEqual(GATE.waiting_lane_max + GATE.window_max);
 });
 
 test('a receiver that answers gets a wider window, what waits goes, in order', () => {
@@ -54,7 +56,10 @@ test('a time out gives back all that waits and leaves one try at a time', () => 
 test('a quick failure halves the window and holds up nothing', () => {
   const gate = new Gate<number>();
   offerMany(gate, 'a', 'org', 2, 0);
-  for (let at = 0; at < 6; at += 1) gate.end('a', OK, at) && gate.offer('a', 'org', at, 100, at);
+  for (let at = 0; at < 6; at += 1) {
+    gate.end('a', OK, at);
+    gate.offer('a', 'org', at, 100, at);
+  }
   expect(offerMany(gate, 'a', 'org', 20, 10)).toEqual({ go: 6, wait: 14, later: 0 });
   const freed = gate.end('a', FAIL, 20);
   expect(freed).toEqual({ go: [], later: [] });
@@ -111,16 +116,27 @@ test('deliveries that found no room come again one after the other, and within a
   expect(Math.max(...waits)).toBeLessThanOrEqual(GATE.put_off_failing_ms_max + GATE.failing_step_ms_max);
 });
 
-test('a receiver that fails again and again is tried at a pace', () => {
+test('receivers that fail again and again are tried at a pace, which they share', () => {
   const gate = new Gate<number>();
-  let now = 0;
-  for (let failures = 0; failures < 300; failures += 1) {
-    const offer = gate.offer('a', 'org', failures, 100, now);
-    if (offer.kind === 'go') gate.end('a', FAIL, now);
-    now += GATE.pace_ms_max;
-  }
-  expect(gate.offer('a', 'org', 0, 100, now - GATE.pace_ms_max + 1).kind).toBe('later');
-  expect(gate.offer('a', 'org', 0, 100, now).kind).toBe('go');
+  const fail = (key: string, times: number, now: number) => {
+    for (let at = 0; at < times; at += 1) {
+      expect(gate.offer(key, 'org', at, 100, now + at * GATE.pace_ms_max).kind).toBe('go');
+      gate.end(key, FAIL, now + at * GATE.pace_ms_max);
+    }
+    return now + (times - 1) * GATE.pace_ms_max;
+  };
+  const last = fail('k0', GATE.paced_failures, 0);
+  // It waits for its turn here, and has it when the pause is over.
+  expect(gate.offer('k0', 'org', 7, 100, last + 1).kind).toBe('wait');
+  expect(gate.pausing).toBe(true);
+  expect(gate.resume(last + GATE.pace_ms_min - 1).go).toEqual([]);
+  expect(gate.resume(last + GATE.pace_ms_min).go).toEqual([7]);
+  expect(gate.pausing).toBe(false);
+  for (let at = 1; at < 60; at += 1) fail(`k${String(at)}`, GATE.paced_failures, 0);
+  gate.end('k0', FAIL, last);
+  gate.offer('k0', 'org', 8, 100, last + 1);
+  expect(gate.resume(last + 60 / (GATE.paced_tries_per_second / 1000) - 1).go).not.toContain(8);
+  expect(gate.resume(last + 60 / (GATE.paced_tries_per_second / 1000)).go).toContain(8);
 });
 
 test('a receiver that asks to be left alone is left alone', () => {

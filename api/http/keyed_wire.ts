@@ -1,0 +1,91 @@
+// The two calls of a KV bucket that every keyed ingest request makes, make and read, on one subscription of our own: the client's
+// own way costs several times as much CPU, as each call makes headers, errors and subscriptions' bookkeeping anew. Knows nothing of
+// what is stored. Everything else goes through the client.
+import { createInbox, headers as newHeaders, type Msg, type NatsConnection } from '@nats-io/transport-node';
+import { JetStreamApiError } from '@nats-io/jetstream';
+
+const NOT_FOUND = 404;
+const NO_RESPONDERS = 503;
+
+export interface WireEntry {
+  text: string;
+  revision: number;
+}
+
+interface Waiting {
+  resolve: (message: Msg) => void;
+  reject: (error: Error) => void;
+  timer: NodeJS.Timeout;
+}
+
+export class KeyedWire {
+  readonly #nc: NatsConnection;
+  readonly #bucket: string;
+  readonly #inbox = createInbox();
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #mustNotExist = newHeaders();
+  #calls = 0;
+
+  constructor(nc: NatsConnection, bucket: string) {
+    this.#nc = nc;
+    this.#bucket = bucket;
+    this.#mustNotExist.set('Nats-Expected-Last-Subject-Sequence', '0');
+    nc.subscribe(`${this.#inbox}.*`, {
+      callback: (error, message) => {
+        if (error === null) this.#hear(message);
+      },
+    });
+  }
+
+  /**
+   * Makes a key that was never there, nor deleted while the bucket still remembers that.
+   * @returns its revision
+   * @throws JetStreamApiError as the client would; Error when no answer came in time
+   */
+  async create(key: string, text: string, withinMs: number): Promise<number> {
+    const answer = await this.#call(`$KV.${this.#bucket}.${key}`, text, withinMs, true);
+    const ack = answer.json<{ seq?: unknown; error?: { code: number; err_code: number; description: string } }>();
+    if (ack.error !== undefined) throw new JetStreamApiError(ack.error);
+    if (typeof ack.seq !== 'number' || ack.seq < 1) throw new Error('the confirmation names no revision');
+    return ack.seq;
+  }
+
+  /** What a key holds, null where it is not there or was deleted. @throws Error when no answer came in time */
+  async get(key: string, withinMs: number): Promise<WireEntry | null> {
+    const stream = `KV_${this.#bucket}`;
+    const answer = await this.#call(`$JS.API.DIRECT.GET.${stream}.$KV.${this.#bucket}.${key}`, '', withinMs, false);
+    const { headers } = answer;
+    if (headers?.code === NOT_FOUND || (headers?.has('KV-Operation') ?? false)) return null;
+    const revision = Number(headers?.get('Nats-Sequence'));
+    if (headers?.get('Nats-Stream') !== stream || !(revision > 0)) throw new Error(`the store answered ${String(headers?.code)}`);
+    return { text: answer.string(), revision };
+  }
+
+  #call(subject: string, text: string, withinMs: number, making: boolean): Promise<Msg> {
+    const id = (++this.#calls).toString(36);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.delete(id);
+        reject(new Error(`no answer within ${String(withinMs)} ms`));
+      }, withinMs);
+      this.#waiting.set(id, { resolve, reject, timer });
+      try {
+        this.#nc.publish(subject, text, { reply: `${this.#inbox}.${id}`, ...(making ? { headers: this.#mustNotExist } : {}) });
+      } catch (cause) {
+        this.#waiting.delete(id);
+        clearTimeout(timer);
+        reject(cause instanceof Error ? cause : new Error(String(cause)));
+      }
+    });
+  }
+
+  #hear(message: Msg): void {
+    const id = message.subject.slice(this.#inbox.length + 1);
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(id);
+    clearTimeout(waiting.timer);
+    if (message.headers?.code === NO_RESPONDERS && message.data.length === 0) waiting.reject(new Error('no stream answered'));
+    else waiting.resolve(message);
+  }
+}

@@ -1,0 +1,62 @@
+// Counts failing traces: from what EVENTS tells of them to rows of incident_traces. In: traces whose completion with a failure
+// was told. Out: the clusters in which there is something new. Guarantees: a trace is counted once, in one cluster, however often
+// its completion is told; what is counted already is handed on again, as whoever counted it may have died right after.
+import type { Logger } from '../../ops/log.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import { type FailingTrace, LOOKUP_MAX, readCounted, writeFailingTraces } from '../../sql/incidents.ts';
+import { keyOf, lookUpFailures, type TraceRef } from './lookup.ts';
+
+/** A trace that is told of and not there yet may lie on another replica of the store; after this long it was deleted. */
+const MISSING_MS_MAX = 60_000;
+
+/** A trace whose failure was told. */
+export interface ToldFailure extends TraceRef {
+  /** Milliseconds since the epoch. */
+  told_at: number;
+}
+
+/** A cluster with something new in it. */
+export interface Touched {
+  org_id: string;
+  cluster_id: string;
+  /** When the earliest of the new traces failed. */
+  from_ms: number;
+}
+
+/** Some traces are told of and were not there: the rest is counted, and these have to be tried again. */
+class TracesMissing extends Error {}
+
+interface CounterDeps {
+  clickhouse: ClickHouse;
+  logger: Logger;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+/** Resolves when the traces are on the disk. @throws StoreUnavailable, TracesMissing: to be tried again as a whole */
+export async function countFailures(deps: CounterDeps, told: readonly ToldFailure[]): Promise<Touched[]> {
+  const distinct = [...new Map(told.map((failure) => [keyOf(failure), failure])).values()];
+  const touched: Touched[] = [];
+  for (let at = 0; at < distinct.length; at += LOOKUP_MAX) touched.push(...(await countSome(deps, distinct.slice(at, at + LOOKUP_MAX))));
+  return touched;
+}
+
+async function countSome({ clickhouse, logger, now }: CounterDeps, told: readonly ToldFailure[]): Promise<Touched[]> {
+  const byKey = new Map(told.map((failure) => [keyOf(failure), failure]));
+  const orgs = [...new Set(told.map(({ org_id }) => org_id))];
+  const known = await readCounted(clickhouse, { orgs, traces: told.map(({ trace_id }) => trace_id) });
+  const counted = known.filter((row) => byKey.has(keyOf(row)));
+  for (const row of counted) byKey.delete(keyOf(row));
+  const found = byKey.size === 0 ? [] : await lookUpFailures(clickhouse, [...byKey.values()]);
+  const rows = found.map(({ ended_ms, ...failure }): FailingTrace => {
+    const told_at = byKey.get(keyOf(failure))?.told_at ?? ended_ms;
+    byKey.delete(keyOf(failure));
+    // A sender's clock may run ahead: nothing fails later than it is known to have failed.
+    return { ...failure, at_ms: Math.min(ended_ms, told_at) };
+  });
+  if (rows.length > 0) await writeFailingTraces(clickhouse, rows);
+  const fresh = [...byKey.values()].filter(({ told_at }) => now() - told_at < MISSING_MS_MAX);
+  if (fresh.length > 0) throw new TracesMissing(`${String(fresh.length)} traces that failed are not there yet`);
+  if (byKey.size > 0) logger.info({ traces: byKey.size }, 'traces that failed are gone; they are counted in no incident');
+  return [...counted, ...rows].map(({ org_id, cluster_id, at_ms }) => ({ org_id, cluster_id, from_ms: at_ms }));
+}

@@ -1,0 +1,50 @@
+// What a worker delivers beside landing: webhooks, mails, the audit log. None of it waits for ClickHouse to begin.
+import * as metrics from '../../ops/metrics.ts';
+import type { Sealer } from '../../ops/sealing.ts';
+import type { WatchedBucket } from '../../ops/watched_bucket.ts';
+import type { BudgetRecord } from '../../schemas/records/budget.ts';
+import { alertTargets } from '../budgets/records.ts';
+import { createAuditLander } from '../delivery/audit_lander.ts';
+import { createMailer } from '../delivery/mail.ts';
+import { startWebhooks } from '../delivery/webhooks.ts';
+import { onTold, type WorkerParts } from './parts.ts';
+
+/** Starts all of it. `stop` ends what is under way within seconds; the rest is another worker's, or waits. */
+export async function startDelivery(
+  { env, log, logger, clickhouse }: WorkerParts,
+  { sealer, budgetRecords }: { sealer: Sealer; budgetRecords: WatchedBucket<BudgetRecord> },
+): Promise<{ stop: () => Promise<void> }> {
+  const now = () => Date.now();
+  const observe = (queue: string, result: 'done' | 'retried' | 'dead', count: number): void => {
+    metrics.queueMessagesTotal.inc({ queue, result }, count);
+  };
+  const webhooks = await startWebhooks({
+    log,
+    logger,
+    clickhouse,
+    sealer,
+    alertTargetOf: alertTargets(budgetRecords, sealer),
+    publicOnly: env.SERVICE_ENV !== 'development',
+    now,
+  });
+  const mailer = createMailer({ log, logger, smtpUrl: env.SERVICE_SMTP_URL, from: env.SERVICE_MAIL_FROM, now, observe });
+  mailer.start();
+  const audit = createAuditLander({
+    log,
+    logger,
+    clickhouse,
+    now,
+    observe,
+    onLanded: (rows, seconds) => {
+      metrics.clickhouseInsertSeconds.observe({ table: 'audit_log' }, seconds);
+      metrics.clickhouseInsertRowsTotal.inc({ table: 'audit_log' }, rows);
+    },
+    onTold,
+  });
+  audit.start();
+  return {
+    stop: async () => {
+      await Promise.all([audit.stop(), mailer.stop(), webhooks.stop()]);
+    },
+  };
+}

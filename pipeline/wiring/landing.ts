@@ -1,0 +1,202 @@
+// The way of events through one worker, put together: topology, ownership, reader, worker, lander, mover of texts, budgets.
+import * as metrics from '../../ops/metrics.ts';
+import type { WatchedBucket } from '../../ops/watched_bucket.ts';
+import type { BudgetRecord } from '../../schemas/records/budget.ts';
+import { type Budgets, openBudgets } from '../budgets/open.ts';
+import { createPriceBook } from '../domain/pricing.ts';
+import { Lander } from '../runtime/landing.ts';
+import { LogReader } from '../runtime/log_reader.ts';
+import { Ownership, type PartitionRecord } from '../runtime/ownership.ts';
+import { emptyMemory, rebuild } from '../runtime/partition_state.ts';
+import type { Policies } from '../runtime/policies.ts';
+import type { Prices } from '../runtime/prices.ts';
+import { createPublisher } from '../runtime/publish.ts';
+import { createStageRunner, type StageObserver } from '../runtime/stage_runner.ts';
+import { TextMover } from '../runtime/text_mover.ts';
+import { Worker } from '../runtime/worker.ts';
+import { createDecodeStage } from '../stages/decode/decode.ts';
+import { createDedupeStage } from '../stages/dedupe/dedupe.ts';
+import { IdWindow } from '../stages/dedupe/id_window.ts';
+import { createMeterStage } from '../stages/meter/meter.ts';
+import { createSampleStage } from '../stages/sample/sample.ts';
+import { createScoreStage } from '../stages/score/score.ts';
+import { FULL_TEXT_DAYS, LIMITS, type Topology } from '../topology.ts';
+import { onTold, untilDone, type WorkerParts } from './parts.ts';
+import type { StoreUp } from './store.ts';
+
+const GAUGES_MS = 1000;
+const HOUR_MS = 3_600_000;
+
+export interface LandingParts extends WorkerParts, StoreUp {
+  policies: Policies;
+  prices: Prices;
+  budgetRecords: WatchedBucket<BudgetRecord>;
+  partitions: number;
+  metricsUrl: string;
+}
+
+export interface Landing {
+  ownership: Ownership;
+  worker: Worker;
+  mover: TextMover;
+  reader: LogReader;
+  budgets: Budgets;
+}
+
+const observer: StageObserver = {
+  batch(stage, seconds, received, emitted) {
+    metrics.pipelineBatchSeconds.observe({ stage }, seconds);
+    metrics.pipelineEventsReceivedTotal.inc({ stage }, received);
+    metrics.pipelineEventsEmittedTotal.inc({ stage }, emitted);
+  },
+  dropped(stage, reason, count) {
+    metrics.pipelineEventsDroppedTotal.inc({ stage, reason }, count);
+  },
+  dead(stage, reason, count) {
+    metrics.pipelineEventsDeadTotal.inc({ stage, reason }, count);
+  },
+};
+
+function createTopology({ env, store, policies, prices }: LandingParts, worker: () => Worker): Topology {
+  const windowMs = env.SERVICE_DEDUP_WINDOW_HOURS * HOUR_MS;
+  const orphan = new IdWindow(windowMs, 0);
+  return {
+    decode: createDecodeStage({ prices: createPriceBook(prices.of), maxPromptTokens: (org_id) => policies.of(org_id).max_prompt_tokens }),
+    dedupe: createDedupeStage({
+      // A partition lost in the middle of a batch has no window any more; its rows are not written.
+      windowOf: (partition) => worker().states.get(partition)?.window ?? orphan,
+      findLanded: (events) => store.findLanded(events),
+      now: () => Date.now(),
+    }),
+    sample: createSampleStage({
+      profile: env.SERVICE_SAMPLING_PROFILE,
+      enabled: env.SERVICE_SAMPLING_ENABLED,
+      slowMs: env.SERVICE_SAMPLING_SLOW_MS,
+    }),
+    meter: createMeterStage(),
+    score: createScoreStage({ judges: [] }),
+  };
+}
+
+/** Wires the way from the log to the store. Nothing runs before its parts are started. */
+export async function openLanding(parts: LandingParts): Promise<Landing> {
+  const { env, logger, log, clickhouse, store, sync, policies, budgetRecords, partitions, logBase, workerId, metricsUrl } = parts;
+  const windowMs = env.SERVICE_DEDUP_WINDOW_HOURS * HOUR_MS;
+  const publisher = createPublisher(log, logger, {
+    now: () => Date.now(),
+    onTold,
+  });
+  const topology = createTopology(parts, () => worker);
+  const ownership = new Ownership({
+    nc: log.nc,
+    kv: await log.bucket('partitions'),
+    workerId,
+    partitions,
+    metricsUrl,
+    log: logger,
+    acquire: (records) => untilDone(logger, 'bringing partitions up', () => bringUp(records)),
+    release: (held) => worker.release(held),
+    lose: (partition) => {
+      worker.lose(partition);
+    },
+  });
+  const lander = new Lander({
+    store,
+    workerId,
+    log: logger,
+    owned: () => ownership.owned,
+    onFenced: (partition) => {
+      logger.warn({ partition }, 'the store has a newer owner of this partition');
+      worker.lose(partition);
+    },
+    observe: (table, rows, seconds) => {
+      metrics.clickhouseInsertSeconds.observe({ table }, seconds);
+      metrics.clickhouseInsertRowsTotal.inc({ table }, rows);
+    },
+  });
+  const reader: LogReader = new LogReader({
+    js: log.js,
+    log: logger,
+    onMessage: () => {
+      worker.wake();
+    },
+  });
+  const budgets = await openBudgets({
+    log,
+    logger,
+    clickhouse,
+    policies,
+    isLeader: () => ownership.isLeader,
+    records: budgetRecords,
+    onTold,
+  });
+  const worker: Worker = new Worker({
+    reader,
+    prepare: {
+      topology,
+      stages: createStageRunner(observer, logger),
+      observer,
+      logBase,
+      partitions,
+      isBehind: () => reader.lag > 0,
+      textDays: () => FULL_TEXT_DAYS,
+      findTraces: (partition, traces) => untilDone(logger, 'looking up traces', () => store.findTraces(partition, traces)),
+      now: () => Date.now(),
+      yield: () => new Promise((resolve) => setImmediate(resolve)),
+    },
+    lander,
+    log: logger,
+    isOwner: (partition) => ownership.isOwner(partition),
+    bury: (casualties) => publisher.bury(casualties),
+    tell: (events) => publisher.tell(events),
+    landed: budgets.landed,
+    sync,
+    checkpoint: (partition, landed, completed) => ownership.checkpoint(partition, landed, completed),
+  });
+  async function bringUp(records: PartitionRecord[]): Promise<void> {
+    // Tried again after a failure, it leaves alone what is up already: that state is ahead of what its record says.
+    const mine = records.filter(({ partition, epoch }) => ownership.isOwner(partition) && worker.states.get(partition)?.epoch !== epoch);
+    await store.fence(mine.map((record) => [record.partition, record.epoch] as const));
+    for (const record of mine) {
+      const memory = emptyMemory(windowMs, Math.ceil(LIMITS.dedupe_ids_exact_max / partitions), Date.now());
+      const history = await store.partitionHistory(record, logBase, windowMs, memory);
+      const limits = {
+        graceMs: env.SERVICE_TRACE_GRACE_MS,
+        idleMs: env.SERVICE_TRACE_IDLE_MS,
+        openMax: Math.ceil(LIMITS.open_traces_max / partitions),
+        doneMax: Math.ceil(LIMITS.done_traces_max / partitions),
+      };
+      const state = rebuild(record, history, memory, { logBase, limits, now: Date.now() });
+      if (ownership.epochOf(record.partition) === record.epoch) worker.add(state);
+    }
+  }
+  const mover = new TextMover({
+    store,
+    workerId,
+    log: logger,
+    isLeader: () => ownership.isLeader,
+    sync,
+    observe: (waiting, moved, seconds) => {
+      metrics.pipelineTextsWaiting.set(waiting);
+      if (moved === 0) return;
+      metrics.clickhouseInsertSeconds.observe({ table: 'span_texts' }, seconds);
+      metrics.clickhouseInsertRowsTotal.inc({ table: 'span_texts' }, moved);
+    },
+  });
+  return { ownership, worker, mover, reader, budgets };
+}
+
+/** Shows how far the worker is, once a second. */
+export function startGauges({ worker, reader, budgets }: Landing): NodeJS.Timeout {
+  return setInterval(() => {
+    const states = [...worker.states.values()];
+    budgets.progress(states);
+    metrics.pipelinePartitionsOwned.set(states.length);
+    metrics.pipelineOpenTraces.set(states.reduce((sum, { book }) => sum + book.openCount, 0));
+    metrics.pipelineDedupeIds.set(states.reduce((sum, { window }) => sum + window.size, 0));
+    metrics.pipelineLagMessages.set(reader.lag);
+    const behind = reader.lag > 0 || states.some((state) => state.landed_through < state.prepared_through);
+    const landedAt = Math.max(0, ...states.map((state) => state.landed_at));
+    metrics.pipelineLagSeconds.set(behind && landedAt > 0 ? Math.max(0, Date.now() - landedAt) / 1000 : 0);
+  }, GAUGES_MS);
+}

@@ -1,0 +1,33 @@
+// What every part of a worker's wiring gets.
+import type { Env } from '../../ops/env.ts';
+import type { Logger } from '../../ops/log.ts';
+import * as metrics from '../../ops/metrics.ts';
+import type { Log } from '../../ops/streams.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import { backoffMs } from '../runtime/backoff.ts';
+
+export interface WorkerParts {
+  env: Env;
+  logger: Logger;
+  log: Log;
+  clickhouse: ClickHouse;
+  workerId: string;
+  onProblem: (problem: string, cause: unknown) => void;
+}
+
+/** Counts a platform event that went out. */
+export const onTold = (event: string, count = 1): void => {
+  metrics.serviceEventsPublishedTotal.inc({ event }, count);
+};
+
+/** Tries until it works: the store may come up after the worker, and comes back after being away. */
+export async function untilDone<T>(logger: Logger, what: string, task: () => Promise<T>): Promise<T> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await task();
+    } catch (error) {
+      logger.warn({ err: error, attempt }, `${what}: trying again`);
+      await new Promise((resolve) => setTimeout(resolve, backoffMs(attempt)));
+    }
+  }
+}

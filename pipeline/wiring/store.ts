@@ -1,0 +1,42 @@
+// Brings the store up for a worker: the newest schema, its place in the log, and how its rows are made durable.
+import { createSyncer } from '../../ops/clickhouse/durability.ts';
+import { settle } from '../../ops/streams.ts';
+import { ensureAnalyst } from '../../sql/analyst.ts';
+import { migrate } from '../../sql/migrate.ts';
+import { ClickHouseLandingStore } from '../runtime/landing_store.ts';
+import { untilDone, type WorkerParts } from './parts.ts';
+
+export interface StoreUp {
+  store: ClickHouseLandingStore;
+  /** What the store adds to JetStream sequences. */
+  logBase: number;
+  /** Resolves when everything landed before the call would survive power loss. */
+  sync: () => Promise<void>;
+}
+
+/** Resolves when the store is ready, however long it is away. */
+export async function bringUpStore(parts: WorkerParts): Promise<StoreUp> {
+  const { logger, log, clickhouse, workerId } = parts;
+  const store = new ClickHouseLandingStore(clickhouse, workerId);
+  await untilDone(logger, 'waiting for ClickHouse', () => newestSchema(parts));
+  const { base } = await untilDone(logger, 'placing the log', () =>
+    settle(log, 'log', async () => ({ base: await store.newestPosition() })),
+  );
+  const sync = await untilDone(logger, 'choosing durability', () => chooseDurability(parts, store));
+  return { store, logBase: base, sync };
+}
+
+/** Newest schema, and the analysts' user where the server keeps its users by SQL. */
+async function newestSchema({ env, clickhouse, logger }: WorkerParts): Promise<void> {
+  const { SERVICE_CLICKHOUSE_CLUSTER: cluster, SERVICE_CLICKHOUSE_ANALYST_PASSWORD: password } = env;
+  await migrate(clickhouse, { cluster });
+  const refusal = password === undefined ? null : await ensureAnalyst(clickhouse, password, cluster);
+  if (refusal !== null) logger.debug({ reason: refusal }, 'the store keeps the user analyst by itself');
+}
+
+/** By one sync before a checkpoint where the store is on this machine, else by the store itself. */
+async function chooseDurability({ env }: WorkerParts, store: ClickHouseLandingStore): Promise<() => Promise<void>> {
+  const syncer = env.SERVICE_CLICKHOUSE_DATA_DIR === undefined ? null : await createSyncer(env.SERVICE_CLICKHOUSE_DATA_DIR);
+  await store.syncInserts(syncer === null);
+  return () => (syncer === null ? Promise.resolve() : syncer.sync());
+}

@@ -1,0 +1,123 @@
+// An org of a test with a budget: made through the operator's endpoints, sending model calls whose use is known.
+import { eventually } from '../../support/wait.ts';
+import { ADMIN_TOKEN, type Answer, asUser, call, type TestApi, tokenOf } from '../api/an_api.ts';
+
+export const ADMIN = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
+
+export interface BudgetAnswer {
+  period: string;
+  period_start: string;
+  period_end: string;
+  total_cost_usd: number;
+  tokens: Amount;
+  storage_mb: Amount;
+  sandbox_seconds: Amount;
+}
+export interface Amount {
+  used: number;
+  soft_limit: number | null;
+  hard_limit: number | null;
+  percentage: number;
+  status: string;
+}
+
+export interface SendOptions {
+  agent_id?: string;
+  attributes?: Record<string, unknown>;
+  headers?: Record<string, string>;
+  /** Which question: the same one is the same event. Unset: a new one. */
+  question?: string;
+}
+
+let orgs = 0;
+let questions = 0;
+
+/** The body of a model call of `tokens` tokens. */
+export function modelCall(tokens: number, { agent_id, attributes = {}, question }: SendOptions = {}): Record<string, unknown> {
+  questions++;
+  return {
+    request: { model: 'gpt-4o', messages: [{ role: 'user', content: question ?? `question ${String(questions)}` }] },
+    response: {
+      model: 'gpt-4o',
+      choices: [{ index: 0, message: { role: 'assistant', content: 'answer' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
+    },
+    duration_ms: 5,
+    outcome: 'success',
+    attributes: { ...(agent_id === undefined ? {} : { agent_id }), ...attributes },
+  };
+}
+
+export class TestOrg {
+  readonly id: string;
+  readonly #key: string;
+
+  private constructor(id: string, key: string) {
+    this.id = id;
+    this.#key = key;
+  }
+
+  /** Makes one, and resolves when every API knows its key. */
+  static async make(apis: readonly TestApi[], more: Record<string, unknown> = {}): Promise<TestOrg> {
+    const [first] = apis;
+    if (first === undefined) throw new Error('an org is made through an API');
+    const id = `org_b${String(process.pid)}_${String(++orgs)}`;
+    const body = { org_id: id, name: id, plan_name: 'enterprise', owner: { user_id: `u_${id}`, email: `${id}@example.com` }, ...more };
+    const made = await call(first, 'POST', '/admin/orgs', { headers: ADMIN, body });
+    if (made.status !== 201) throw new Error(made.text);
+    const key = await call(first, 'POST', `/admin/orgs/${id}/api-keys`, { headers: ADMIN, body: { name: 'all', scopes: ['*'] } });
+    const org = new TestOrg(id, String(key.json?.['raw_key']));
+    for (const api of apis) await eventually(async () => (await org.call(api, 'GET', `/orgs/${id}`)).status === 200, { what: 'the key' });
+    return org;
+  }
+
+  call(api: TestApi, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    const all = { 'X-Org-Api-Key': this.#key, 'X-Org-Id': this.id, ...headers };
+    return call(api, method, path, { headers: all, ...(body === undefined ? {} : { body }) });
+  }
+
+  send(api: TestApi, tokens: number, options: SendOptions = {}): Promise<Answer> {
+    return this.ingest(api, 'chatcompletion', modelCall(tokens, options), options.headers);
+  }
+
+  ingest(api: TestApi, format: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.call(api, 'POST', `/orgs/${this.id}/ingest/${format}`, body, headers);
+  }
+
+  async budget(api: TestApi): Promise<BudgetAnswer> {
+    const answer = await this.call(api, 'GET', '/v1/budgets');
+    if (answer.status !== 200) throw new Error(answer.text);
+    return answer.json?.['data'] as BudgetAnswer;
+  }
+
+  /** Sets limits, and resolves when every API has them. */
+  async limit(apis: readonly TestApi[], limits: Record<string, unknown>): Promise<void> {
+    const [first] = apis;
+    if (first === undefined) throw new Error('a limit is set through an API');
+    const answer = await this.call(first, 'PUT', `/orgs/${this.id}/budget`, limits);
+    if (answer.status !== 200) throw new Error(answer.text);
+    const set = JSON.stringify(limitsIn(answer.json?.['data'] as BudgetAnswer));
+    for (const api of apis) await eventually(async () => JSON.stringify(limitsIn(await this.budget(api))) === set, { what: 'the limit' });
+  }
+
+  async limitAgent(api: TestApi, agent_id: string, tokens: Record<string, unknown>): Promise<Answer> {
+    return this.call(api, 'POST', `/orgs/${this.id}/budget/agents`, { agent_id, tokens });
+  }
+
+  /** Sets the policy, as the owner. */
+  async policy(api: TestApi, body: unknown): Promise<void> {
+    const token = await tokenOf({ sub: `u_${this.id}`, email: `${this.id}@example.com` });
+    const answer = await call(api, 'PUT', `/orgs/${this.id}/policy`, { headers: asUser(token, this.id), body });
+    if (answer.status !== 200) throw new Error(answer.text);
+  }
+
+  landed(api: TestApi, tokens: number): Promise<void> {
+    return eventually(async () => (await this.budget(api)).tokens.used >= tokens, { what: `${String(tokens)} tokens landed`, withinMs: 30_000 });
+  }
+}
+
+const limitsIn = ({ tokens, storage_mb, sandbox_seconds }: BudgetAnswer): unknown[] =>
+  [tokens, storage_mb, sandbox_seconds].map(({ soft_limit, hard_limit }) => [soft_limit, hard_limit]);
+
+/** Status and code. */
+export const code = (answer: Answer): string => `${String(answer.status)} ${String(answer.json?.['code'] ?? '')}`.trim();

@@ -1,0 +1,121 @@
+// Two API processes and no worker: nothing lands, so what one lets in can only be known to the other because it was told.
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { LetInSharing } from '../../../api/budgets/sharing.ts';
+import { connectNats } from '../../../ops/nats/connect.ts';
+import { nothingUsed } from '../../../pipeline/domain/budget.ts';
+import { UsageLedger } from '../../../pipeline/domain/usage_ledger.ts';
+import { migrate } from '../../../sql/migrate.ts';
+import { createClickHouse } from '../../../sql/client.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { eventually } from '../../support/wait.ts';
+import { startTestApi, type TestApi } from '../api/an_api.ts';
+import { code, TestOrg } from './a_budget.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+let database: TestDatabase;
+let nats: TestNats;
+let apis: [TestApi, TestApi];
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+  const client = createClickHouse({ url: database.url });
+  await migrate(client, {});
+  await client.close();
+  const options = { natsUrl: nats.url, clickhouseUrl: database.url };
+  apis = [await startTestApi(options), await startTestApi(options)];
+}, 60_000);
+
+afterAll(async () => {
+  for (const api of apis) await api.close();
+  await nats.remove();
+  await database.drop();
+});
+
+test('a limit that one process reaches refuses in the other before anything has landed', async () => {
+  const org = await TestOrg.make(apis);
+  await org.limit(apis, { tokens: { hard_limit: 100 } });
+  for (let i = 0; i < 3; i++) expect((await org.send(apis[0], 20)).status).toBe(200);
+  expect((await org.send(apis[1], 20)).status).toBe(200);
+  expect((await org.send(apis[0], 20)).status).toBe(200);
+  await eventually(async () => code(await org.send(apis[1], 0)) === '429 rate_limited', { what: 'a refusal in the second' });
+  await eventually(async () => code(await org.send(apis[0], 0)) === '429 rate_limited', { what: 'a refusal in the first' });
+  expect((await org.budget(apis[0])).tokens.used).toBe(0);
+});
+
+test("an agent's own use is told apart, of a batch over several partitions too", async () => {
+  const org = await TestOrg.make(apis);
+  await org.limitAgent(apis[0], 'small', { hard_limit: 10 });
+  await org.limit(apis, { tokens: { hard_limit: 1000 } });
+  const events = Array.from({ length: 20 }, (_, index) => ({
+    name: `step ${String(index)}`,
+    outcome: 'success',
+    duration_ms: 1,
+    attributes: { agent_id: index % 2 === 0 ? 'small' : 'big', span_kind: 'llm', model: 'gpt-4o', input_tokens: 1, output_tokens: 0 },
+  }));
+  expect((await org.ingest(apis[0], 'custom', { events })).status).toBe(200);
+  await eventually(async () => code(await org.send(apis[1], 0, { agent_id: 'small' })) === '429 rate_limited', { what: 'the agent refused' });
+  expect((await org.send(apis[1], 970, { agent_id: 'big' })).status).toBe(200);
+  expect((await org.send(apis[1], 10, { agent_id: 'big' })).status).toBe(200);
+  expect(code(await org.send(apis[1], 0, { agent_id: 'big' }))).toBe('429 rate_limited');
+  await eventually(async () => code(await org.send(apis[0], 0, { agent_id: 'other' })) === '429 rate_limited', { what: 'the org refused' });
+});
+
+test('what one process could not put into the log makes room in the other again; what it could, when it has landed', async () => {
+  const [near, far] = [new UsageLedger(), new UsageLedger()];
+  const scope = { from: 0, until: 10, agents: new Set(['a']) };
+  const connections = [await connectNats({ url: nats.url, name: 'near', waitMs: 3000 }), await connectNats({ url: nats.url, name: 'far', waitMs: 3000 })];
+  const sharings = [near, far].map((ledger, index) => {
+    ledger.landed({ partition: 0, epoch: 1, landed_through: 0, after: 0, log_seq: 0, rows: [] });
+    ledger.open('org', scope);
+    ledger.beginRead('org');
+    ledger.endRead('org', scope, []);
+    const nc = connections[index];
+    if (nc === undefined) throw new Error('there is a connection');
+    return new LetInSharing({
+      nc,
+      ledger,
+      onProblem: (problem) => {
+        throw new Error(problem);
+      },
+    });
+  });
+  for (const nc of connections) await nc.flush();
+  const letIn = (tokens: number) =>
+    sharings[0]?.told('org', near.reserve('org', [{ ...nothingUsed(), tokens, cost_pico_usd: 2n ** 70n, agent_id: 'a', partition: 0, hour: 5 }]));
+  const [refused, stored] = [letIn(7), letIn(5)];
+  await eventually(() => far.used('org').tokens === 12, { what: 'both known' });
+  expect(far.used('org')).toEqual(near.used('org'));
+  expect(far.agentTokens('org', 'a')).toBe(12);
+  refused?.cancel();
+  stored?.confirm(new Map([[0, 3]]));
+  await eventually(() => far.used('org').tokens === 5, { what: 'one given back' });
+  // The end of what is stored comes after it: it has to be known before it lands.
+  const last = letIn(1);
+  await eventually(() => far.used('org').tokens === 6, { what: 'the last one known' });
+  last?.cancel();
+  far.landed({ partition: 0, epoch: 1, landed_through: 3, after: 0, log_seq: 0, rows: [] });
+  await eventually(() => far.used('org').tokens === 0, { what: 'all given back' });
+  for (const sharing of sharings) sharing.close();
+  for (const nc of connections) await nc.close();
+});
+
+test('what a process let in and did not live to end is forgotten', async () => {
+  const ledger = new UsageLedger();
+  const scope = { from: 0, until: 10, agents: new Set<string>() };
+  ledger.open('org', scope);
+  const nc = await connectNats({ url: nats.url, name: 'far', waitMs: 3000 });
+  const problems: string[] = [];
+  const sharing = new LetInSharing({ nc, ledger, onProblem: (problem) => problems.push(problem) });
+  await nc.flush();
+  const other = await connectNats({ url: nats.url, name: 'dies', waitMs: 3000 });
+  other.publish('usage.let_in.dies', 'no JSON');
+  other.publish('usage.let_in.dies', JSON.stringify([['in', 1, 'org', [['', 0, 5, 9, 0, 0, '0']]]]));
+  await other.close();
+  await eventually(() => ledger.used('org').tokens === 9, { what: 'it counts' });
+  expect(problems).toHaveLength(1);
+  await eventually(() => ledger.used('org').tokens === 0, { what: 'it is forgotten' });
+  sharing.close();
+  await nc.close();
+});
