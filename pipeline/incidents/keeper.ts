@@ -11,7 +11,7 @@ import { orgKey } from '../../schemas/records/org.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { LOOKUP_MAX, readFloors, readStretches, readTallies, writeIncident } from '../../sql/incidents.ts';
 import { closedIncident, createdEvent, type IncidentEvent, incidentRow, movedIncident, openedIncident, resolvedEvent } from '../domain/incident_record.ts';
-import { firstSpell, isQuiet, progressOf, QUIET_MS, type Spell, WINDOW_MS } from '../domain/incidents.ts';
+import { firstSpell, isQuiet, lookFrom, progressOf, QUIET_MS, type Spell } from '../domain/incidents.ts';
 import type { Touched } from './counter.ts';
 
 /** Incidents that an org can have open; beyond it none is opened until others are over. Keeps what every process holds small. */
@@ -175,8 +175,7 @@ export class IncidentKeeper {
     for (const one of cases) {
       const record = one.stored?.record;
       if (record === undefined) one.after_ms = floorOf.get(one.key) ?? 0;
-      const early = record === undefined || one.from_ms < record.from_ms ? one.from_ms - WINDOW_MS : Infinity;
-      one.read_from_ms = Math.max(one.after_ms + 1, Math.min(early, record?.last_ms ?? Infinity));
+      one.read_from_ms = Math.max(one.after_ms + 1, lookFrom(record ?? null, one.from_ms));
     }
   }
 

@@ -68,6 +68,7 @@ async function startSecondApi(target: Target, dataDir: string): Promise<{ url: s
       SERVICE_ADMIN_TOKEN: secrets.admin_token,
       SERVICE_BOOTSTRAP_API_KEY: secrets.api_key,
       SERVICE_JWT_SECRET: secrets.jwt_secret,
+      SERVICE_ENCRYPTION_KEY: secrets.encryption_key,
     },
     logFile: path.join(dataDir, 'api-2.log'),
     signal: new AbortController().signal,

@@ -112,6 +112,7 @@ test('what a process let in and did not live to end is forgotten', async () => {
   const other = await connectNats({ url: nats.url, name: 'dies', waitMs: 3000 });
   other.publish('usage.let_in.dies', 'no JSON');
   other.publish('usage.let_in.dies', JSON.stringify([['in', 1, 'org', [['', 0, 5, 9, 0, 0, '0']]]]));
+  await other.flush();
   await other.close();
   await eventually(() => ledger.used('org').tokens === 9, { what: 'it counts' });
   expect(problems).toHaveLength(1);
