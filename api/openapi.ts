@@ -197,7 +197,7 @@ function responsesOf(route: RouteDoc, components: JsonObject): JsonObject {
   for (const [status, of] of [...byStatus].sort(([a], [b]) => a - b)) {
     responses[String(status)] = {
       description: of.join(', '),
-      headers: headersOf(route.access, Number(status)),
+      headers: headersOf(route.access, status),
       content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
     };
   }

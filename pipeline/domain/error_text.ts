@@ -54,7 +54,9 @@ export function normalizeError(raw: string): string {
   const hasFields = /^[[{]/.test(said);
   let text = unquoted(said);
   for (const pattern of QUOTED) {
-    text = text.replaceAll(pattern, (quoted, colon: string | undefined) => (hasFields && colon !== undefined ? quoted : QUOTE + (colon ?? '')));
+    text = text.replaceAll(pattern, (quoted, colon: string | undefined) =>
+      hasFields && colon !== undefined ? quoted : QUOTE + (colon ?? ''),
+    );
   }
   for (const [pattern, mark] of RULES) text = text.replaceAll(pattern, mark);
   return text.trim().slice(0, NORMAL_CHARS_MAX).toWellFormed();

@@ -113,7 +113,10 @@ export class TestOrg {
   }
 
   landed(api: TestApi, tokens: number): Promise<void> {
-    return eventually(async () => (await this.budget(api)).tokens.used >= tokens, { what: `${String(tokens)} tokens landed`, withinMs: 30_000 });
+    return eventually(async () => (await this.budget(api)).tokens.used >= tokens, {
+      what: `${String(tokens)} tokens landed`,
+      withinMs: 30_000,
+    });
   }
 }
 
@@ -121,4 +124,4 @@ const limitsIn = ({ tokens, storage_mb, sandbox_seconds }: BudgetAnswer): unknow
   [tokens, storage_mb, sandbox_seconds].map(({ soft_limit, hard_limit }) => [soft_limit, hard_limit]);
 
 /** Status and code. */
-export const code = (answer: Answer): string => `${String(answer.status)} ${String(answer.json?.['code'] ?? '')}`.trim();
+export const code = (answer: Answer): string => `${String(answer.status)} ${(answer.json?.['code'] ?? '') as string}`.trim();

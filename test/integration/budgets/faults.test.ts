@@ -94,7 +94,9 @@ test('used is what landed and what was acknowledged, whatever broke, and it refu
   const acknowledged = known.size * TOKENS;
   await eventually(async () => (await stored(org)) >= acknowledged, { what: 'all landed', withinMs: 60_000 });
   // Events whose fate is not known are sent again: now all of it is known, or refused.
-  const fates = await Promise.all([...unknown].filter((question) => !known.has(question)).map((question) => org.send(apis[0], TOKENS, { question })));
+  const fates = await Promise.all(
+    [...unknown].filter((question) => !known.has(question)).map((question) => org.send(apis[0], TOKENS, { question })),
+  );
   for (const { status } of fates) expect([200, 429]).toContain(status);
   let last = -1;
   await eventually(
@@ -133,7 +135,8 @@ test('while ClickHouse is away budgets are 502, ingest goes on and the limit hol
   expect(code(await org.call(apis[0], 'PUT', `/orgs/${org.id}/budget`, { tokens: { hard_limit: 5 } }))).toBe('502 upstream_unavailable');
   expect((await org.send(apis[0], 30)).status).toBe(200);
   expect((await org.send(apis[1], 30)).status).toBe(200);
-  for (const api of apis) await eventually(async () => code(await org.send(api, 0)) === '429 rate_limited', { what: 'the limit without the store' });
+  for (const api of apis)
+    await eventually(async () => code(await org.send(api, 0)) === '429 rate_limited', { what: 'the limit without the store' });
   await engine.start();
   await org.landed(apis[0], 100);
   expect((await org.budget(apis[0])).tokens).toMatchObject({ used: 100, status: 'hard_exceeded' });

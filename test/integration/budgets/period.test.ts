@@ -63,16 +63,28 @@ test('of events that flow over the end of a month each counts in one month', asy
   // A clock that passes the boundary in steps of 10 ms.
   expect(await flow(org, 200, 10, (index) => BOUNDARY - 1000 + index * 10)).toBe(200);
   const hours = async () =>
-    (await database.run(`SELECT toUnixTimestamp(hour) * 1000, sum(input_tokens) FROM usage_events WHERE org_id = '${org.id}' GROUP BY hour ORDER BY hour FORMAT TSV`))
+    (
+      await database.run(
+        `SELECT toUnixTimestamp(hour) * 1000, sum(input_tokens) FROM usage_events WHERE org_id = '${org.id}' GROUP BY hour ORDER BY hour FORMAT TSV`,
+      )
+    )
       .trim()
       .split('\n')
       .map((line) => line.split('\t').map(Number));
-  await eventually(async () => (await hours()).reduce((sum, [, tokens = 0]) => sum + tokens, 0) === 2000, { what: 'all landed', withinMs: 30_000 });
+  await eventually(async () => (await hours()).reduce((sum, [, tokens = 0]) => sum + tokens, 0) === 2000, {
+    what: 'all landed',
+    withinMs: 30_000,
+  });
   const [old, fresh] = await hours();
   expect([old?.[0], fresh?.[0]]).toEqual([BOUNDARY - 3_600_000, BOUNDARY]);
   for (const api of apis) {
     now = BOUNDARY - 1;
-    expect(await org.budget(api)).toMatchObject({ period: 'month', period_start: iso(BEFORE), period_end: iso(BOUNDARY), tokens: { used: old?.[1] } });
+    expect(await org.budget(api)).toMatchObject({
+      period: 'month',
+      period_start: iso(BEFORE),
+      period_end: iso(BOUNDARY),
+      tokens: { used: old?.[1] },
+    });
     now = BOUNDARY;
     expect(await org.budget(api)).toMatchObject({ period_start: iso(BOUNDARY), period_end: iso(AFTER), tokens: { used: fresh?.[1] } });
   }
@@ -102,9 +114,16 @@ test.each([
   }
   if (!landed) worker.kill('SIGCONT');
   await org.landed(apis[0], 60);
-  expect((await org.budget(apis[1])).tokens).toEqual({ used: 60, soft_limit: 50, hard_limit: 100, percentage: 60, status: 'soft_exceeded' });
+  expect((await org.budget(apis[1])).tokens).toEqual({
+    used: 60,
+    soft_limit: 50,
+    hard_limit: 100,
+    percentage: 60,
+    status: 'soft_exceeded',
+  });
   expect((await org.send(apis[0], 40)).status).toBe(200);
-  for (const api of apis) await eventually(async () => code(await org.send(api, 1)) === '429 rate_limited', { what: 'the new month used up' });
+  for (const api of apis)
+    await eventually(async () => code(await org.send(api, 1)) === '429 rate_limited', { what: 'the new month used up' });
   now = BOUNDARY - 1;
   expect((await org.budget(apis[0])).tokens.used).toBe(100);
 });

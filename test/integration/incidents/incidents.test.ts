@@ -69,7 +69,13 @@ async function send(traces: readonly Sent[]): Promise<string[]> {
   const events = traces.map(({ error, agent = 'booker', ago, outcome = 'error' }) => {
     sent++;
     const ended = ago === undefined ? {} : { ended_at: new Date(Date.now() - ago * MINUTE_MS).toISOString() };
-    return { name: 'book', outcome, duration_ms: 10, ...ended, attributes: { agent_id: agent, serial: sent, ...(error === undefined ? {} : { error_message: error }) } };
+    return {
+      name: 'book',
+      outcome,
+      duration_ms: 10,
+      ...ended,
+      attributes: { agent_id: agent, serial: sent, ...(error === undefined ? {} : { error_message: error }) },
+    };
   });
   const answer = await call(api, 'POST', `/orgs/${org}/ingest/custom`, { headers: asOrg(), body: { events } });
   expect(answer.status).toBe(200);
@@ -78,7 +84,10 @@ async function send(traces: readonly Sent[]): Promise<string[]> {
 
 /** Failing traces for one reason. */
 const failures = (count: number, more: Partial<Sent> = {}): Sent[] =>
-  Array.from({ length: count }, (_, i) => ({ error: `no seat on flight HAT0${String(i)} for "passenger ${String(i)}", code ${String(1000 + i)}`, ...more }));
+  Array.from({ length: count }, (_, i) => ({
+    error: `no seat on flight HAT0${String(i)} for "passenger ${String(i)}", code ${String(1000 + i)}`,
+    ...more,
+  }));
 
 interface Incident {
   incident_id: string;
@@ -93,7 +102,9 @@ async function incidents(query = ''): Promise<Incident[]> {
   return answer.json?.['data'] as Incident[];
 }
 async function theIncident(traces: number, status = 'open'): Promise<Incident> {
-  await eventually(async () => (await incidents(`?status=${status}`))[0]?.trace_count === traces, { what: `an incident of ${String(traces)} traces` });
+  await eventually(async () => (await incidents(`?status=${status}`))[0]?.trace_count === traces, {
+    what: `an incident of ${String(traces)} traces`,
+  });
   const [found, ...others] = await incidents(`?status=${status}`);
   expect(others).toEqual([]);
   if (found === undefined) throw new Error('there was one');
@@ -104,24 +115,25 @@ const resolve = (incident_id: string, headers: Record<string, string | undefined
 async function runJob(minutes: number): Promise<void> {
   const body = { now: new Date(Date.now() + minutes * MINUTE_MS).toISOString() };
   // The scheduled run may be under way.
-  await eventually(async () => (await call(api, 'POST', '/admin/jobs/incidents/run', { headers: admin, body })).status === 200, { what: 'the job' });
+  await eventually(async () => (await call(api, 'POST', '/admin/jobs/incidents/run', { headers: admin, body })).status === 200, {
+    what: 'the job',
+  });
 }
-/** Everything that was sent has been counted. */
-const counted = (): Promise<void> =>
-  eventually(
+/** So many traces of this org are complete, and everything told of them has been counted. */
+async function counted(traces: number): Promise<void> {
+  const complete = async () => new Set((await eventsOf('trace.completed')).map(({ event_id }) => event_id)).size;
+  await eventually(async () => (await complete()) === traces, { what: `${String(traces)} complete traces`, withinMs: 40_000 });
+  await eventually(
     async () => {
       const info = await api.log.jsm.consumers.info(EVENTS_STREAM, 'incidents');
       return info.num_pending + info.num_ack_pending === 0;
     },
-    { what: 'everything counted' },
+    { what: 'everything counted', withinMs: 40_000 },
   );
-const landed = (traces: number): Promise<void> =>
-  eventually(async () => (await call(api, 'GET', '/v1/traces', { headers: asOrg() })).json?.['meta']?.['total' as never] === traces, {
-    what: `${String(traces)} traces`,
-  });
+}
 
-/** What was told of incidents of this org. */
-async function told(): Promise<(ServiceEvent & { body: Record<string, unknown> })[]> {
+/** What was told of this org. */
+async function eventsOf(event: string): Promise<ServiceEvent[]> {
   const { js, jsm } = api.log;
   const { state } = await jsm.streams.info(EVENTS_STREAM);
   const consumer = await js.consumers.get(EVENTS_STREAM);
@@ -131,22 +143,18 @@ async function told(): Promise<(ServiceEvent & { body: Record<string, unknown> }
     if (message === null) break;
     found.push(...serviceEventsCodec.decode(message.data, message.headers?.get(FINGERPRINT_HEADER) ?? '').events);
   }
-  return found
-    .filter((event) => event.org_id === org && event.event.startsWith('incident.'))
-    .map((event) => ({ ...event, body: JSON.parse(event.payload) as Record<string, unknown> }));
+  return found.filter((one) => one.org_id === org && one.event === event);
 }
 async function toldOf(event: string, events: number): Promise<Record<string, unknown>[]> {
-  const own = async () => (await told()).filter((one) => one.event === event);
-  await eventually(async () => (await own()).length >= events, { what: `${String(events)} ${event}` });
-  const found = await own();
+  await eventually(async () => (await eventsOf(event)).length >= events, { what: `${String(events)} ${event}`, withinMs: 40_000 });
+  const found = await eventsOf(event);
   expect(new Set(found.map(({ event_id }) => event_id)).size).toBe(events);
-  return found.map(({ body }) => body);
+  return found.map(({ payload }) => JSON.parse(payload) as Record<string, unknown>);
 }
 
 test('five failing traces of one kind are an incident; a sixth grows it; nobody else sees it', async () => {
   await send([...failures(4), ...failures(4, { agent: 'other' }), ...failures(5, { error: 'ok', outcome: 'success' })]);
-  await landed(13);
-  await counted();
+  await counted(13);
   expect(await incidents()).toEqual([]);
   const traces = await send(failures(1));
   const incident = await theIncident(5);
@@ -185,9 +193,15 @@ test('five failing traces of one kind are an incident; a sixth grows it; nobody 
   expect(ids).toHaveLength(6);
   expect(ids).toContain(traces[0]);
   // The test's first org has the same API and none of it.
-  for (const answer of [await call(api, 'GET', `/v1/incidents/${incident_id}`), await call(api, 'POST', `/v1/incidents/${incident_id}/resolve`)])
+  for (const answer of [
+    await call(api, 'GET', `/v1/incidents/${incident_id}`),
+    await call(api, 'POST', `/v1/incidents/${incident_id}/resolve`),
+  ])
     expect([answer.status, answer.json?.['code']]).toEqual([404, 'incident_not_found']);
-  expect((await call(api, 'GET', '/v1/incidents')).json).toMatchObject({ data: [], meta: { total: 0, page: 1, has_more: false, next_cursor: null } });
+  expect((await call(api, 'GET', '/v1/incidents')).json).toMatchObject({
+    data: [],
+    meta: { total: 0, page: 1, has_more: false, next_cursor: null },
+  });
   await send(failures(44));
   expect(await theIncident(50)).toMatchObject({ incident_id, severity: 'critical' });
   expect(await toldOf('incident.created', 1)).toHaveLength(1);
@@ -200,7 +214,12 @@ test('half an hour without a failing trace resolves it; more open another one', 
   expect(await theIncident(5)).toMatchObject({ incident_id });
   await runJob(31);
   const resolved = await theIncident(5, 'resolved');
-  expect(resolved).toMatchObject({ incident_id, status: 'resolved', resolved_by: 'auto', resolved_at: expect.stringMatching(/Z$/) as string });
+  expect(resolved).toMatchObject({
+    incident_id,
+    status: 'resolved',
+    resolved_by: 'auto',
+    resolved_at: expect.stringMatching(/Z$/) as string,
+  });
   expect(await toldOf('incident.resolved', 1)).toEqual([
     {
       event: 'incident.resolved',
@@ -215,8 +234,7 @@ test('half an hour without a failing trace resolves it; more open another one', 
     },
   ]);
   await send(failures(4));
-  await landed(9);
-  await counted();
+  await counted(9);
   expect(await incidents('?status=open')).toEqual([]);
   await send(failures(1));
   const next = await theIncident(5);
@@ -232,7 +250,10 @@ test('a member or a key that may resolves it by hand, once; what fails later is 
   const reader = await makeKey(['traces:read']);
   expect((await resolve(incident_id, { 'X-Org-Api-Key': reader, 'X-Org-Id': org })).json?.['code']).toBe('forbidden');
   const first = await resolve(incident_id);
-  expect([first.status, first.json?.['data']]).toMatchObject([200, { incident_id, status: 'resolved', trace_count: 5, resolved_by: expect.stringMatching(/^ak_/) as string }]);
+  expect([first.status, first.json?.['data']]).toMatchObject([
+    200,
+    { incident_id, status: 'resolved', trace_count: 5, resolved_by: expect.stringMatching(/^ak_/) as string },
+  ]);
   const again = await resolve(incident_id);
   expect([again.status, again.json?.['data']]).toEqual([200, first.json?.['data']]);
   expect(await incidents('?status=open')).toEqual([]);
@@ -252,9 +273,7 @@ test('what counts is when traces failed, not when they came', async () => {
   await send([0, 10, 20, 30, 40, 50].map((ago) => ({ error: 'slow drip', ago })));
   await send([100, 101, 102, 103, 104].map((ago) => ({ error: 'long ago', ago })));
   await send([20, 21, 22, 23, 24].map((ago) => ({ error: 'just now', ago })));
-  await theIncident(5, 'open').catch(() => undefined);
-  await landed(16);
-  await counted();
+  await counted(16);
   await runJob(0);
   expect((await incidents()).map(({ error, status }) => [error, status]).toSorted()).toEqual([
     ['just now', 'open'],
@@ -293,7 +312,8 @@ test('pages, filters and bad input', async () => {
     await send(failures(5, { agent }));
     await eventually(async () => (await incidents(`?agent_id=${agent}`)).length === 1, { what: `an incident of ${agent}` });
   }
-  const walk = async (path: string) => (await call(api, 'GET', path, { headers: asOrg() })).json as { data: Incident[]; meta: Record<string, unknown> };
+  const walk = async (path: string) =>
+    (await call(api, 'GET', path, { headers: asOrg() })).json as { data: Incident[]; meta: Record<string, unknown> };
   const all = await walk('/v1/incidents');
   expect(all.data.map((one) => one['agent_id'])).toEqual(['c', 'b', 'a']);
   const first = await walk('/v1/incidents?limit=2');
@@ -317,28 +337,32 @@ test('pages, filters and bad input', async () => {
   }
 });
 
-test('workers that are killed at any moment count each trace once and open one incident', async () => {
+test('workers that count side by side and are killed at any moment count each trace once and open one incident', async () => {
   const traces = 40;
-  let kills = 0;
-  for (let at = 0; at < traces; at += 4) {
+  let other = start();
+  await other.ready;
+  for (let sends = 0; sends < traces / 4; sends++) {
     await send(failures(4));
-    // Ever later in the way of what was sent before: landed, told, counted, opened, told of.
-    await new Promise((done) => setTimeout(done, 60 * kills));
-    worker.kill('SIGKILL');
-    await worker.exited;
-    kills++;
-    worker = start();
-    await worker.ready;
+    // Ever later in the way of what was sent: landed, told, counted, opened, told of.
+    await new Promise((done) => setTimeout(done, 120 * sends));
+    const [victim, survivor] = [worker, other];
+    victim.kill('SIGKILL');
+    await victim.exited;
+    worker = survivor;
+    other = start();
+    await other.ready;
   }
   const { incident_id } = await theIncident(traces);
-  await counted();
+  await counted(traces);
   expect(await theIncident(traces)).toMatchObject({ incident_id, severity: 'warning' });
   expect(await incidents()).toHaveLength(1);
   expect(await toldOf('incident.created', 1)).toMatchObject([{ incident_id }]);
   await resolve(incident_id);
-  worker.kill('SIGKILL');
-  await worker.exited;
+  for (const victim of [worker, other]) {
+    victim.kill('SIGKILL');
+    await victim.exited;
+  }
   worker = start();
   await worker.ready;
   expect(await toldOf('incident.resolved', 1)).toMatchObject([{ incident_id, resolution: 'manual', trace_count: traces }]);
-}, 180_000);
+}, 240_000);

@@ -18,7 +18,7 @@ const MINUTE = 60_000;
 const minutes = (...times: number[]): number[] => times.map((time) => time * MINUTE);
 
 describe('when failing traces are an incident', () => {
-  it.each([
+  it.each<[string, number[], [number, number] | null]>([
     ['none', [], null],
     ['four', [0, 1, 2, 3], null],
     ['five within a quarter of an hour', [0, 3, 6, 9, 15], [0, 15]],
@@ -85,7 +85,9 @@ it('the same traces are the same incident, in whatever order and batches they co
   const traces = fc.array(fc.integer({ min: 0, max: QUIET_MS - 1 }), { minLength: 1, maxLength: 40 });
   fc.assert(
     fc.property(
-      traces.chain((times) => fc.tuple(fc.constant(times), fc.shuffledSubarray([...times.keys()], { minLength: times.length }), fc.integer({ min: 1, max: 10 }))),
+      traces.chain((times) =>
+        fc.tuple(fc.constant(times), fc.shuffledSubarray([...times.keys()], { minLength: times.length }), fc.integer({ min: 1, max: 10 })),
+      ),
       ([times, order, size]) => {
         const shuffled = order.map((index) => times[index] ?? 0);
         const batches = Array.from({ length: Math.ceil(shuffled.length / size) }, (_, at) => shuffled.slice(at * size, (at + 1) * size));
@@ -101,12 +103,21 @@ describe('a cluster', () => {
     const one = clusterOf('agent', 'run', 'no seat on flight HAT030');
     expect(one).toEqual({ cluster_id: expect.stringMatching(/^clu_[0-9a-f]{16}$/) as string, error: 'no seat on flight #' });
     expect(clusterOf('agent', 'run', 'no seat on flight HAT271')).toEqual(one);
-    const others = [clusterOf('other', 'run', 'no seat on flight 1'), clusterOf('agent', 'walk', 'no seat on flight 1'), clusterOf('agent', 'run', 'no seat')];
+    const others = [
+      clusterOf('other', 'run', 'no seat on flight 1'),
+      clusterOf('agent', 'walk', 'no seat on flight 1'),
+      clusterOf('agent', 'run', 'no seat'),
+    ];
     expect(new Set([one, ...others].map(({ cluster_id }) => cluster_id)).size).toBe(4);
   });
 
   it('has incidents with ids of their own, each with two events', () => {
-    const ids = [incidentIdOf('org_a', 'clu_1', 1), incidentIdOf('org_b', 'clu_1', 1), incidentIdOf('org_a', 'clu_2', 1), incidentIdOf('org_a', 'clu_1', 2)];
+    const ids = [
+      incidentIdOf('org_a', 'clu_1', 1),
+      incidentIdOf('org_b', 'clu_1', 1),
+      incidentIdOf('org_a', 'clu_2', 1),
+      incidentIdOf('org_a', 'clu_1', 2),
+    ];
     expect(new Set(ids).size).toBe(4);
     for (const id of ids) expect(id).toMatch(/^inc_[0-9a-f]{16}$/);
     const [id = ''] = ids;
