@@ -23,7 +23,16 @@ export interface JobsParts {
 }
 
 /** Starts scheduling and taking calls. `stop` resolves when what ran has ended and what it did is written down. */
-export async function startJobs({ log, clickhouse, budgets, incidents, workerId, logger, observe, onTold }: JobsParts): Promise<{ stop: () => Promise<void> }> {
+export async function startJobs({
+  log,
+  clickhouse,
+  budgets,
+  incidents,
+  workerId,
+  logger,
+  observe,
+  onTold,
+}: JobsParts): Promise<{ stop: () => Promise<void> }> {
   const onProblem = (problem: string, cause: unknown): void => {
     logger.warn({ err: cause }, problem);
   };

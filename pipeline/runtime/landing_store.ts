@@ -261,12 +261,12 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     return { spans, texts, usage_through: Number(usage[0]?.seq ?? 0), traces: traces.map(storedTrace) };
   }
 
-  /** Live rows of those of the given traces that exist. */
+  /** Live rows of those of the given traces that exist. IN takes a query: of a computed array it uses no index. */
   async findTraces(partition: number, traces: readonly { org_id: string; trace_id: string }[]): Promise<StoredTrace[]> {
     const rows = await this.#rows<TraceRecord>(
       'find_traces',
       `SELECT ${TRACE_COLUMNS} FROM traces
-       WHERE org_id IN {orgs:Array(String)} AND trace_key IN arrayMap(t -> sipHash64(t), {traces:Array(String)}) AND partition = {partition:UInt16} AND sign = 1
+       WHERE org_id IN {orgs:Array(String)} AND trace_key IN (SELECT sipHash64(arrayJoin({traces:Array(String)}))) AND partition = {partition:UInt16} AND sign = 1
        ORDER BY version DESC LIMIT 1 BY org_id, trace_id`,
       { partition, orgs: [...new Set(traces.map(({ org_id }) => org_id))], traces: traces.map(({ trace_id }) => trace_id) },
     );
@@ -279,8 +279,8 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     const rows = await this.#rows<{ hex: string; partition: number; log_seq: string; log_index: number }>(
       'find_landed',
       `SELECT leftPad(lower(hex(event_key)), 16, '0') AS hex, partition, log_seq, log_index FROM spans
-       WHERE org_id IN {orgs:Array(String)} AND trace_key IN arrayMap(t -> sipHash64(t), {traces:Array(String)})
-         AND event_key IN arrayMap(h -> reinterpretAsUInt64(reverse(unhex(h))), {events:Array(String)})`,
+       WHERE org_id IN {orgs:Array(String)} AND trace_key IN (SELECT sipHash64(arrayJoin({traces:Array(String)})))
+         AND event_key IN (SELECT reinterpretAsUInt64(reverse(unhex(arrayJoin({events:Array(String)})))))`,
       {
         orgs: [...new Set(events.map(({ org_id }) => org_id))],
         traces: events.map(({ trace_id }) => trace_id),

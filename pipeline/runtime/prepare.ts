@@ -187,7 +187,11 @@ function fillRows(
     lastSeq.set(event.partition, event.log_seq);
     if (replay === null || event.log_seq > replay.usage_through) addUsage(usage, event);
   }
-  const counted = [...usage.values()].map(({ usage: total, partition }) => ({ usage: total, partition, log_seq: lastSeq.get(partition) ?? 0 }));
+  const counted = [...usage.values()].map(({ usage: total, partition }) => ({
+    usage: total,
+    partition,
+    log_seq: lastSeq.get(partition) ?? 0,
+  }));
   for (const { usage: total, partition, log_seq: seq } of counted) {
     rows.usage_events.push({
       line: usageLine(total, partition, seq),

@@ -1,6 +1,6 @@
 // Budgets end to end: real APIs, real workers, the real engine. What was used is what landed; a limit refuses the call after
 // the one that crossed it, in one process at once and in another as soon as it has landed; alerts are told once.
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { EVENTS_STREAM } from '../../../ops/streams.ts';
 import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../../schemas/codec.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
@@ -8,8 +8,6 @@ import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, call, startTestApi, type TestApi } from '../api/an_api.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 let database: TestDatabase;
 let nats: TestNats;

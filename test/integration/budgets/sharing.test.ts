@@ -1,5 +1,5 @@
 // Two API processes and no worker: nothing lands, so what one lets in can only be known to the other because it was told.
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LetInSharing } from '../../../api/budgets/sharing.ts';
 import { connectNats } from '../../../ops/nats/connect.ts';
 import { nothingUsed } from '../../../pipeline/domain/budget.ts';
@@ -11,8 +11,6 @@ import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 import { startTestApi, type TestApi } from '../api/an_api.ts';
 import { code, TestOrg } from './a_budget.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 let database: TestDatabase;
 let nats: TestNats;
