@@ -227,6 +227,18 @@ export class RepricingStore {
   async dropPlan(plan_id: string): Promise<void> {
     await this.#run('repricing_drop_plan', 'ALTER TABLE span_corrections DROP PARTITION {plan_id:String}', { plan_id });
     await this.#run('repricing_drop_lookup', `DROP TABLE IF EXISTS ${lookupName(plan_id)} SYNC`);
+    // One that a worker which had been paused began in the last moment finds no values any more, and would block all others.
+    await this.#giveUp(plan_id);
+  }
+
+  async #giveUp(plan_id: string): Promise<void> {
+    await this.#run(
+      'repricing_give_up',
+      'KILL MUTATION WHERE database = currentDatabase() AND command LIKE {mine:String} AND NOT is_done SYNC',
+      {
+        mine: `%${lookupName(plan_id)}%`,
+      },
+    );
   }
 
   /** In the background of the engine, however long it takes. What an earlier try left under way is waited for too. */
@@ -245,11 +257,7 @@ export class RepricingStore {
       failingSince = failing === undefined ? null : (failingSince ?? performance.now());
       if (failing !== undefined && performance.now() - (failingSince ?? Infinity) > FAILING_MS_MAX) {
         // It would stand in the way of every later one.
-        await this.#run(
-          'repricing_give_up',
-          'KILL MUTATION WHERE database = currentDatabase() AND table = {table:String} AND command LIKE {mine:String} SYNC',
-          mine,
-        );
+        await this.#giveUp(plan_id);
         throw new Error(`${table} cannot be corrected: ${failing.reason}`);
       }
       await pause(signal);
