@@ -1,7 +1,7 @@
 // Three suites: unit runs alone in milliseconds; integration and e2e run against a real nats-server and one real ClickHouse engine.
 import { defineConfig } from 'vitest/config';
 
-const engines = { globalSetup: ['test/support/engines.ts'], testTimeout: 30_000, hookTimeout: 60_000 };
+const engines = { globalSetup: ['test/support/engines.ts'], testTimeout: 90_000, hookTimeout: 90_000 };
 
 export default defineConfig({
   test: {

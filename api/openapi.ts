@@ -57,6 +57,22 @@ const COMMON: Record<'org' | 'person' | 'operator' | 'public', readonly ErrorCod
   operator: ['unauthenticated', 'forbidden', 'invalid_request', 'unsupported_api_version', 'internal_error', 'upstream_unavailable'],
   public: ['internal_error'],
 };
+const RATE_HEADERS: JsonObject = {
+  'RateLimit-Limit': { description: 'Requests (app ingest: events) a minute; absent for an unlimited tenant', schema: { type: 'integer' } },
+  'RateLimit-Remaining': { description: 'How many would be let in now', schema: { type: 'integer' } },
+  'RateLimit-Reset': { description: 'Seconds until the bucket is full again', schema: { type: 'integer' } },
+};
+const RETRY_AFTER: JsonObject = { 'Retry-After': { description: 'Seconds', schema: { type: 'integer' } } };
+
+/** Headers of an answer of this access; a refusal that passes says when. */
+function headersOf(access: Access, status?: number): JsonObject {
+  return {
+    'X-Request-Id': { schema: { type: 'string' } },
+    ...(access === 'public' || access === 'operator' ? {} : RATE_HEADERS),
+    ...(status === 429 || status === 402 ? RETRY_AFTER : {}),
+  };
+}
+
 const OF_BODY: readonly ErrorCode[] = ['unsupported_media_type', 'payload_too_large'];
 const OF_POST: readonly ErrorCode[] = ['idempotency_in_progress', 'idempotency_key_reused'];
 
@@ -181,7 +197,7 @@ function responsesOf(route: RouteDoc, components: JsonObject): JsonObject {
   for (const [status, of] of [...byStatus].sort(([a], [b]) => a - b)) {
     responses[String(status)] = {
       description: of.join(', '),
-      headers: { 'X-Request-Id': { schema: { type: 'string' } } },
+      headers: headersOf(route.access, status),
       content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
     };
   }
@@ -189,7 +205,7 @@ function responsesOf(route: RouteDoc, components: JsonObject): JsonObject {
 }
 
 function successOf(route: RouteDoc, components: JsonObject): JsonObject {
-  const headers: JsonObject = { 'X-Request-Id': { schema: { type: 'string' } } };
+  const headers = headersOf(route.access);
   const data = schemaOf(route.response, 'output', components);
   if (route.media !== undefined) {
     return { description: 'Success', headers, content: Object.fromEntries(route.media.map((type) => [type, { schema: data }])) };

@@ -204,7 +204,13 @@ export class Supervisor {
   }
 
   #childEnv(): Record<string, string | undefined> {
-    const { SERVICE_ADMIN_TOKEN, SERVICE_BOOTSTRAP_API_KEY, SERVICE_JWT_SECRET, SERVICE_CLICKHOUSE_ANALYST_PASSWORD, SERVICE_ENCRYPTION_KEY } = this.#env;
+    const {
+      SERVICE_ADMIN_TOKEN,
+      SERVICE_BOOTSTRAP_API_KEY,
+      SERVICE_JWT_SECRET,
+      SERVICE_CLICKHOUSE_ANALYST_PASSWORD,
+      SERVICE_ENCRYPTION_KEY,
+    } = this.#env;
     return {
       ...process.env,
       SERVICE_DATA_DIR: this.#options.dataDir,

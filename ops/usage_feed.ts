@@ -40,7 +40,11 @@ export function tellLanded(nc: NatsConnection, reports: readonly LandedUsage[]):
   let batch: LandedUsage[] = [];
   let rows = 0;
   const send = () => {
-    if (batch.length > 0) nc.publish(SUBJECT, JSON.stringify(batch, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value)));
+    if (batch.length > 0)
+      nc.publish(
+        SUBJECT,
+        JSON.stringify(batch, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+      );
     batch = [];
     rows = 0;
   };

@@ -11,10 +11,10 @@ const whole = z.coerce.number().pipe(z.int());
 const outcome = z.enum(['success', 'error', 'timeout']);
 const orgs = z.array(z.string());
 
-/** Traces of some orgs; the caller drops what is of another pair. */
+/** Traces; orgs and traces are pairs by their place. */
 const traces = { orgs, traces: z.array(z.string()) };
-/** The same between two instants. */
-const placed = { orgs, trace_keys: z.array(z.string()), from_ms: z.int(), to_ms: z.int() };
+/** Traces of some orgs between two instants. */
+const placed = { orgs, trace_keys: z.array(z.bigint()), from_ms: z.int(), to_ms: z.int() };
 /** Clusters; orgs and clusters are pairs by their place. */
 const clusters = { orgs, clusters: z.array(z.string()) };
 const cluster = { org_id: z.string(), cluster_id: z.string() };
@@ -26,18 +26,17 @@ export const readCounted = defineQuery({
   row: z.object({ ...cluster, trace_id: z.string(), at_ms: whole }),
 });
 
-/** Rising by from_ms. */
 export const readBounds = defineQuery({
   name: 'incident_bounds',
   file: 'incidents/bounds.sql',
   params: z.object(traces),
-  row: z.object({ org_id: z.string(), trace_key: z.string(), from_ms: whole, to_ms: whole }),
+  row: z.object({ org_id: z.string(), trace_id: z.string(), from_ms: whole, to_ms: whole }),
 });
 
 export const readEndedTraces = defineQuery({
   name: 'incident_traces',
   file: 'incidents/traces.sql',
-  params: z.object(placed),
+  params: z.object({ ...traces, from_ms: z.int(), to_ms: z.int() }),
   row: z.object({
     org_id: z.string(),
     trace_key: z.string(),

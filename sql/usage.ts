@@ -10,7 +10,13 @@ const AGENT_BYTES_MAX = 60_000;
 const periodSums = defineQuery({
   name: 'usage_period_sums',
   file: 'usage/period_sums.sql',
-  params: z.object({ org_id: z.string(), from: z.int(), until: z.int(), agents: z.array(z.string()), all_agents: z.literal(true).optional() }),
+  params: z.object({
+    org_id: z.string(),
+    from: z.int(),
+    until: z.int(),
+    agents: z.array(z.string()),
+    all_agents: z.literal(true).optional(),
+  }),
   row: z.object({
     partition: z.int(),
     agent: z.string(),

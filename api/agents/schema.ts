@@ -40,7 +40,6 @@ export const registeredAnswer = z
     is_new: z.boolean(),
   })
   .meta({ id: 'AgentRegistration' });
-export type RegisteredAnswer = z.infer<typeof registeredAnswer>;
 
 export const madeTokenAnswer = z
   .object({

@@ -59,15 +59,15 @@ export async function putAlerts(deps: AlertsDeps, org_id: string, body: AlertsBo
   if (webhook_url === null && body.channels.includes('webhook'))
     throw new ApiError('invalid_request', 'webhook_url: is needed for the channel webhook');
   const made = `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`;
-  let fresh = false;
+  const secret = { fresh: false };
   const record = await changeRecord(deps, org_id, (before) => {
     const kept = before.alerts?.webhook_url === webhook_url ? before.alerts.sealed_secret : null;
-    fresh = webhook_url !== null && kept === null;
+    secret.fresh = webhook_url !== null && kept === null;
     const sealed_secret = webhook_url === null ? null : (kept ?? deps.sealer.seal(made, alertSealContext(org_id)));
     return { ...before, alerts: { channels: [...new Set(body.channels)], thresholds: body.thresholds, webhook_url, sealed_secret } };
   });
   const answer = shown(record.alerts, record.updated_at);
-  return fresh ? { ...answer, secret: made } : answer;
+  return secret.fresh ? { ...answer, secret: made } : answer;
 }
 
 /** Sends an alert that nothing has caused through every channel of the org. @returns the channels that it went to */

@@ -1,6 +1,15 @@
 // What can be asked of budgets and done to them: the rules between a route and its stores. What was used is always read as
 // the sum of what landed.
-import { addUsed, amountOf, limitedAgents, limitsOfAgent, nothingUsed, percentageOf, statusOf, type Used } from '../../pipeline/domain/budget.ts';
+import {
+  addUsed,
+  amountOf,
+  limitedAgents,
+  limitsOfAgent,
+  nothingUsed,
+  percentageOf,
+  statusOf,
+  type Used,
+} from '../../pipeline/domain/budget.ts';
 import { picoToUsd, usdToPico } from '../../pipeline/domain/money.ts';
 import type { Period } from '../../pipeline/domain/period.ts';
 import { AGENT_LIMITS_MAX, agentScope, type BudgetRecord, type Limits, NO_LIMITS, RESOURCES } from '../../schemas/records/budget.ts';

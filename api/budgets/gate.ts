@@ -107,6 +107,9 @@ export class BudgetGate {
 
 /** X-Quota-Tokens-Status is on every refusal by a budget, as clients look for it; the resource that is used up has one of its own. */
 function headersOf({ resource }: Blocked, retryAfter: number): Record<string, string> {
-  const name = resource.split('_').map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('-');
+  const name = resource
+    .split('_')
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('-');
   return { 'Retry-After': String(retryAfter), 'X-Quota-Tokens-Status': 'hard_exceeded', [`X-Quota-${name}-Status`]: 'hard_exceeded' };
 }

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { ALERT_CHANNELS, alertConfig, alertThreshold, limits } from '../../schemas/records/budget.ts';
 
-const AGENT_ID_LENGTH_MAX = 128;
+/** Events with a longer agent_id are of no agent. */
+const AGENT_ID_LENGTH_MAX = 512;
 const status = z.enum(['ok', 'soft_exceeded', 'hard_exceeded']);
 
 /** Limits as given: what is left out stays, null takes a limit away. */
@@ -15,7 +16,12 @@ export const putBudgetBody = z
   .meta({ id: 'BudgetLimits' });
 export type PutBudgetBody = z.infer<typeof putBudgetBody>;
 
-const agentId = z.string().min(1).max(AGENT_ID_LENGTH_MAX);
+/** As events are decoded: halves of surrogate pairs become U+FFFD. */
+const agentId = z
+  .string()
+  .min(1)
+  .max(AGENT_ID_LENGTH_MAX)
+  .overwrite((text) => text.toWellFormed());
 export const agentBudgetBody = z.object({ agent_id: agentId, tokens: givenLimits }).strict();
 export type AgentBudgetBody = z.infer<typeof agentBudgetBody>;
 
@@ -40,9 +46,7 @@ export const budget = z
   .meta({ id: 'Budget' });
 export type Budget = z.infer<typeof budget>;
 
-export const agentBudget = z
-  .object({ agent_id: z.string(), period_start: z.iso.datetime(), tokens: resource })
-  .meta({ id: 'AgentBudget' });
+export const agentBudget = z.object({ agent_id: z.string(), period_start: z.iso.datetime(), tokens: resource }).meta({ id: 'AgentBudget' });
 export type AgentBudget = z.infer<typeof agentBudget>;
 
 export const orgParams = z.object({ org_id: z.string() });

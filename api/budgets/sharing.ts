@@ -5,14 +5,14 @@
 import { randomUUID } from 'node:crypto';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
-import type { Reservation, UsageLedger } from '../../pipeline/domain/usage_ledger.ts';
+import type { AskedUse, Reservation, UsageLedger } from '../../pipeline/domain/usage_ledger.ts';
 
 /** A token of the subject is the sender's id, so that its own messages are known without being parsed. */
 const SUBJECT = 'usage.let_in';
 /** Messages of a process are at least so far apart; what is let in meanwhile travels together. */
 const PACE_MS = 1;
-/** A message is sent when it has grown to this; one row adds at most some 200 KiB, what a batch of 1,000 agents is. */
-const MESSAGE_BYTES = 256 * 1024;
+/** Uses and places of one message; a request adds at most one of each for each of its 1,000 events. Below 3 MiB with the longest names. */
+const ITEMS_MAX = 1000;
 /** An end that was not heard by now was lost, or its process died: ingest answers within a second. */
 const OPEN_MS_MAX = 3000;
 const SWEEP_MS = 500;
@@ -21,15 +21,16 @@ const OPEN_MAX = 100_000;
 
 const count = z.number();
 /** Agent, partition, hour, tokens, bytes, microseconds of sandboxes, pico-USD. */
-const use = z.tuple([z.string(), count, count, count, count, count, z.string()]);
-/** Let in under a number; confirmed at places of the log; cancelled. Rows, as field names would be most of a message. */
-const row = z.union([
-  z.tuple([z.literal('in'), count, z.string(), z.array(use)]),
-  z.tuple([z.literal('at'), count, z.array(z.tuple([count, count]))]),
-  z.tuple([z.literal('no'), count]),
-]);
-const message = z.array(row);
-type Row = z.infer<typeof row>;
+const use = z.tuple([z.string(), count, count, count, count, count, z.string().regex(/^-?\d+$/)]);
+/** Number, org and uses of what was let in; number and places of what the log has; numbers of what was cancelled. */
+const message = z.object({
+  begun: z.array(z.tuple([count, z.string(), z.array(use)])),
+  confirmed: z.array(z.tuple([count, z.array(z.tuple([count, count]))])),
+  cancelled: z.array(count),
+});
+type Message = z.infer<typeof message>;
+
+const emptyMessage = (): Message => ({ begun: [], confirmed: [], cancelled: [] });
 
 export interface SharingDeps {
   nc: NatsConnection;
@@ -37,6 +38,16 @@ export interface SharingDeps {
   /** Told of messages that are not what they should be. */
   onProblem: (problem: string, cause: unknown) => void;
 }
+
+const rowOf = ({ agent_id, partition, hour, tokens, storage_bytes, sandbox_micros, cost_pico_usd }: AskedUse): z.infer<typeof use> => [
+  agent_id,
+  partition,
+  hour,
+  tokens,
+  storage_bytes,
+  sandbox_micros,
+  String(cost_pico_usd),
+];
 
 /** Another process's reservation that has not ended yet. */
 interface Open {
@@ -52,8 +63,9 @@ export class LetInSharing {
   readonly #open = new Map<string, Open>();
   readonly #stopHearing: () => void;
   readonly #sweeper: NodeJS.Timeout;
-  #rows: string[] = [];
-  #bytes = 0;
+  #next = emptyMessage();
+  /** Uses and places in it. */
+  #items = 0;
   #serial = 0;
   #sent_at = 0;
   #sending = false;
@@ -77,29 +89,20 @@ export class LetInSharing {
   /** Tells the others of what was let in. @returns the reservation, whose end is told too */
   told(org_id: string, reservation: Reservation): Reservation {
     const id = ++this.#serial;
-    this.#tell([
-      'in',
-      id,
-      org_id,
-      reservation.uses.map(({ agent_id, partition, hour, tokens, storage_bytes, sandbox_micros, cost_pico_usd }) => [
-        agent_id,
-        partition,
-        hour,
-        tokens,
-        storage_bytes,
-        sandbox_micros,
-        String(cost_pico_usd),
-      ]),
-    ]);
+    const uses = reservation.uses.map(rowOf);
+    this.#next.begun.push([id, org_id, uses]);
+    this.#schedule(uses.length);
     return {
       uses: reservation.uses,
       confirm: (positions) => {
         reservation.confirm(positions);
-        this.#tell(['at', id, [...positions]]);
+        this.#next.confirmed.push([id, [...positions]]);
+        this.#schedule(positions.size);
       },
       cancel: () => {
         reservation.cancel();
-        this.#tell(['no', id]);
+        this.#next.cancelled.push(id);
+        this.#schedule(1);
       },
     };
   }
@@ -109,46 +112,43 @@ export class LetInSharing {
     if (!this.#deps.nc.isClosed()) this.#stopHearing();
   }
 
-  #tell(one: Row): void {
-    const text = JSON.stringify(one);
-    this.#rows.push(text);
-    this.#bytes += text.length;
-    if (this.#bytes >= MESSAGE_BYTES) this.#send();
-    else if (!this.#sending) {
-      this.#sending = true;
-      const send = () => {
-        this.#sending = false;
-        this.#send();
-      };
-      // At the end of this turn of the event loop, so that what came in together travels together.
-      if (performance.now() - this.#sent_at >= PACE_MS) setImmediate(send);
-      else setTimeout(send, PACE_MS);
-    }
+  #schedule(items: number): void {
+    this.#items += items;
+    if (this.#items >= ITEMS_MAX) this.#send();
+    if (this.#sending) return;
+    this.#sending = true;
+    const send = () => {
+      this.#sending = false;
+      this.#send();
+    };
+    // At the end of this turn of the event loop, so that what came in together travels together.
+    if (performance.now() - this.#sent_at >= PACE_MS) setImmediate(send);
+    else setTimeout(send, PACE_MS);
   }
 
   #send(): void {
-    const rows = this.#rows;
-    this.#rows = [];
-    this.#bytes = 0;
+    if (this.#items === 0) return;
+    const next = this.#next;
+    this.#next = emptyMessage();
+    this.#items = 0;
     this.#sent_at = performance.now();
     // Without a connection the client throws it away, and nothing is let in either.
-    if (rows.length > 0 && !this.#deps.nc.isClosed()) this.#deps.nc.publish(this.#own, `[${rows.join(',')}]`);
+    if (!this.#deps.nc.isClosed()) this.#deps.nc.publish(this.#own, JSON.stringify(next));
   }
 
   #hear(sender: string, text: string): void {
-    let rows: Row[];
+    let heard: Message;
     try {
-      rows = message.parse(JSON.parse(text));
+      heard = message.parse(JSON.parse(text));
     } catch (cause) {
       this.#deps.onProblem('a message about what another process let in is not what it should be', cause);
       return;
     }
-    for (const one of rows) {
-      const key = `${sender} ${String(one[1])}`;
-      if (one[0] === 'in') this.#begin(key, one[2], one[3]);
-      else if (one[0] === 'at') this.#take(key)?.confirm(new Map(one[2]));
-      else this.#take(key)?.cancel();
-    }
+    const keyOf = (id: number): string => `${sender} ${String(id)}`;
+    // A reservation ends in its own message at the earliest.
+    for (const [id, org_id, uses] of heard.begun) this.#begin(keyOf(id), org_id, uses);
+    for (const [id, positions] of heard.confirmed) this.#take(keyOf(id))?.confirm(new Map(positions));
+    for (const id of heard.cancelled) this.#take(keyOf(id))?.cancel();
   }
 
   #begin(key: string, org_id: string, uses: readonly z.infer<typeof use>[]): void {

@@ -1,7 +1,14 @@
 // Budgets in JetStream KV, watched into memory. In: changes of limits and alerts. Out: the record of an org, at once.
 import type { Log } from '../../ops/streams.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
-import { type BudgetRecord, budgetRecord, type BudgetState, budgetState, NO_LIMITS, type PeriodState } from '../../schemas/records/budget.ts';
+import {
+  type BudgetRecord,
+  budgetRecord,
+  type BudgetState,
+  budgetState,
+  NO_LIMITS,
+  type PeriodState,
+} from '../../schemas/records/budget.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import { stateIn } from '../../pipeline/domain/budget_alerts.ts';
 

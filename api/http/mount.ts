@@ -224,30 +224,32 @@ async function audited(route: Route, ctx: AnyContext, trail: AuditTrail): Promis
   const { audit } = route;
   if (audit === undefined || audit === null) return route.handler(ctx);
   const params = ctx.params as Record<string, unknown>;
-  let org_id = ctx.org_id === '' ? (textOf(params['org_id']) ?? '') : ctx.org_id;
-  const target = { type: audit.target, id: audit.param === undefined ? '' : (textOf(params[audit.param]) ?? '') };
-  let changes: Record<string, unknown> = {};
-  let changed = true;
+  const final = {
+    org_id: ctx.org_id === '' ? (textOf(params['org_id']) ?? '') : ctx.org_id,
+    target: { type: audit.target, id: audit.param === undefined ? '' : (textOf(params[audit.param]) ?? '') },
+    changes: {} as Record<string, unknown>,
+  };
+  const happened = { anything: true };
   const entry = await trail.begin({
-    org_id,
+    org_id: final.org_id,
     actor: actorOf(ctx.credential),
     action: audit.action,
-    target: { ...target },
+    target: { ...final.target },
     request_id: ctx.request_id,
     ip: ctx.req.socket.remoteAddress ?? '',
   });
   const notes: AuditNotes = {
     target: (id) => {
-      target.id = id;
+      final.target.id = id;
     },
     changes: (more) => {
-      changes = { ...changes, ...more };
+      Object.assign(final.changes, more);
     },
     org: (id) => {
-      org_id = id;
+      final.org_id = id;
     },
     nothing: () => {
-      changed = false;
+      happened.anything = false;
     },
   };
   let result;
@@ -258,7 +260,7 @@ async function audited(route: Route, ctx: AnyContext, trail: AuditTrail): Promis
     if (error instanceof ApiError && error.status < 500) await entry.failed();
     throw error;
   }
-  await (changed ? entry.done({ org_id, target, changes }) : entry.failed());
+  await (happened.anything ? entry.done(final) : entry.failed());
   return result;
 }
 

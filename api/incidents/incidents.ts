@@ -22,6 +22,7 @@ export interface IncidentsDeps {
   incidents: OpenIncidents;
   /** Milliseconds since the epoch. */
   now: () => number;
+  onProblem: (problem: string, cause: unknown) => void;
 }
 
 const TRACE_IDS_MAX = 20;
@@ -35,7 +36,12 @@ interface IncidentList {
 }
 
 /** Answers GET /v1/incidents. @throws ApiError invalid_request on a cursor that is none */
-export async function listIncidents({ clickhouse }: IncidentsDeps, org_id: string, query: IncidentsQuery, signal: AbortSignal): Promise<IncidentList> {
+export async function listIncidents(
+  { clickhouse }: IncidentsDeps,
+  org_id: string,
+  query: IncidentsQuery,
+  signal: AbortSignal,
+): Promise<IncidentList> {
   const { limit } = query;
   const place = query.cursor === undefined ? null : placeOf(query.cursor);
   const filters: IncidentFilters = {
@@ -88,35 +94,52 @@ export async function resolveIncident(
 ): Promise<{ incident: IncidentDetail; changed: boolean }> {
   for (let tries = 1; tries <= AGREE_TRIES_MAX; tries++) {
     const shown = await findIncident(deps, org_id, incident_id, signal);
-    const changed = shown.status === 'open' && (await closeRecord(deps, org_id, shown, by));
-    if (changed || shown.status === 'resolved') return { incident: await showIncident(deps, org_id, incident_id, signal), changed };
+    const incident = await detailOf(deps, org_id, shown, signal);
+    if (shown.status === 'resolved') return { incident, changed: false };
+    const closed = await closeRecord(deps, org_id, shown, by);
+    if (closed !== null)
+      return { incident: { ...incident, status: 'resolved', resolved_at: closed.at, resolved_by: closed.by }, changed: true };
     await sleep(AGREE_PAUSE_MS, undefined, { signal });
   }
   throw new ApiError('upstream_unavailable', 'The incident is being changed by something else. Try again.');
 }
 
-/** @returns false when the record is gone, closed, or of another incident of the cluster */
-async function closeRecord({ clickhouse, incidents, now }: IncidentsDeps, org_id: string, shown: ShownIncident, by: string): Promise<boolean> {
+/** @returns null when the record is gone, closed, or of another incident of the cluster */
+async function closeRecord(
+  { clickhouse, incidents, now, onProblem }: IncidentsDeps,
+  org_id: string,
+  shown: ShownIncident,
+  by: string,
+): Promise<IncidentRecord['closed']> {
   const traces = {
     trace_count: shown.trace_count,
     first_trace_ms: Date.parse(shown.first_trace_at),
     last_trace_ms: Date.parse(shown.last_trace_at),
   };
-  let closed: IncidentRecord | null = null;
-  await incidents.change(incidentKey(org_id, shown.cluster_id), (record): IncidentRecord | null => {
-    closed = null;
+  const written: { record: IncidentRecord | null } = { record: null };
+  await incidents.change(incidentKey(org_id, shown.cluster_id), (record) => {
+    written.record = null;
     if (record?.incident_id !== shown.incident_id || record.closed !== null) return null;
     const at = now();
-    closed = closedIncident(record, traces, { at, by, until_ms: Math.max(at, record.last_ms) });
-    return closed;
+    written.record = closedIncident(record, traces, { at, by, until_ms: Math.max(at, record.last_ms) });
+    return written.record;
   });
-  if (closed === null) return false;
-  // A worker does so too, and tells of it; here it is done so that the caller reads what they have written.
-  await writeIncident(clickhouse, incidentRow(closed));
-  return true;
+  if (written.record === null) return null;
+  try {
+    // A worker writes the row too, and tells of it; here it is written so that the caller reads what they have changed.
+    await writeIncident(clickhouse, incidentRow(written.record));
+  } catch (cause) {
+    onProblem('the row of an incident that was resolved is left to a worker', cause);
+  }
+  return written.record.closed;
 }
 
-async function findIncident({ clickhouse }: IncidentsDeps, org_id: string, incident_id: string, signal: AbortSignal): Promise<ShownIncident> {
+async function findIncident(
+  { clickhouse }: IncidentsDeps,
+  org_id: string,
+  incident_id: string,
+  signal: AbortSignal,
+): Promise<ShownIncident> {
   const [found] = await readIncidents(clickhouse, { org_id, incident_id, rows: 1, skip: 0 }, { signal });
   if (found === undefined) throw new ApiError('incident_not_found', 'There is no incident of this id.');
   return found;

@@ -45,7 +45,10 @@ export const incidentItem = z
     last_trace_at: z.iso.datetime().describe('Start of the last trace so far'),
     opened_at: z.iso.datetime().describe('When the incident was found'),
     resolved_at: z.iso.datetime().nullable(),
-    resolved_by: z.string().nullable().describe('auto after 30 minutes without a trace, else the id of the user or API key; null while open'),
+    resolved_by: z
+      .string()
+      .nullable()
+      .describe('auto after 30 minutes without a trace, else the id of the user or API key; null while open'),
   })
   .meta({ id: 'Incident' });
 export type IncidentItem = z.infer<typeof incidentItem>;

@@ -99,7 +99,7 @@ export const INGEST_DOCS: readonly RouteDoc[] = Object.entries(FORMATS).map(([fo
   operation_id: `ingest_${format}`,
   summary,
   description:
-    'Answered when the log has stored every event. gzip and br bodies are taken; the cap of 5 MiB holds for the decompressed size. One bad event refuses the whole body; detail names its index and field.',
+    'Answered when the log has stored every event. gzip and br bodies are taken; the cap of 5 MiB holds for the decompressed size. One bad event refuses the whole body; detail names its index and field. A hard budget limit that is reached answers 429 with Retry-After and X-Quota-Tokens-Status, or 402 once an overage budget is spent. The rate of ingest is counted in requests, that of app in events.',
   tag: 'Ingest',
   access: 'ingest:write',
   params: z.object({ org_id: z.string() }),
@@ -107,5 +107,5 @@ export const INGEST_DOCS: readonly RouteDoc[] = Object.entries(FORMATS).map(([fo
   body,
   response,
   example,
-  errors: ['decode_failed', 'rate_limited'],
+  errors: ['decode_failed', 'rate_limited', 'payment_required'],
 }));

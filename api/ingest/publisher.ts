@@ -202,7 +202,8 @@ export class Publisher {
     const settle = (outcome: Stored | Refusal) => {
       if (outcome.kind === 'stored') {
         this.#deps.observe(events, (this.#deps.now() - message.sent_at) / 1000);
-        for (const { partition, commit } of message.parts) commit.positions.set(partition, Math.max(outcome.seq, commit.positions.get(partition) ?? 0));
+        for (const { partition, commit } of message.parts)
+          commit.positions.set(partition, Math.max(outcome.seq, commit.positions.get(partition) ?? 0));
       }
       this.#finish(lane, message, outcome.kind === 'stored' ? null : refused(outcome));
     };

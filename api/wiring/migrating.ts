@@ -26,7 +26,7 @@ export function migrateInBackground(
       try {
         await migrate(clickhouse, { cluster: env.SERVICE_CLICKHOUSE_CLUSTER });
         state.done = true;
-        if (!stopped.signal.aborted) onDone();
+        onDone();
         return;
       } catch (cause) {
         if (tries === 0) logger.warn({ err: cause }, 'ClickHouse is not ready; reads answer 502 until it is, ingest goes on');

@@ -93,7 +93,7 @@ export async function openSlices(parts: WiringParts, stores: Stores): Promise<Sl
       costRoutes(costDeps),
       budgets.routes,
       agentRoutes(agentsDeps),
-      incidentRoutes({ clickhouse, incidents: stores.incidents, now }),
+      incidentRoutes({ clickhouse, incidents: stores.incidents, now, onProblem }),
       orgRoutes(orgsDeps),
       memberRoutes(orgsDeps),
       transferRoutes(orgsDeps),

@@ -133,12 +133,12 @@ export class BudgetKeeper {
     for (const { org_id } of [...this.#states.values()]) {
       signal.throwIfAborted();
       const { start } = periodAt(this.#deps.ruleOf(org_id), now);
-      let fresh = false;
-      await this.#states.change(orgKey(org_id), (state) => {
-        fresh = stateIn(state, start) === null;
-        return fresh ? toldState(state ?? null, { org_id, periodStart: start, told: { keys: [], crossed: {} } }) : null;
-      });
-      if (fresh) orgs++;
+      const isNew = (state: BudgetState | undefined) => stateIn(state, start) === null;
+      if (!isNew(this.#states.get(orgKey(org_id)))) continue;
+      await this.#states.change(orgKey(org_id), (state) =>
+        isNew(state) ? toldState(state ?? null, { org_id, periodStart: start, told: { keys: [], crossed: {} } }) : null,
+      );
+      orgs++;
     }
     return orgs;
   }
@@ -207,7 +207,13 @@ export class BudgetKeeper {
     if (alert.kind !== 'threshold' || record.alerts === null) return;
     const { channels } = record.alerts;
     if (channels.includes('email') && ownerEmail !== null)
-      await this.#deps.mail({ ...mailOfAlert(alert, place), org_id: record.org_id, to: ownerEmail, secret: '', created_at: this.#deps.now() });
+      await this.#deps.mail({
+        ...mailOfAlert(alert, place),
+        org_id: record.org_id,
+        to: ownerEmail,
+        secret: '',
+        created_at: this.#deps.now(),
+      });
     const breach = events.find(({ event }) => event === 'budget.threshold_breach');
     if (channels.includes('webhook') && breach !== undefined) await this.#deps.alertWebhook(record, breach);
   }

@@ -70,7 +70,11 @@ export async function openBudgets({ log, logger, clickhouse, policies, records, 
     mail: (mail) => queueMail(log, mail),
     alertWebhook: ({ org_id }, { event_id, event, payload }) => {
       const target = { org_id, target_kind: 'alert' as const, target_id: ALERT_TARGET_ID };
-      return publishDelivery(log, freshDelivery({ ...target, event_id, event, body: JSON.stringify(payload), created_at: Date.now() }), 'alert');
+      return publishDelivery(
+        log,
+        freshDelivery({ ...target, event_id, event, body: JSON.stringify(payload), created_at: Date.now() }),
+        'alert',
+      );
     },
   });
   const reports = new UsageReports();

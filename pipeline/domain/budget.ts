@@ -81,12 +81,7 @@ export function limitedAgents(record: BudgetRecord): string[] {
  * The first hard limit that an event of the agent runs into; null when it may come in. An agent's own limit on tokens
  * takes the place of the org's; the other resources are the org's alone.
  */
-export function blockedBy(
-  record: BudgetRecord,
-  agent_id: string,
-  org: Used,
-  agentTokens: (agent_id: string) => number,
-): Blocked | null {
+export function blockedBy(record: BudgetRecord, agent_id: string, org: Used, agentTokens: (agent_id: string) => number): Blocked | null {
   const own = limitsOfAgent(record, agent_id);
   if (own !== null) {
     if (statusOf(agentTokens(agent_id), own) === 'hard_exceeded')

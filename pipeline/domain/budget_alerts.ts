@@ -140,7 +140,10 @@ export function toldBy(alerts: readonly DueAlert[], now: number, costUsd: string
 }
 
 /** The state after something was told in a period; of more periods than are kept, the earliest are forgotten. */
-export function toldState(state: BudgetState | null, { org_id, periodStart, told }: { org_id: string; periodStart: number; told: Told }): BudgetState {
+export function toldState(
+  state: BudgetState | null,
+  { org_id, periodStart, told }: { org_id: string; periodStart: number; told: Told },
+): BudgetState {
   const before = stateIn(state, periodStart) ?? { crossings: {}, told: [] };
   const period: PeriodState = {
     crossings: { ...before.crossings, ...told.crossed },

@@ -38,7 +38,16 @@ export function eventsOfAlert(alert: DueAlert, place: AlertPlace): AlertEvent[] 
     event('budget.threshold_breach', { org_id, ...common, period_start, request_id, ...agent, cause: alert.cause }),
   ];
   if (alert.kind === 'hard')
-    events.push(event('budget.hard_exceeded', { org_id, resource: alert.resource, used: alert.used, hard_limit: alert.limits.hard_limit, ...agent, period_start }));
+    events.push(
+      event('budget.hard_exceeded', {
+        org_id,
+        resource: alert.resource,
+        used: alert.used,
+        hard_limit: alert.limits.hard_limit,
+        ...agent,
+        period_start,
+      }),
+    );
   return events;
 }
 

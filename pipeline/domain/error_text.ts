@@ -12,19 +12,13 @@ const MESSAGE_FIELDS = ['error_message', 'message', 'error', 'detail', 'title', 
 /** How deep such an error may lie in others: {"error": {"error": {"message": …}}}. */
 const NESTING_MAX = 4;
 
+/** Each with the colon after it, which makes a name of a field out of what is quoted. */
 const QUOTED: readonly RegExp[] = [
-  /"(?:[^"\\]|\\.)*"/g,
-  /`[^`]*`/g,
-  /[“„][^”“]*[”“]/g,
+  /"(?:[^"\\]|\\.)*"(\s*:)?/g,
+  /`[^`]*`(\s*:)?/g,
+  /[“„][^”“]*[”“](\s*:)?/g,
   // Not the apostrophe of a word: can't, user's.
-  /(?<![\p{L}\p{N}])'[^'\n]*'(?![\p{L}\p{N}])/gu,
-];
-/** The same where names of fields stay: {"code": 5}. */
-const QUOTED_VALUES: readonly RegExp[] = [
-  /"(?:[^"\\]|\\.)*"(?!\s*:)/g,
-  /`[^`]*`/g,
-  /[“„][^”“]*[”“]/g,
-  /(?<![\p{L}\p{N}])'[^'\n]*'(?![\p{L}\p{N}]|\s*:)/gu,
+  /(?<![\p{L}\p{N}])'[^'\n]*'(?![\p{L}\p{N}])(\s*:)?/gu,
 ];
 
 const UNITS = 'ns|us|µs|ms|s|sec|secs|m|min|mins|h|hr|hrs|kb|mb|gb|tb|kib|mib|gib|x|px|rpm|rps|tpm|th|st|nd|rd';
@@ -57,9 +51,13 @@ const RULES: readonly (readonly [pattern: RegExp, mark: string])[] = [
  */
 export function normalizeError(raw: string): string {
   const said = messageOf(raw.slice(0, ERROR_CHARS_MAX).toWellFormed().trim());
-  const quoted = /^[[{]/.test(said) ? QUOTED_VALUES : QUOTED;
+  const hasFields = /^[[{]/.test(said);
   let text = unquoted(said);
-  for (const pattern of quoted) text = text.replaceAll(pattern, QUOTE);
+  for (const pattern of QUOTED) {
+    text = text.replaceAll(pattern, (quoted, colon: string | undefined) =>
+      hasFields && colon !== undefined ? quoted : QUOTE + (colon ?? ''),
+    );
+  }
   for (const [pattern, mark] of RULES) text = text.replaceAll(pattern, mark);
   return text.trim().slice(0, NORMAL_CHARS_MAX).toWellFormed();
 }

@@ -18,7 +18,12 @@ export interface IncidentEvent {
 export type IncidentKind = Pick<IncidentRecord, 'org_id' | 'cluster_id' | 'agent_id' | 'root_span_name' | 'error' | 'sample'>;
 
 /** @param now when it is found, milliseconds @param after_ms see the record */
-export function openedIncident(kind: IncidentKind, spell: Spell, traces: IncidentTraces, { now, after_ms }: { now: number; after_ms: number }): IncidentRecord {
+export function openedIncident(
+  kind: IncidentKind,
+  spell: Spell,
+  traces: IncidentTraces,
+  { now, after_ms }: { now: number; after_ms: number },
+): IncidentRecord {
   const { org_id, cluster_id, agent_id, root_span_name, error, sample } = kind;
   const { trace_count, first_trace_ms, last_trace_ms } = traces;
   return {

@@ -81,6 +81,17 @@ function spellsOf(times: readonly number[]): Spell[] {
   return spells;
 }
 
+/**
+ * From when on times have to be known to see what new ones change: where five of them may lie within WINDOW_MS for the first
+ * time, and after what is known of an incident that is open.
+ * @param earliest the earliest of the new times
+ */
+export function lookFrom(open: Spell | null, earliest: number): number {
+  if (open === null) return earliest - WINDOW_MS;
+  const mayBeginEarlier = earliest <= open.from_ms + WINDOW_MS;
+  return Math.min(open.last_ms, mayBeginEarlier ? Math.min(earliest, open.from_ms) - WINDOW_MS : Infinity);
+}
+
 /** The first incident that failing traces are; null where they are none. @param times rising, one a trace */
 export function firstSpell(times: readonly number[]): Spell | null {
   return spellsOf(times)[0] ?? null;

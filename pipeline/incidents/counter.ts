@@ -4,16 +4,10 @@
 import type { Logger } from '../../ops/log.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { type FailingTrace, LOOKUP_MAX, readCounted, writeFailingTraces } from '../../sql/incidents.ts';
-import { keyOf, lookUpFailures, type TraceRef } from './lookup.ts';
+import { keyOf, lookUpFailures, type ToldFailure } from './lookup.ts';
 
 /** A trace that is told of and not there yet may lie on another replica of the store; after this long it was deleted. */
 const MISSING_MS_MAX = 60_000;
-
-/** A trace whose failure was told. */
-export interface ToldFailure extends TraceRef {
-  /** Milliseconds since the epoch. */
-  told_at: number;
-}
 
 /** A cluster with something new in it. */
 export interface Touched {
@@ -43,9 +37,7 @@ export async function countFailures(deps: CounterDeps, told: readonly ToldFailur
 
 async function countSome({ clickhouse, logger, now }: CounterDeps, told: readonly ToldFailure[]): Promise<Touched[]> {
   const byKey = new Map(told.map((failure) => [keyOf(failure), failure]));
-  const orgs = [...new Set(told.map(({ org_id }) => org_id))];
-  const known = await readCounted(clickhouse, { orgs, traces: told.map(({ trace_id }) => trace_id) });
-  const counted = known.filter((row) => byKey.has(keyOf(row)));
+  const counted = await readCounted(clickhouse, { orgs: told.map(({ org_id }) => org_id), traces: told.map(({ trace_id }) => trace_id) });
   for (const row of counted) byKey.delete(keyOf(row));
   const found = byKey.size === 0 ? [] : await lookUpFailures(clickhouse, [...byKey.values()]);
   const rows = found.map(({ ended_ms, ...failure }): FailingTrace => {

@@ -1,18 +1,15 @@
 // Opens, moves on and resolves incidents. In: clusters in which traces were counted, and the passing of time. Out: records in KV,
-// changed by CAS; their rows in ClickHouse; their events. Any number of workers do so at a time, and a step is taken by one of
-// them: an org has one open incident of a cluster at most.
-// Guarantees: a record changes first; it is settled (row, then event) until that is written down, by the leader, or by whoever
-// needs it out of the way. So what a crash leaves undone is done later, and told twice it has the same id.
-import type { KV } from '@nats-io/kv';
+// which are settled (shown and told) afterwards. Any number of workers do so at a time, and a step is taken by one of them: an
+// org has one open incident of a cluster at most.
 import type { Logger } from '../../ops/log.ts';
-import { RevisionConflict, type WatchedBucket } from '../../ops/watched_bucket.ts';
-import { incidentKey, type IncidentRecord, type IncidentTraces, parseIncident, RESOLVED_BY_TIME } from '../../schemas/records/incident.ts';
-import { orgKey } from '../../schemas/records/org.ts';
+import { incidentKey, type IncidentRecord, type IncidentTraces, RESOLVED_BY_TIME } from '../../schemas/records/incident.ts';
 import type { ClickHouse } from '../../sql/client.ts';
-import { LOOKUP_MAX, readFloors, readStretches, readTallies, writeIncident } from '../../sql/incidents.ts';
-import { closedIncident, createdEvent, type IncidentEvent, incidentRow, movedIncident, openedIncident, resolvedEvent } from '../domain/incident_record.ts';
-import { firstSpell, isQuiet, progressOf, QUIET_MS, type Spell, WINDOW_MS } from '../domain/incidents.ts';
+import { LOOKUP_MAX, readFloors, readStretches, readTallies } from '../../sql/incidents.ts';
+import { closedIncident, movedIncident, openedIncident } from '../domain/incident_record.ts';
+import { firstSpell, isQuiet, lookFrom, progressOf, QUIET_MS, type Spell } from '../domain/incidents.ts';
 import type { Touched } from './counter.ts';
+import type { IncidentRecords, StoredIncident } from './records.ts';
+import type { IncidentSettler } from './settler.ts';
 
 /** Incidents that an org can have open; beyond it none is opened until others are over. Keeps what every process holds small. */
 const OPEN_PER_ORG_MAX = 1000;
@@ -20,32 +17,22 @@ const OPEN_PER_ORG_MAX = 1000;
 const ROUNDS_MAX = 50;
 /** last_ms of a record lags behind by less than this, so that a stream of failing traces is not a stream of writes. */
 const LAST_STEP_MS = 10_000;
-const SETTLE_INTERVAL_MS = 1000;
 /** Later than any time. */
 const FOREVER_MS = 8_640_000_000_000_000;
 
 export interface IncidentKeeperOptions {
-  bucket: WatchedBucket<IncidentRecord>;
-  /** The same bucket, for what must not be a moment old. */
-  kv: KV;
+  records: IncidentRecords;
+  settler: Pick<IncidentSettler, 'settle' | 'settleKey'>;
   clickhouse: ClickHouse;
   logger: Logger;
   /** Milliseconds since the epoch. */
   now: () => number;
-  isLeader: () => boolean;
-  /** Resolves when the event is stored in EVENTS. */
-  tell: (event: IncidentEvent) => Promise<void>;
-}
-
-interface Stored {
-  record: IncidentRecord;
-  revision: number;
 }
 
 /** A cluster with its record, and where its traces are read from. */
 interface Case extends Touched {
   key: string;
-  stored: Stored | null;
+  stored: StoredIncident | null;
   after_ms: number;
   read_from_ms: number;
 }
@@ -58,30 +45,11 @@ const clusterKey = ({ org_id, cluster_id }: Pick<Touched, 'org_id' | 'cluster_id
 
 export class IncidentKeeper {
   readonly #options: IncidentKeeperOptions;
-  #timer: NodeJS.Timeout | null = null;
-  #stopWatching: (() => void) | null = null;
-  #settling: Promise<void> | null = null;
-  #again = false;
+  /** Orgs that have as many open as they can have: said once. */
+  readonly #full = new Set<string>();
 
   constructor(options: IncidentKeeperOptions) {
     this.#options = options;
-  }
-
-  /** Begins to settle what changes, while this worker leads. */
-  start(): void {
-    this.#stopWatching = this.#options.bucket.onChange((_key, held) => {
-      if (held !== null && held.value.settled < held.value.version) this.#settleSoon();
-    });
-    this.#timer = setInterval(() => {
-      this.#settleSoon();
-    }, SETTLE_INTERVAL_MS);
-  }
-
-  async stop(): Promise<void> {
-    this.#stopWatching?.();
-    if (this.#timer !== null) clearInterval(this.#timer);
-    this.#timer = null;
-    await this.#settling;
   }
 
   /** Opens and moves on the incidents of clusters in which traces were counted. @throws Error when a store is away: to be tried again */
@@ -103,7 +71,7 @@ export class IncidentKeeper {
 
   /** Resolves the incidents that are over as of an instant. */
   async resolveQuiet(now: number, signal: AbortSignal): Promise<{ open: number; resolved: number }> {
-    const open = [...this.#options.bucket.values()].filter(({ closed }) => closed === null);
+    const open = this.#options.records.all().filter(({ closed }) => closed === null);
     const over: Touched[] = [];
     for (let at = 0; at < open.length; at += LOOKUP_MAX) {
       const some = open.slice(at, at + LOOKUP_MAX);
@@ -123,14 +91,18 @@ export class IncidentKeeper {
   }
 
   /** False when something has happened to it since it was read. */
-  async #resolve({ org_id, cluster_id, incident_id }: IncidentRecord, traces: IncidentTraces, end: { at: number; until_ms: number }): Promise<boolean> {
+  async #resolve(
+    { org_id, cluster_id, incident_id }: IncidentRecord,
+    traces: IncidentTraces,
+    end: { at: number; until_ms: number },
+  ): Promise<boolean> {
     const key = incidentKey(org_id, cluster_id);
-    const stored = await this.#read(key);
+    const stored = await this.#options.records.read(key);
     if (stored?.record.incident_id !== incident_id || stored.record.closed !== null) return false;
     if (stored.record.last_ms > end.until_ms) return false;
     const closed = closedIncident(stored.record, traces, { ...end, by: RESOLVED_BY_TIME });
-    if (!(await this.#write(key, closed, stored.revision))) return false;
-    await this.#settleKey(key);
+    if (!(await this.#options.records.write(key, closed, stored.revision))) return false;
+    await this.#options.settler.settleKey(key);
     return true;
   }
 
@@ -138,11 +110,11 @@ export class IncidentKeeper {
   async #round(touched: readonly Touched[]): Promise<Touched[]> {
     const again: Touched[] = [];
     const cases: Case[] = [];
-    const stored = await Promise.all(touched.map((one) => this.#read(clusterKey(one))));
+    const stored = await Promise.all(touched.map((one) => this.#options.records.read(clusterKey(one))));
     for (const [index, one] of touched.entries()) {
       const held = stored[index] ?? null;
       if (held !== null && held.record.closed !== null) {
-        await this.#settle(clusterKey(one), held);
+        await this.#options.settler.settle(clusterKey(one), held);
         again.push(one);
       } else cases.push({ ...one, key: clusterKey(one), stored: held, after_ms: held?.record.after_ms ?? 0, read_from_ms: 0 });
     }
@@ -175,8 +147,7 @@ export class IncidentKeeper {
     for (const one of cases) {
       const record = one.stored?.record;
       if (record === undefined) one.after_ms = floorOf.get(one.key) ?? 0;
-      const early = record === undefined || one.from_ms < record.from_ms ? one.from_ms - WINDOW_MS : Infinity;
-      one.read_from_ms = Math.max(one.after_ms + 1, Math.min(early, record?.last_ms ?? Infinity));
+      one.read_from_ms = Math.max(one.after_ms + 1, lookFrom(record ?? null, one.from_ms));
     }
   }
 
@@ -204,106 +175,34 @@ export class IncidentKeeper {
   }
 
   async #open({ key, org_id, after_ms }: Case, spell: Spell, tally: ClusterTally | undefined): Promise<'opened' | 'refused' | 'lost'> {
-    const { bucket, logger, now } = this.#options;
+    const { records, logger, now } = this.#options;
     if (tally === undefined) return 'lost';
-    if (this.#openOf(org_id) >= OPEN_PER_ORG_MAX) {
-      logger.warn({ org_id, open_max: OPEN_PER_ORG_MAX }, 'an org has as many open incidents as it can have; a new one is not opened');
+    if (records.countOf(org_id) >= OPEN_PER_ORG_MAX) {
+      if (!this.#full.has(org_id))
+        logger.warn({ org_id, open_max: OPEN_PER_ORG_MAX }, 'an org has as many open incidents as it can have; no more are opened');
+      this.#full.add(org_id);
       return 'refused';
     }
+    this.#full.delete(org_id);
     const record = openedIncident(tally, spell, tally, { now: now(), after_ms });
-    try {
-      await bucket.create(key, record);
-    } catch (error) {
-      if (error instanceof RevisionConflict) return 'lost';
-      throw error;
-    }
+    if (!(await records.create(key, record))) return 'lost';
     logger.info({ org_id, incident_id: record.incident_id, traces: tally.trace_count }, 'incident opened');
     return 'opened';
   }
 
-  #openOf(org_id: string): number {
-    const prefix = `${orgKey(org_id)}.`;
-    let open = 0;
-    for (const [key] of this.#options.bucket.entries()) if (key.startsWith(prefix)) open++;
-    return open;
-  }
-
   /** @returns whether there may be another step: it is over, or somebody else was faster */
-  async #move({ key }: Case, { record, revision }: Stored, times: readonly number[]): Promise<boolean> {
+  async #move({ key }: Case, { record, revision }: StoredIncident, times: readonly number[]): Promise<boolean> {
     const { from_ms, last_ms, ended } = progressOf(record, times);
     if (ended) {
       const tallies = await this.#tallies([{ ...record, from_ms, until_ms: last_ms }]);
       const moved = movedIncident(record, { from_ms, last_ms });
       const end = { at: last_ms + QUIET_MS, by: RESOLVED_BY_TIME, until_ms: last_ms };
-      if (await this.#write(key, closedIncident(moved, tallies.get(key) ?? record.opened, end), revision)) await this.#settleKey(key);
+      if (await this.#options.records.write(key, closedIncident(moved, tallies.get(key) ?? record.opened, end), revision))
+        await this.#options.settler.settleKey(key);
       return true;
     }
     if (from_ms === record.from_ms && last_ms - record.last_ms < LAST_STEP_MS) return false;
-    return !(await this.#write(key, movedIncident(record, { from_ms, last_ms }), revision));
-  }
-
-  /** What the bucket holds now. */
-  async #read(key: string): Promise<Stored | null> {
-    const entry = await this.#options.kv.get(key);
-    return entry?.operation === 'PUT' ? { record: parseIncident(entry.string()), revision: entry.revision } : null;
-  }
-
-  /** @returns false when another write came first */
-  async #write(key: string, record: IncidentRecord, revision: number): Promise<boolean> {
-    try {
-      await this.#options.bucket.update(key, record, revision);
-      return true;
-    } catch (error) {
-      if (error instanceof RevisionConflict) return false;
-      throw error;
-    }
-  }
-
-  #settleSoon(): void {
-    this.#again = true;
-    this.#settling ??= this.#settleAll().finally(() => {
-      this.#settling = null;
-      if (this.#again && this.#timer !== null) this.#settleSoon();
-    });
-  }
-
-  async #settleAll(): Promise<void> {
-    this.#again = false;
-    const { bucket, logger, isLeader } = this.#options;
-    if (!isLeader()) return;
-    for (const [key, { value, revision }] of [...bucket.entries()]) {
-      if (value.settled >= value.version) continue;
-      try {
-        await this.#settle(key, { record: value, revision });
-      } catch (error) {
-        logger.warn({ err: error, incident_id: value.incident_id }, 'an incident could not be told; trying again');
-        this.#again = false;
-        return;
-      }
-    }
-  }
-
-  async #settleKey(key: string): Promise<void> {
-    const stored = await this.#read(key);
-    if (stored !== null && stored.record.settled < stored.record.version) await this.#settle(key, stored);
-  }
-
-  /** Shows and tells a state, then writes down that this is done; one that is over leaves the bucket. */
-  async #settle(key: string, { record, revision }: Stored): Promise<void> {
-    const { clickhouse, tell, bucket } = this.#options;
-    await writeIncident(clickhouse, incidentRow(record));
-    if (record.settled === 0) await tell(createdEvent(record));
-    const resolved = resolvedEvent(record);
-    if (resolved === null) {
-      await this.#write(key, { ...record, settled: record.version }, revision);
-      return;
-    }
-    await tell(resolved);
-    try {
-      await bucket.delete(key, revision);
-    } catch (error) {
-      if (!(error instanceof RevisionConflict)) throw error;
-    }
+    return !(await this.#options.records.write(key, movedIncident(record, { from_ms, last_ms }), revision));
   }
 }
 

@@ -5,16 +5,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Logger } from '../../ops/log.ts';
 import { EVENTS_STREAM, type Log } from '../../ops/streams.ts';
-import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
-import { parseIncident } from '../../schemas/records/incident.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { createBurial } from '../delivery/dead_items.ts';
 import { NeverPossible, WorkQueue, type WorkQueueOptions } from '../delivery/work_queue.ts';
+import type { IncidentEvent } from '../domain/incident_record.ts';
 import type { Incidents } from '../jobs/incidents.ts';
 import { tellEvent } from '../jobs/tell.ts';
-import { countFailures, type ToldFailure } from './counter.ts';
+import { countFailures } from './counter.ts';
 import { IncidentKeeper } from './keeper.ts';
+import type { ToldFailure } from './lookup.ts';
+import { IncidentRecords } from './records.ts';
+import { IncidentSettler } from './settler.ts';
 
 /** Names the consumer of EVENTS, its dead letters and its metrics. */
 const QUEUE = 'incidents';
@@ -26,7 +28,8 @@ const HELD_BYTES_MAX = 256 * 1024 * 1024;
 const GATHER_MS = 500;
 const UNFINISHED_MAX = 256;
 const RETRY = { firstMs: 250, maxMs: 5000 };
-const ACK_WAIT_MS = 30_000;
+/** What a worker had in hand that died is counted by another after this long. */
+const ACK_WAIT_MS = 10_000;
 /** How long a look at what is over waits until what was told before it is counted. */
 const CATCH_UP_MS_MAX = 30_000;
 const LOOK_MS = 100;
@@ -53,23 +56,16 @@ export interface IncidentsPart extends Incidents {
 
 /** Resolves when every incident that is not over has been loaded. */
 export async function openIncidents({ log, logger, clickhouse, now, isLeader, observe, onTold }: IncidentsOptions): Promise<IncidentsPart> {
-  const kv = await log.bucket('incidents');
   const onProblem = (problem: string, cause: unknown): void => {
     logger.warn({ err: cause }, problem);
   };
-  const bucket = await WatchedBucket.open(log.nc, kv, { name: 'incidents', parse: parseIncident, onProblem });
-  const keeper = new IncidentKeeper({
-    bucket,
-    kv,
-    clickhouse,
-    logger,
-    now,
-    isLeader,
-    tell: async (event) => {
-      await tellEvent(log, event);
-      onTold(event.event);
-    },
-  });
+  const records = await IncidentRecords.open(log, onProblem);
+  const tell = async (event: IncidentEvent): Promise<void> => {
+    await tellEvent(log, event);
+    onTold(event.event);
+  };
+  const settler = new IncidentSettler({ records, clickhouse, logger, isLeader, tell });
+  const keeper = new IncidentKeeper({ records, settler, clickhouse, logger, now });
   const queue = new WorkQueue<{ events: ServiceEvent[] }>({
     log,
     logger,
@@ -94,17 +90,17 @@ export async function openIncidents({ log, logger, clickhouse, now, isLeader, ob
   });
   return {
     resolveQuiet: async (at, signal) => {
-      await caughtUp(log, signal);
-      return keeper.resolveQuiet(at, signal);
+      const behind = !(await caughtUp(log, signal));
+      return behind ? { open: records.all().length, resolved: 0, behind } : { ...(await keeper.resolveQuiet(at, signal)), behind };
     },
     start: () => {
-      keeper.start();
+      settler.start();
       queue.start();
     },
     stop: async () => {
       await queue.stop();
-      await keeper.stop();
-      bucket.close();
+      await settler.stop();
+      records.close();
     },
   };
 }
@@ -120,16 +116,16 @@ function failureOf({ event, org_id, created_at, payload }: ServiceEvent): ToldFa
   return parsed.outcome === 'success' ? [] : [{ org_id, trace_id: parsed.trace_id, told_at: created_at }];
 }
 
-/** Resolves when everything that EVENTS holds now has been counted. @throws Error when that takes too long */
-async function caughtUp({ jsm }: Log, signal: AbortSignal): Promise<void> {
+/** Resolves with true when everything that EVENTS holds now has been counted, with false when that takes too long. */
+async function caughtUp({ jsm }: Log, signal: AbortSignal): Promise<boolean> {
   const { state } = await jsm.streams.info(EVENTS_STREAM);
   const deadline = performance.now() + CATCH_UP_MS_MAX;
   for (;;) {
     const consumer = await jsm.consumers.info(EVENTS_STREAM, QUEUE).catch(() => null);
     if (consumer !== null) {
-      if (consumer.ack_floor.stream_seq >= state.last_seq || consumer.num_pending + consumer.num_ack_pending === 0) return;
+      if (consumer.ack_floor.stream_seq >= state.last_seq || consumer.num_pending + consumer.num_ack_pending === 0) return true;
     }
-    if (performance.now() > deadline) throw new Error('traces that failed wait to be counted');
+    if (performance.now() > deadline) return false;
     await sleep(LOOK_MS, undefined, { signal });
   }
 }

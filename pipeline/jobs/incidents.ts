@@ -5,8 +5,11 @@ const MINUTE_MS = 60_000;
 
 /** What the keeper of incidents does as of an instant. */
 export interface Incidents {
-  /** Result: incidents that were open, and those of them that were resolved. */
-  resolveQuiet: (now: number, signal: AbortSignal) => Promise<{ open: number; resolved: number }>;
+  /**
+   * Result: incidents that were open, and those of them that were resolved; none while failing traces wait to be counted (behind),
+   * as an incident may be thought over that is not.
+   */
+  resolveQuiet: (now: number, signal: AbortSignal) => Promise<{ open: number; resolved: number; behind: boolean }>;
 }
 
 export function incidentJobs(incidents: Incidents): Job[] {

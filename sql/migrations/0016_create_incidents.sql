@@ -2,7 +2,8 @@
 --
 -- incident_traces has a row for each failing trace. One whose completion is told twice may have two; readers count a trace once
 -- by its key. ORDER BY: the traces of a cluster are read by the time at which they failed. p_trace tells whether a trace is
--- counted already. Rows leave by whole months after 90 days.
+-- counted already: a look for each, so granules are small. PARTITION BY the day of counting, which no sender can spread: rows
+-- leave by whole days after 90, and whether a trace is counted is looked up in two of them.
 CREATE TABLE IF NOT EXISTS incident_traces (
   org_id LowCardinality(String),
   cluster_id String COMMENT 'clu_ and 16 hex digits: follows from agent, root span and error' CODEC(ZSTD(1)),
@@ -12,15 +13,16 @@ CREATE TABLE IF NOT EXISTS incident_traces (
   started_at DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
   agent_id LowCardinality(String),
   root_span_name LowCardinality(String),
-  error LowCardinality(String) COMMENT 'What failed, without numbers, ids and quoted parts',
+  error String COMMENT 'What failed, without numbers, ids and quoted parts' CODEC(ZSTD(1)),
   sample String COMMENT 'What failed, as it was sent' CODEC(ZSTD(1)),
-  PROJECTION p_trace (SELECT org_id, trace_key, trace_id, cluster_id, at ORDER BY org_id, trace_key)
+  counted_at DateTime('UTC') DEFAULT now() CODEC(Delta(4), ZSTD(1)),
+  PROJECTION p_trace (SELECT org_id, trace_key, cluster_id, at, counted_at ORDER BY org_id, trace_key)
 )
 ENGINE = MergeTree
-PARTITION BY toYYYYMM(at)
+PARTITION BY toDate(counted_at)
 ORDER BY (org_id, cluster_id, at)
-TTL toDateTime(at) + INTERVAL 90 DAY DELETE
-SETTINGS index_granularity = 1024, ttl_only_drop_parts = 1, fsync_after_insert = 1, fsync_part_directory = 1, lightweight_mutation_projection_mode = 'rebuild'
+TTL counted_at + INTERVAL 90 DAY DELETE
+SETTINGS index_granularity = 256, ttl_only_drop_parts = 1, fsync_after_insert = 1, fsync_part_directory = 1, lightweight_mutation_projection_mode = 'rebuild'
 COMMENT 'Failing traces by cluster. A trace may have two rows: count by trace_key.';
 
 -- One row an incident; a later state of it replaces the row. While one is open its traces are counted where they lie

@@ -6,6 +6,7 @@ import { loadSecrets } from '../../ops/secrets.ts';
 import { natsUrlOf } from './admission.ts';
 import { Body, singleBody } from './bodies.ts';
 import { Lane, requestHead } from './lane.ts';
+import { cpuBetween, processTree } from './processes.ts';
 import { ms, thousands, type ReportRow, type Section } from './report.ts';
 import { laneTarget, type Target } from './target.ts';
 import { seededRandom, type Vocabulary } from './vocabulary.ts';
@@ -20,7 +21,7 @@ const REFUSALS = 20;
 const NO_LIMIT_IN_SIGHT = 1e14;
 const WARM_MS = 3000;
 /** Runs with and without a limit take turns, so that both see the same machine. */
-const TURNS = 3;
+const TURNS = ['free', 'limited', 'limited', 'free', 'free', 'limited', 'limited', 'free'] as const;
 const LAND_MS_MAX = 60_000;
 const READY_MS_MAX = 30_000;
 const STOP_MS_MAX = 15_000;
@@ -68,6 +69,7 @@ async function startSecondApi(target: Target, dataDir: string): Promise<{ url: s
       SERVICE_ADMIN_TOKEN: secrets.admin_token,
       SERVICE_BOOTSTRAP_API_KEY: secrets.api_key,
       SERVICE_JWT_SECRET: secrets.jwt_secret,
+      SERVICE_ENCRYPTION_KEY: secrets.encryption_key,
     },
     logFile: path.join(dataDir, 'api-2.log'),
     signal: new AbortController().signal,
@@ -121,7 +123,7 @@ async function overshoot(target: Target, senders: readonly Sender[], sent: Sent)
   const began = performance.now();
   await Promise.all(
     senders.map(async ({ lane, head, body }) => {
-      for (let refusals = 0; refusals < REFUSALS; ) {
+      for (let refusals = 0; refusals < REFUSALS;) {
         body.stamp(++sent.bodies);
         const status = await lane.send(head, body.bytes);
         if (status === 429) refusals++;
@@ -140,8 +142,13 @@ async function overshoot(target: Target, senders: readonly Sender[], sent: Sent)
   return { beyond: used - before - TOKENS, last_ms: Math.max(0, last - crossed), seconds };
 }
 
-/** Requests a second with one event each, of all senders together. */
-async function rate(senders: readonly Sender[], forMs: number, sent: Sent): Promise<number> {
+interface Rate {
+  requests: number;
+  seconds: number;
+}
+
+/** Sends one event a request, from all senders together. */
+async function send(senders: readonly Sender[], forMs: number, sent: Sent): Promise<Rate> {
   const [began, until] = [performance.now(), performance.now() + forMs];
   let count = 0;
   await Promise.all(
@@ -155,7 +162,7 @@ async function rate(senders: readonly Sender[], forMs: number, sent: Sent): Prom
     }),
   );
   sent.accepted += count;
-  return (count / (performance.now() - began)) * 1000;
+  return { requests: count, seconds: (performance.now() - began) / 1000 };
 }
 
 /** A body whose use is the same for all of them. */
@@ -176,6 +183,18 @@ function sendersTo(targets: readonly Target[], vocabulary: Vocabulary): Sender[]
   });
 }
 
+interface Turn extends Rate {
+  /** Of the process that was sent to. */
+  cpu_s: number;
+}
+
+function costOf(turns: readonly Turn[]): string {
+  const sum = (of: (turn: Turn) => number): number => turns.reduce((total, turn) => total + of(turn), 0);
+  const requests = sum((turn) => turn.requests);
+  const cpu = (sum((turn) => turn.cpu_s) / requests) * 1e6;
+  return `${thousands(requests / sum((turn) => turn.seconds))}/s, ${thousands(cpu)} µs of CPU each`;
+}
+
 export async function benchBudgets({ target, vocabulary, seconds, progress }: BudgetsBenchOptions): Promise<Section> {
   const { dataDir } = target;
   if (dataDir === null) throw new Error('budgets starts a second API process: it takes a service that it has started itself');
@@ -186,40 +205,46 @@ export async function benchBudgets({ target, vocabulary, seconds, progress }: Bu
   const both = [target, { ...target, url: second.url }];
   try {
     const one = sendersTo([target], vocabulary);
-    await rate(one, WARM_MS, sent);
+    await send(one, WARM_MS, sent);
     progress('budgets: 64 senders against a limit of 1,000,000 tokens, one process');
     const alone = await overshoot(target, one, sent);
     await putLimit(target, null);
     await pause(1000);
     const two = sendersTo(both, vocabulary);
-    await rate(two, WARM_MS, sent);
+    await send(two, WARM_MS, sent);
     progress('budgets: the same against two processes');
     const shared = await overshoot(target, two, sent);
     for (const { lane } of two) lane.close();
     const percent = ({ beyond }: Overshoot): string => `${thousands(beyond)} tokens, ${((beyond / TOKENS) * 100).toFixed(2)} %`;
     rows.push(
-      { what: 'beyond the limit, one process', value: percent(alone), bar: `≤ ${thousands(TOKENS / 1000)} tokens`, note: `${String(SENDERS)} senders, requests of ${String(REQUEST_TOKENS)} tokens, ${alone.seconds.toFixed(1)} s` },
+      {
+        what: 'beyond the limit, one process',
+        value: percent(alone),
+        bar: `≤ ${thousands(TOKENS / 1000)} tokens`,
+        note: `${String(SENDERS)} senders, requests of ${String(REQUEST_TOKENS)} tokens, ${alone.seconds.toFixed(1)} s`,
+      },
       { what: 'beyond the limit, two processes', value: percent(shared), note: `${shared.seconds.toFixed(1)} s` },
       { what: 'the limit reached to the last request let in, two processes', value: `${ms(shared.last_ms)} ms`, bar: '≤ 1 s' },
     );
-    const rates = { free: [] as number[], limited: [] as number[] };
-    for (let turn = 0; turn < TURNS; turn++) {
-      for (const kind of ['free', 'limited'] as const) {
-        await putLimit(target, kind === 'free' ? null : NO_LIMIT_IN_SIGHT);
-        await pause(500);
-        progress(`budgets: single events, ${kind === 'free' ? 'no limit' : 'a hard limit'}`);
-        rates[kind].push(await rate(one, (seconds * 1000) / (2 * TURNS), sent));
-      }
+    const turns = { free: [] as Turn[], limited: [] as Turn[] };
+    for (const kind of TURNS) {
+      await putLimit(target, kind === 'free' ? null : NO_LIMIT_IN_SIGHT);
+      // What the turn before has sent is not landed in this one.
+      await usedOf(target, sent.accepted * REQUEST_TOKENS);
+      await pause(500);
+      progress(`budgets: single events, ${kind === 'free' ? 'no limit' : 'a hard limit'}`);
+      const before = processTree(target.pid ?? 0);
+      const rate = await send(one, (seconds * 1000) / TURNS.length, sent);
+      const cpu = cpuBetween(before, processTree(target.pid ?? 0));
+      turns[kind].push({ ...rate, cpu_s: cpu.get('api') ?? 0 });
     }
     for (const { lane } of one) lane.close();
-    const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
-    const [free, limited] = [mean(rates.free), mean(rates.limited)];
-    const list = (values: readonly number[]): string => values.map(thousands).join(', ');
+    const [free, limited] = [costOf(turns.free), costOf(turns.limited)];
     rows.push(
-      { what: 'single-event requests/s without a limit', value: thousands(free), note: `turns: ${list(rates.free)}` },
-      { what: 'single-event requests/s with a hard limit', value: thousands(limited), note: `turns: ${list(rates.limited)}; ${(((free - limited) / free) * 100).toFixed(1)} % less` },
+      { what: 'single-event requests without a limit', value: free },
+      { what: 'single-event requests with a hard limit', value: limited, note: 'told to a second process that hears of them' },
     );
-    Object.assign(data, { alone, shared, rates });
+    Object.assign(data, { alone, shared, turns });
   } finally {
     await second.stop();
   }

@@ -139,10 +139,11 @@ export async function benchWebhooks({ target, seconds, progress }: WebhooksBench
 
   waits = [];
   progress(`webhooks: a burst of ${String(BURST_EVENTS)} events`);
-  const burstBegan = performance.now();
+  const [burstBefore, burstBegan] = [processTree(target.pid ?? 0), performance.now()];
   const burst = await publish(BURST_EVENTS);
   const burstMissing = await arrived(burst);
   const burstSeconds = (performance.now() - burstBegan) / 1000;
+  const burstCpu = describeCpu(cpuBetween(burstBefore, processTree(target.pid ?? 0)));
   await nc.close();
   receiver.close();
   const perSecond = (burst - burstMissing) / burstSeconds;
@@ -159,7 +160,7 @@ export async function benchWebhooks({ target, seconds, progress }: WebhooksBench
         what: `deliveries a second, a burst of ${thousands(burst)}`,
         value: `${thousands(perSecond)}/s`,
         bar: '≥ 1,000/s',
-        note: `${String(burstMissing)} not delivered within 60 s; tries at hanging endpoints: ${thousands(receiver.hanging())}`,
+        note: `${String(burstMissing)} not delivered within 60 s; tries at hanging endpoints: ${thousands(receiver.hanging())}; CPU seconds of ${burstSeconds.toFixed(0)}: ${burstCpu}`,
       },
     ],
     data: {

@@ -1,6 +1,9 @@
--- When the spans of some traces started.
-SELECT org_id, trace_key, toUnixTimestamp64Milli(min(first_at)) AS from_ms, toUnixTimestamp64Milli(max(last_at)) AS to_ms
-FROM trace_lookup
-WHERE trace_key IN arrayMap(t -> sipHash64(t), {traces:Array(String)}) AND org_id IN {orgs:Array(String)}
-GROUP BY org_id, trace_key
-ORDER BY from_ms
+-- When the spans of some traces started. A look into a table of all traces for each: for the few that lie far from now.
+SELECT l.org_id AS org_id, w.trace_id AS trace_id, toUnixTimestamp64Milli(min(l.first_at)) AS from_ms, toUnixTimestamp64Milli(max(l.last_at)) AS to_ms
+FROM (
+  SELECT org_id, trace_key, first_at, last_at
+  FROM trace_lookup
+  WHERE (trace_key, org_id) IN (SELECT trace_key, org_id FROM (/*include incidents/wanted.sql*/))
+) AS l
+INNER JOIN (/*include incidents/wanted.sql*/) AS w ON l.org_id = w.org_id AND l.trace_key = w.trace_key
+GROUP BY org_id, trace_id

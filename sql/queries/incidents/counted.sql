@@ -1,6 +1,11 @@
--- Which of some traces are counted as failing already, and in which cluster. Read through the projection p_trace.
-SELECT org_id, trace_id, cluster_id, toUnixTimestamp64Milli(at) AS at_ms
-FROM incident_traces
-WHERE org_id IN {orgs:Array(String)} AND trace_key IN arrayMap(t -> sipHash64(t), {traces:Array(String)})
-ORDER BY at
+-- Which of some traces were counted as failing since yesterday, and in which cluster: what is told again comes soon after. Read
+-- through the projection p_trace.
+SELECT c.org_id AS org_id, w.trace_id AS trace_id, c.cluster_id AS cluster_id, toUnixTimestamp64Milli(c.at) AS at_ms
+FROM (
+  SELECT org_id, trace_key, cluster_id, at
+  FROM incident_traces
+  WHERE (org_id, trace_key) IN (SELECT org_id, trace_key FROM (/*include incidents/wanted.sql*/)) AND counted_at >= yesterday()
+) AS c
+INNER JOIN (/*include incidents/wanted.sql*/) AS w ON c.org_id = w.org_id AND c.trace_key = w.trace_key
+ORDER BY c.at
 LIMIT 1 BY org_id, trace_id

@@ -4,7 +4,7 @@ SELECT org_id, trace_key, trace_id, root_span_name, agent_id, outcome,
 FROM traces
 WHERE org_id IN {orgs:Array(String)}
   AND anchor BETWEEN fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC') AND fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC')
-  AND trace_key IN {trace_keys:Array(UInt64)}
+  AND (org_id, trace_key) IN (SELECT org_id, trace_key FROM (/*include incidents/wanted.sql*/))
   AND sign = 1
 ORDER BY version DESC
 LIMIT 1 BY org_id, trace_id

@@ -17,6 +17,7 @@ export interface Things {
   key_id: string;
   user_id: string;
   grant_id: string;
+  webhook_id: string;
 }
 
 const asOperator: Headers = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -83,7 +84,20 @@ export async function makeOtherOrg(api: TestApi): Promise<Things & { owner: Head
       expires_at: new Date(Date.now() + 86_400_000).toISOString(),
     },
   });
-  return { trace_id: 'trc_of_other', agent_id: String(agent_id), key_id, user_id, grant_id: String(grant['grant_id']), owner, raw };
+  const hook = await must(api, 'POST', `/orgs/${OTHER_ORG}/webhooks`, {
+    headers: owner,
+    body: { url: 'http://127.0.0.1:9/hook', events: ['trace.completed'] },
+  });
+  return {
+    trace_id: 'trc_of_other',
+    agent_id: String(agent_id),
+    key_id,
+    user_id,
+    grant_id: String(grant['grant_id']),
+    webhook_id: String(hook['webhook_id']),
+    owner,
+    raw,
+  };
 }
 
 interface MediaDoc {

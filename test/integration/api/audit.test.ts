@@ -1,6 +1,6 @@
 // The audit log from a mutation by HTTP to its record: complete, once, and right about what is not known, whatever goes away
 // in the middle.
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { AuditLog, recordSystemMutation } from '../../../ops/audit_log.ts';
 import { createLogger } from '../../../ops/log.ts';
 import { connectNats, trackConnected } from '../../../ops/nats/connect.ts';
@@ -15,8 +15,6 @@ import { runStatement, startTestEngine, type TestEngine } from '../../support/cl
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, asUser, call, KEY, ORG, startTestApi, type TestApi, tokenOf } from './an_api.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const MINUTE_MS = 60_000;
 const operator = { 'X-Org-Api-Key': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };

@@ -171,7 +171,7 @@ function mutated(example: unknown, mutations: readonly Mutation[]): string {
       if (how === 'drop') return undefined;
       if (how === 'wrap') return [old];
       if (how === 'repeat')
-        return Array.isArray(old) ? Array.from({ length: 1100 }, () => old[0] as unknown) : String(JSON.stringify(old)).repeat(50);
+        return Array.isArray(old) ? Array.from({ length: 1100 }, () => old[0] as unknown) : JSON.stringify([old]).repeat(50);
       return typeof old === 'object' && old !== null && !Array.isArray(old) ? { ...old, [name]: leaf } : { [name]: old };
     });
   }

@@ -104,15 +104,19 @@ export class TestOrg {
     return this.call(api, 'POST', `/orgs/${this.id}/budget/agents`, { agent_id, tokens });
   }
 
-  /** Sets the policy, as the owner. */
-  async policy(api: TestApi, body: unknown): Promise<void> {
-    const token = await tokenOf({ sub: `u_${this.id}`, email: `${this.id}@example.com` });
+  /** Sets the policy, as the owner. @param now the API's clock, milliseconds */
+  async policy(api: TestApi, body: unknown, now = Date.now()): Promise<void> {
+    const iat = Math.floor(now / 1000) - 10;
+    const token = await tokenOf({ sub: `u_${this.id}`, email: `${this.id}@example.com`, iat, exp: iat + 3600 });
     const answer = await call(api, 'PUT', `/orgs/${this.id}/policy`, { headers: asUser(token, this.id), body });
     if (answer.status !== 200) throw new Error(answer.text);
   }
 
   landed(api: TestApi, tokens: number): Promise<void> {
-    return eventually(async () => (await this.budget(api)).tokens.used >= tokens, { what: `${String(tokens)} tokens landed`, withinMs: 30_000 });
+    return eventually(async () => (await this.budget(api)).tokens.used >= tokens, {
+      what: `${String(tokens)} tokens landed`,
+      withinMs: 30_000,
+    });
   }
 }
 
@@ -120,4 +124,4 @@ const limitsIn = ({ tokens, storage_mb, sandbox_seconds }: BudgetAnswer): unknow
   [tokens, storage_mb, sandbox_seconds].map(({ soft_limit, hard_limit }) => [soft_limit, hard_limit]);
 
 /** Status and code. */
-export const code = (answer: Answer): string => `${String(answer.status)} ${String(answer.json?.['code'] ?? '')}`.trim();
+export const code = (answer: Answer): string => `${String(answer.status)} ${(answer.json?.['code'] ?? '') as string}`.trim();

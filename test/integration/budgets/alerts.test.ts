@@ -3,14 +3,12 @@ import { createHmac } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, call, ORG, startTestApi, type TestApi } from '../api/an_api.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 interface Hook {
   body: string;
@@ -77,7 +75,7 @@ afterAll(async () => {
 const ALERTS = `/orgs/${ORG}/budget/alerts`;
 const set = (body: unknown, path = ALERTS): Promise<Answer> => call(api, 'POST', path, { body });
 const threshold = (percent: number, severity = 'warning') => ({ resource: 'tokens', percent, severity });
-const code = (answer: Answer) => `${String(answer.status)} ${String(answer.json?.['code'] ?? '')}`.trim();
+const code = (answer: Answer) => `${String(answer.status)} ${(answer.json?.['code'] ?? '') as string}`.trim();
 const data = (answer: Answer) => answer.json?.['data'] as Record<string, unknown>;
 let sent = 0;
 
@@ -107,11 +105,14 @@ const percents = (cause?: string) =>
     .map(({ percent }) => percent);
 
 test('a threshold outside 0 to 100, an unknown channel, and a webhook without an address are refused', async () => {
-  for (const percent of [0, 100, -5, 120]) expect(code(await set({ channels: ['email'], thresholds: [threshold(percent)] }))).toBe('422 invalid_threshold');
+  for (const percent of [0, 100, -5, 120])
+    expect(code(await set({ channels: ['email'], thresholds: [threshold(percent)] }))).toBe('422 invalid_threshold');
   expect(code(await set({ channels: ['slack'], thresholds: [] }))).toBe('422 invalid_request');
   expect(code(await set({ channels: ['webhook'], thresholds: [] }))).toBe('422 invalid_request');
   expect(code(await set({ channels: ['webhook'], thresholds: [], webhook_url: 'ftp://example.com' }))).toBe('422 invalid_request');
-  expect(code(await set({ channels: ['email'], thresholds: [{ resource: 'gpus', percent: 5, severity: 'info' }] }))).toBe('422 invalid_request');
+  expect(code(await set({ channels: ['email'], thresholds: [{ resource: 'gpus', percent: 5, severity: 'info' }] }))).toBe(
+    '422 invalid_request',
+  );
   expect(code(await call(api, 'POST', `${ALERTS}/test`))).toBe('409 conflict');
 });
 
@@ -133,11 +134,23 @@ test('alerts are told once for each threshold, to the owner and to a webhook who
   expect(percents()).toEqual([50, 90]);
   const [first] = hooks;
   const payload = JSON.parse(first?.body ?? '') as Record<string, unknown>;
-  expect(payload).toMatchObject({ event: 'budget.threshold_breach', org_id: ORG, resource: 'tokens', percent: 50, used: 600, hard_limit: 1000, severity: 'info' });
+  expect(payload).toMatchObject({
+    event: 'budget.threshold_breach',
+    org_id: ORG,
+    resource: 'tokens',
+    percent: 50,
+    used: 600,
+    hard_limit: 1000,
+    severity: 'info',
+  });
   expect(payload).toHaveProperty('period_start');
   expect(payload).toHaveProperty('request_id');
   const [, t = '', v1 = ''] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(first?.signature ?? '') ?? [];
-  expect(createHmac('sha256', secret).update(`${t}.${first?.body ?? ''}`).digest('hex')).toBe(v1);
+  expect(
+    createHmac('sha256', secret)
+      .update(`${t}.${first?.body ?? ''}`)
+      .digest('hex'),
+  ).toBe(v1);
   expect(mails[0]).toContain('To: owner@localhost.localdomain');
   expect(mails[0]).toMatch(/Subject: \[info\] .*tokens at 50 %/);
 });
@@ -157,7 +170,10 @@ test('nothing is told again after a restart', async () => {
 test('a run-rate that will reach a threshold is told before it does, once', async () => {
   await call(api, 'PUT', `/orgs/${ORG}/budget`, { body: { tokens: { hard_limit: 100_000_000 } } });
   await use(1_000_000);
-  await eventually(async () => ((await call(api, 'GET', '/v1/budgets')).json?.['data'] as { tokens: { used: number } }).tokens.used >= 1_000_950, { what: 'landed' });
+  await eventually(
+    async () => ((await call(api, 'GET', '/v1/budgets')).json?.['data'] as { tokens: { used: number } }).tokens.used >= 1_000_950,
+    { what: 'landed' },
+  );
   const now = new Date();
   // As of the second day of the month the run-rate is the use of one day: thirty times it at the end.
   const early = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 2)).toISOString();

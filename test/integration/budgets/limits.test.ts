@@ -1,6 +1,6 @@
 // Budgets end to end: real APIs, real workers, the real engine. What was used is what landed; a limit refuses the call after
 // the one that crossed it, in one process at once and in another as soon as it has landed; alerts are told once.
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { EVENTS_STREAM } from '../../../ops/streams.ts';
 import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../../schemas/codec.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
@@ -8,8 +8,6 @@ import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, call, startTestApi, type TestApi } from '../api/an_api.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 let database: TestDatabase;
 let nats: TestNats;
@@ -47,7 +45,9 @@ beforeEach(async () => {
   expect((await call(apis[0], 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
   const made = await call(apis[0], 'POST', `/admin/orgs/${org}/api-keys`, { headers: admin, body: { name: 'all', scopes: ['*'] } });
   key = String(made.json?.['raw_key']);
-  await eventually(async () => (await call(apis[1], 'GET', `/orgs/${org}`, { headers: asOrg() })).status === 200, { what: 'the key everywhere' });
+  await eventually(async () => (await call(apis[1], 'GET', `/orgs/${org}`, { headers: asOrg() })).status === 200, {
+    what: 'the key everywhere',
+  });
 });
 
 /** One model call of `tokens` tokens, never the same twice. */
@@ -76,8 +76,9 @@ interface BudgetAnswer {
 const budget = async (): Promise<BudgetAnswer> =>
   (await call(apis[0], 'GET', '/v1/budgets', { headers: asOrg() })).json?.['data'] as BudgetAnswer;
 const put = (body: unknown): Promise<Answer> => call(apis[0], 'PUT', `/orgs/${org}/budget`, { headers: asOrg(), body });
-const landed = (tokens: number) => eventually(async () => (await budget()).tokens.used >= tokens, { what: `${String(tokens)} tokens landed` });
-const code = (answer: Answer) => `${String(answer.status)} ${String(answer.json?.['code'] ?? '')}`.trim();
+const landed = (tokens: number) =>
+  eventually(async () => (await budget()).tokens.used >= tokens, { what: `${String(tokens)} tokens landed` });
+const code = (answer: Answer) => `${String(answer.status)} ${(answer.json?.['code'] ?? '') as string}`.trim();
 
 async function told(): Promise<ServiceEvent[]> {
   const { js, jsm } = apis[0].log;
@@ -139,7 +140,8 @@ test('a process that starts knows what was used before it', async () => {
 test('an event that was sent before is let in and counted once; a bad limit is refused', async () => {
   await put({ tokens: { hard_limit: 1000 } });
   const body = { events: [{ name: 'step', outcome: 'success', duration_ms: 1, attributes: { input_tokens: 1 } }] };
-  for (let i = 0; i < 3; i++) expect((await call(apis[0], 'POST', `/orgs/${org}/ingest/custom`, { headers: asOrg(), body })).status).toBe(200);
+  for (let i = 0; i < 3; i++)
+    expect((await call(apis[0], 'POST', `/orgs/${org}/ingest/custom`, { headers: asOrg(), body })).status).toBe(200);
   expect(code(await put({ tokens: { soft_limit: 2000 } }))).toBe('422 invalid_request');
   expect(code(await put({ tokens: { soft_limit: -1 } }))).toBe('422 invalid_request');
   expect(code(await put({ token: { soft_limit: 1 } }))).toBe('422 invalid_request');
@@ -196,5 +198,9 @@ test('limits that are crossed are told once, in both spellings', async () => {
   await worker.ready;
   await put({ tokens: { hard_limit: 101 } });
   await eventually(async () => (await told()).length > all.length, { what: 'the moved limit told' });
-  expect((await told()).slice(all.length).map(({ event }) => event)).toEqual(['cost.threshold_breach', 'budget.threshold_breach', 'budget.hard_exceeded']);
+  expect((await told()).slice(all.length).map(({ event }) => event)).toEqual([
+    'cost.threshold_breach',
+    'budget.threshold_breach',
+    'budget.hard_exceeded',
+  ]);
 });

@@ -1,5 +1,5 @@
 // Two API processes and no worker: nothing lands, so what one lets in can only be known to the other because it was told.
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LetInSharing } from '../../../api/budgets/sharing.ts';
 import { connectNats } from '../../../ops/nats/connect.ts';
 import { nothingUsed } from '../../../pipeline/domain/budget.ts';
@@ -11,8 +11,6 @@ import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 import { startTestApi, type TestApi } from '../api/an_api.ts';
 import { code, TestOrg } from './a_budget.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 let database: TestDatabase;
 let nats: TestNats;
@@ -55,7 +53,9 @@ test("an agent's own use is told apart, of a batch over several partitions too",
     attributes: { agent_id: index % 2 === 0 ? 'small' : 'big', span_kind: 'llm', model: 'gpt-4o', input_tokens: 1, output_tokens: 0 },
   }));
   expect((await org.ingest(apis[0], 'custom', { events })).status).toBe(200);
-  await eventually(async () => code(await org.send(apis[1], 0, { agent_id: 'small' })) === '429 rate_limited', { what: 'the agent refused' });
+  await eventually(async () => code(await org.send(apis[1], 0, { agent_id: 'small' })) === '429 rate_limited', {
+    what: 'the agent refused',
+  });
   expect((await org.send(apis[1], 970, { agent_id: 'big' })).status).toBe(200);
   expect((await org.send(apis[1], 10, { agent_id: 'big' })).status).toBe(200);
   expect(code(await org.send(apis[1], 0, { agent_id: 'big' }))).toBe('429 rate_limited');
@@ -65,7 +65,10 @@ test("an agent's own use is told apart, of a batch over several partitions too",
 test('what one process could not put into the log makes room in the other again; what it could, when it has landed', async () => {
   const [near, far] = [new UsageLedger(), new UsageLedger()];
   const scope = { from: 0, until: 10, agents: new Set(['a']) };
-  const connections = [await connectNats({ url: nats.url, name: 'near', waitMs: 3000 }), await connectNats({ url: nats.url, name: 'far', waitMs: 3000 })];
+  const connections = [
+    await connectNats({ url: nats.url, name: 'near', waitMs: 3000 }),
+    await connectNats({ url: nats.url, name: 'far', waitMs: 3000 }),
+  ];
   const sharings = [near, far].map((ledger, index) => {
     ledger.landed({ partition: 0, epoch: 1, landed_through: 0, after: 0, log_seq: 0, rows: [] });
     ledger.open('org', scope);
@@ -83,7 +86,10 @@ test('what one process could not put into the log makes room in the other again;
   });
   for (const nc of connections) await nc.flush();
   const letIn = (tokens: number) =>
-    sharings[0]?.told('org', near.reserve('org', [{ ...nothingUsed(), tokens, cost_pico_usd: 2n ** 70n, agent_id: 'a', partition: 0, hour: 5 }]));
+    sharings[0]?.told(
+      'org',
+      near.reserve('org', [{ ...nothingUsed(), tokens, cost_pico_usd: 2n ** 70n, agent_id: 'a', partition: 0, hour: 5 }]),
+    );
   const [refused, stored] = [letIn(7), letIn(5)];
   await eventually(() => far.used('org').tokens === 12, { what: 'both known' });
   expect(far.used('org')).toEqual(near.used('org'));
@@ -111,7 +117,8 @@ test('what a process let in and did not live to end is forgotten', async () => {
   await nc.flush();
   const other = await connectNats({ url: nats.url, name: 'dies', waitMs: 3000 });
   other.publish('usage.let_in.dies', 'no JSON');
-  other.publish('usage.let_in.dies', JSON.stringify([['in', 1, 'org', [['', 0, 5, 9, 0, 0, '0']]]]));
+  other.publish('usage.let_in.dies', JSON.stringify({ begun: [[1, 'org', [['', 0, 5, 9, 0, 0, '0']]]], confirmed: [], cancelled: [] }));
+  await other.flush();
   await other.close();
   await eventually(() => ledger.used('org').tokens === 9, { what: 'it counts' });
   expect(problems).toHaveLength(1);

@@ -1,5 +1,5 @@
 // Costs end to end: a real API, a real worker, the real engine. What is sent is priced, landed and read back.
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EVENTS_STREAM } from '../../../ops/streams.ts';
 import { serviceEventsCodec } from '../../../schemas/codec.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
@@ -7,8 +7,6 @@ import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from '../api/an_api.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const DAY_MS = 86_400_000;
 /** Noon of the day so many days ago. */

@@ -1,7 +1,6 @@
 // Nothing is lost: workers that are killed in the middle of a try, a NATS that goes and comes, events told while nobody sends.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Log } from '../../../ops/streams.ts';
-import { EVENTS_STREAM, WEBHOOKS_STREAM } from '../../../ops/streams.ts';
+import { type Log, WEBHOOKS_STREAM } from '../../../ops/streams.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { hang, type Receiver, startReceiver, status } from '../../support/receiver.ts';
 import { eventually } from '../../support/wait.ts';
@@ -118,7 +117,5 @@ it('NATS killed and back in the middle: every event arrives', async () => {
   await eventually(() => delivered().size === 200, { withinMs: 40_000, what: 'all events' });
   expect(delivered()).toEqual(new Set(sent));
   await eventually(async () => (await log.jsm.streams.info(WEBHOOKS_STREAM)).state.messages === 0, { withinMs: 20_000 });
-  const { num_ack_pending, num_pending } = await log.jsm.consumers.info(EVENTS_STREAM, 'webhook_fanout');
-  expect([num_ack_pending, num_pending]).toEqual([0, 0]);
   await worker.stop();
 }, 90_000);

@@ -1,6 +1,16 @@
 // Budgets: periods, status, what blocks an event, and which alerts are due.
 import { describe, expect, test } from 'vitest';
-import { blockedBy, hasHardLimit, isBudgeted, limitedAgents, limitsOfAgent, nothingUsed, percentageOf, statusOf, type Used } from '../../../pipeline/domain/budget.ts';
+import {
+  blockedBy,
+  hasHardLimit,
+  isBudgeted,
+  limitedAgents,
+  limitsOfAgent,
+  nothingUsed,
+  percentageOf,
+  statusOf,
+  type Used,
+} from '../../../pipeline/domain/budget.ts';
 import { cumulativeAlerts, projectedAlerts, projectionOf, stateIn, toldBy, toldState } from '../../../pipeline/domain/budget_alerts.ts';
 import { MONTHLY, periodAt } from '../../../pipeline/domain/period.ts';
 import { agentScope, type BudgetRecord, budgetRecord, type BudgetState, NO_LIMITS } from '../../../schemas/records/budget.ts';
@@ -57,9 +67,16 @@ describe('what blocks an event', () => {
     expect(blockedBy(record(), '', used({ tokens: 1e12, storage_bytes: 1e12 }), none)).toBeNull();
     const limited = record({ tokens: limit(null, 100), storage_mb: limit(null, 5) });
     expect(blockedBy(limited, '', used({ tokens: 99, storage_bytes: 4_999_999 }), none)).toBeNull();
-    expect(blockedBy(limited, '', used({ tokens: 100 }), none)).toEqual({ scope: 'tokens', resource: 'tokens', agent_id: null, hard_limit: 100 });
+    expect(blockedBy(limited, '', used({ tokens: 100 }), none)).toEqual({
+      scope: 'tokens',
+      resource: 'tokens',
+      agent_id: null,
+      hard_limit: 100,
+    });
     expect(blockedBy(limited, 'a', used({ storage_bytes: 5_000_000 }), none)?.resource).toBe('storage_mb');
-    expect(blockedBy(record({ sandbox_seconds: limit(null, 2) }), '', used({ sandbox_micros: 2_000_000 }), none)?.resource).toBe('sandbox_seconds');
+    expect(blockedBy(record({ sandbox_seconds: limit(null, 2) }), '', used({ sandbox_micros: 2_000_000 }), none)?.resource).toBe(
+      'sandbox_seconds',
+    );
   });
   test("an agent's own limit takes the place of the org's on tokens, and of nothing else", () => {
     const both = record({ tokens: limit(null, 100), storage_mb: limit(null, 5), agents: { [agentScope('a')]: limit(null, 10) } });
@@ -72,8 +89,13 @@ describe('what blocks an event', () => {
     expect(blockedBy(both, 'constructor', used(), () => 1e9)).toBeNull();
   });
   test('what is limited, and what can refuse', () => {
-    expect([record(), record({ tokens: limit(5, null) }), record({ agents: { [agentScope('a')]: limit(null, 5) } })].map(isBudgeted)).toEqual([false, true, true]);
-    expect([record({ tokens: limit(5, null) }), record({ agents: { [agentScope('a')]: limit(null, 5) } })].map(hasHardLimit)).toEqual([false, true]);
+    expect(
+      [record(), record({ tokens: limit(5, null) }), record({ agents: { [agentScope('a')]: limit(null, 5) } })].map(isBudgeted),
+    ).toEqual([false, true, true]);
+    expect([record({ tokens: limit(5, null) }), record({ agents: { [agentScope('a')]: limit(null, 5) } })].map(hasHardLimit)).toEqual([
+      false,
+      true,
+    ]);
   });
 });
 
@@ -124,7 +146,9 @@ describe('alerts', () => {
   });
   test('a projected breach is told before it happens, and not after', () => {
     // 20 in 10 of 30 days: 60 at the end.
-    expect(projectedAlerts(now(20), new Set())).toMatchObject([{ key: 'projected:tokens:50', cause: 'projected', used: 20, projected: 60, percent: 50 }]);
+    expect(projectedAlerts(now(20), new Set())).toMatchObject([
+      { key: 'projected:tokens:50', cause: 'projected', used: 20, projected: 60, percent: 50 },
+    ]);
     expect(projectedAlerts(now(20), new Set(['projected:tokens:50']))).toEqual([]);
     expect(projectedAlerts(now(20), new Set(['cumulative:tokens:50']))).toEqual([]);
   });
@@ -147,17 +171,21 @@ describe('alerts', () => {
   });
   test('periods are not remembered without bound', () => {
     let state: BudgetState | null = null;
-    for (let month = 0; month < 40; month++) state = toldState(state, { org_id: 'org_a', periodStart: Date.UTC(2026, month), told: { keys: ['x'], crossed: {} } });
+    for (let month = 0; month < 40; month++)
+      state = toldState(state, { org_id: 'org_a', periodStart: Date.UTC(2026, month), told: { keys: ['x'], crossed: {} } });
     expect(Object.keys(state?.periods ?? {})).toHaveLength(6);
     expect(stateIn(state, Date.UTC(2026, 39))).not.toBeNull();
   });
 });
 
-test.each(['__proto__', 'constructor', 'toString', 'a:b', '\u{1f600} ß', 'ключ'])('an agent named %s has limits of its own, also from KV', (agent_id) => {
-  const stored = JSON.stringify(record({ agents: Object.fromEntries([[agentScope(agent_id), limit(null, 10)]]) }));
-  const loaded = budgetRecord.parse(JSON.parse(stored));
-  expect(limitedAgents(loaded)).toEqual([agent_id]);
-  expect(limitsOfAgent(loaded, agent_id)).toEqual(limit(null, 10));
-  expect(blockedBy(loaded, agent_id, used(), (asked) => (asked === agent_id ? 10 : 0))).toMatchObject({ agent_id });
-  for (const other of ['', 'other', 'valueOf', '__proto__ ']) expect(limitsOfAgent(loaded, other)).toBeNull();
-});
+test.each(['__proto__', 'constructor', 'toString', 'a:b', '\u{1f600} ß', 'ключ'])(
+  'an agent named %s has limits of its own, also from KV',
+  (agent_id) => {
+    const stored = JSON.stringify(record({ agents: Object.fromEntries([[agentScope(agent_id), limit(null, 10)]]) }));
+    const loaded = budgetRecord.parse(JSON.parse(stored));
+    expect(limitedAgents(loaded)).toEqual([agent_id]);
+    expect(limitsOfAgent(loaded, agent_id)).toEqual(limit(null, 10));
+    expect(blockedBy(loaded, agent_id, used(), (asked) => (asked === agent_id ? 10 : 0))).toMatchObject({ agent_id });
+    for (const other of ['', 'other', 'valueOf', '__proto__ ']) expect(limitsOfAgent(loaded, other)).toBeNull();
+  },
+);

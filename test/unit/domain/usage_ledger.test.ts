@@ -2,7 +2,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { nothingUsed } from '../../../pipeline/domain/budget.ts';
-import { type AccountScope, type AskedUse, type LandedReport, type StoredSum, UsageLedger, type UsageRow } from '../../../pipeline/domain/usage_ledger.ts';
+import {
+  type AccountScope,
+  type AskedUse,
+  type LandedReport,
+  type StoredSum,
+  UsageLedger,
+  type UsageRow,
+} from '../../../pipeline/domain/usage_ledger.ts';
 
 const HOUR = 3_600_000;
 const ORG = 'org_a';
@@ -17,8 +24,8 @@ const use = (tokens: number, partition = 0, agent_id = '', hour = HOUR): AskedUs
   hour,
 });
 const row = (tokens: number, hour = HOUR, agent_id = '', org_id = ORG): UsageRow => {
-  const { partition: _, ...used } = use(tokens, 0, agent_id, hour);
-  return { ...used, org_id };
+  const { storage_bytes, sandbox_micros, cost_pico_usd } = use(tokens);
+  return { org_id, agent_id, hour, tokens, storage_bytes, sandbox_micros, cost_pico_usd };
 };
 const scopeOf = (from = 0, until = Infinity, agents: string[] = ['a', 'b']): AccountScope => ({ from, until, agents: new Set(agents) });
 const ALL = scopeOf();
@@ -32,7 +39,10 @@ function aTeller(epoch = 1) {
     return { partition, epoch, landed_through: seq, after, log_seq: rows.length > 0 ? 1000 + seq : 0, rows };
   };
 }
-const sum = (tokens: number, seq: number, partition = 0, agent_id = ''): StoredSum => ({ ...use(tokens, partition, agent_id), log_seq: 1000 + seq });
+const sum = (tokens: number, seq: number, partition = 0, agent_id = ''): StoredSum => ({
+  ...use(tokens, partition, agent_id),
+  log_seq: 1000 + seq,
+});
 
 /** An account that has been read, of a ledger that has heard of every partition. */
 function opened(scope = ALL) {

@@ -1,0 +1,89 @@
+// The records of incidents that are not over and told yet, in KV: watched, for what may be a moment old, and read anew for what
+// must not. Writes are CAS; one that lost says so.
+import type { KV } from '@nats-io/kv';
+import { RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
+import type { Log } from '../../ops/streams.ts';
+import { type IncidentRecord, parseIncident } from '../../schemas/records/incident.ts';
+import { orgKey } from '../../schemas/records/org.ts';
+
+export interface StoredIncident {
+  record: IncidentRecord;
+  revision: number;
+}
+
+export class IncidentRecords {
+  readonly #bucket: WatchedBucket<IncidentRecord>;
+  readonly #kv: KV;
+
+  private constructor(bucket: WatchedBucket<IncidentRecord>, kv: KV) {
+    this.#bucket = bucket;
+    this.#kv = kv;
+  }
+
+  /** Resolves when every record there is has been loaded. */
+  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<IncidentRecords> {
+    const kv = await log.bucket('incidents');
+    return new IncidentRecords(await WatchedBucket.open(log.nc, kv, { name: 'incidents', parse: parseIncident, onProblem }), kv);
+  }
+
+  /** What the watch has shown. */
+  all(): IncidentRecord[] {
+    return [...this.#bucket.values()];
+  }
+
+  /** What the watch has shown that is not settled: readers do not see its newest state, or nobody was told. */
+  unsettled(): [key: string, stored: StoredIncident][] {
+    return [...this.#bucket.entries()].flatMap(([key, { value, revision }]) =>
+      value.settled < value.version ? [[key, { record: value, revision }] as [string, StoredIncident]] : [],
+    );
+  }
+
+  countOf(org_id: string): number {
+    const prefix = `${orgKey(org_id)}.`;
+    let count = 0;
+    for (const [key] of this.#bucket.entries()) if (key.startsWith(prefix)) count++;
+    return count;
+  }
+
+  /** Calls back when a record has come that is not settled. Returns what stops it. */
+  onUnsettled(listener: () => void): () => void {
+    return this.#bucket.onChange((_key, held) => {
+      if (held !== null && held.value.settled < held.value.version) listener();
+    });
+  }
+
+  /** What the bucket holds now. */
+  async read(key: string): Promise<StoredIncident | null> {
+    const entry = await this.#kv.get(key);
+    return entry?.operation === 'PUT' ? { record: parseIncident(entry.string()), revision: entry.revision } : null;
+  }
+
+  /** @returns false when there is one already */
+  create(key: string, record: IncidentRecord): Promise<boolean> {
+    return won(this.#bucket.create(key, record));
+  }
+
+  /** @returns false when another write came first */
+  write(key: string, record: IncidentRecord, revision: number): Promise<boolean> {
+    return won(this.#bucket.update(key, record, revision));
+  }
+
+  /** @returns false when another write came first */
+  remove(key: string, revision: number): Promise<boolean> {
+    return won(this.#bucket.delete(key, revision));
+  }
+
+  close(): void {
+    this.#bucket.close();
+  }
+}
+
+async function won(write: Promise<void>): Promise<boolean> {
+  try {
+    await write;
+    return true;
+  } catch (error) {
+    if (error instanceof RevisionConflict) return false;
+    throw error;
+  }
+}

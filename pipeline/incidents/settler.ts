@@ -1,0 +1,92 @@
+// Shows and tells what has become of incidents. In: records whose newest state is not settled. Out: rows in ClickHouse, events,
+// and the note that this is done. The leader does so for all; whoever needs a record out of the way does so for that one.
+// Guarantees: what a crash leaves undone is done later; what is told twice has the same id; a row is there before it is told of.
+import type { Logger } from '../../ops/log.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import { writeIncident } from '../../sql/incidents.ts';
+import { createdEvent, type IncidentEvent, incidentRow, resolvedEvent } from '../domain/incident_record.ts';
+import type { IncidentRecords, StoredIncident } from './records.ts';
+
+/** How often the leader looks for what was left undone. */
+const INTERVAL_MS = 1000;
+
+export interface IncidentSettlerOptions {
+  records: IncidentRecords;
+  clickhouse: ClickHouse;
+  logger: Logger;
+  isLeader: () => boolean;
+  /** Resolves when the event is stored in EVENTS. */
+  tell: (event: IncidentEvent) => Promise<void>;
+}
+
+export class IncidentSettler {
+  readonly #options: IncidentSettlerOptions;
+  #timer: NodeJS.Timeout | null = null;
+  #stopListening: (() => void) | null = null;
+  #settling: Promise<void> | null = null;
+  /** Something has come since the look under way began. */
+  #again = false;
+
+  constructor(options: IncidentSettlerOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to settle what changes, while this worker leads. */
+  start(): void {
+    const soon = (): void => {
+      this.#soon();
+    };
+    this.#stopListening = this.#options.records.onUnsettled(soon);
+    this.#timer = setInterval(soon, INTERVAL_MS);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopListening?.();
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
+    await this.#settling;
+  }
+
+  /** Settles what the bucket holds at a key, where that is to be done. */
+  async settleKey(key: string): Promise<void> {
+    const stored = await this.#options.records.read(key);
+    if (stored !== null && stored.record.settled < stored.record.version) await this.settle(key, stored);
+  }
+
+  /** Settles a state; an incident that is over leaves the bucket. Where the record has moved on meanwhile, its next state is settled later. */
+  async settle(key: string, { record, revision }: StoredIncident): Promise<void> {
+    const { records, clickhouse, tell } = this.#options;
+    await writeIncident(clickhouse, incidentRow(record));
+    if (record.settled === 0) await tell(createdEvent(record));
+    const resolved = resolvedEvent(record);
+    if (resolved === null) {
+      await records.write(key, { ...record, settled: record.version }, revision);
+      return;
+    }
+    await tell(resolved);
+    await records.remove(key, revision);
+  }
+
+  #soon(): void {
+    this.#again = true;
+    this.#settling ??= this.#settleAll().finally(() => {
+      this.#settling = null;
+      if (this.#again && this.#timer !== null) this.#soon();
+    });
+  }
+
+  async #settleAll(): Promise<void> {
+    this.#again = false;
+    const { records, logger, isLeader } = this.#options;
+    if (!isLeader()) return;
+    for (const [key, stored] of records.unsettled()) {
+      try {
+        await this.settle(key, stored);
+      } catch (error) {
+        logger.warn({ err: error, incident_id: stored.record.incident_id }, 'an incident could not be told; trying again');
+        this.#again = false;
+        return;
+      }
+    }
+  }
+}

@@ -1,0 +1,238 @@
+// Corners of budgets: what comes before the budget and what after it, names that are no names, storage and sandboxes, batches,
+// chains, and what is refused with which code.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { startWorker, type TestWorker } from '../../support/pipeline.ts';
+import { eventually } from '../../support/wait.ts';
+import { call, startTestApi, type TestApi } from '../api/an_api.ts';
+import { ADMIN, code, modelCall, TestOrg } from './a_budget.ts';
+
+let database: TestDatabase;
+let nats: TestNats;
+let api: TestApi;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+  const options = { natsUrl: nats.url, clickhouseUrl: database.url };
+  api = await startTestApi(options);
+  worker = startWorker(options);
+  await worker.ready;
+}, 60_000);
+
+afterAll(async () => {
+  worker.kill('SIGKILL');
+  await worker.exited;
+  await api.close();
+  await nats.remove();
+  await database.drop();
+});
+
+const customEvent = (name: string, attributes: Record<string, unknown> = {}) => ({ name, outcome: 'success', duration_ms: 1, attributes });
+const llm = (tokens: number, agent_id: string) => ({ span_kind: 'llm', model: 'gpt-4o', input_tokens: tokens, output_tokens: 0, agent_id });
+/** Bytes of an event as it is stored. */
+const bytesOf = (event: unknown): number => Buffer.byteLength(JSON.stringify(event));
+
+test.each([
+  ['__proto__', '__proto__'],
+  ['constructor', 'constructor'],
+  ['in Cyrillic, with a smile', 'ключ \u{1f600}'],
+  ['with every mark', 'a.b:c/d?e *>'],
+  ['with half a surrogate pair', 'half \ud800'],
+  ['with 512 characters', 'x'.repeat(512)],
+])('an agent named %s has a limit of its own', async (_, agent_id) => {
+  const org = await TestOrg.make([api]);
+  const made = await org.limitAgent(api, agent_id, { hard_limit: 10 });
+  expect(made.status).toBe(201);
+  await org.limit([api], { tokens: { hard_limit: 1000 } });
+  expect((await org.send(api, 10, { agent_id })).status).toBe(200);
+  const refused = await org.send(api, 1, { agent_id });
+  expect(code(refused)).toBe('429 rate_limited');
+  expect(refused.json?.['detail']).toContain('of the agent');
+  expect((await org.send(api, 5, { agent_id: 'other' })).status).toBe(200);
+  expect((await org.send(api, 5)).status).toBe(200);
+  await org.landed(api, 20);
+  const list = await org.call(api, 'GET', `/orgs/${org.id}/budget/agents`);
+  expect(list.json?.['data']).toMatchObject([
+    { agent_id: agent_id.toWellFormed(), tokens: { used: 10, hard_limit: 10, status: 'hard_exceeded' } },
+  ]);
+  // Another process reads the record from KV.
+  const later = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
+  try {
+    await eventually(async () => code(await org.send(later, 0, { agent_id })) === '429 rate_limited', { what: 'a refusal there' });
+    expect((await org.send(later, 0, { agent_id: 'other' })).status).toBe(200);
+  } finally {
+    await later.close();
+  }
+  expect((await org.limitAgent(api, agent_id, { hard_limit: null })).status).toBe(201);
+  expect((await org.send(api, 1, { agent_id })).status).toBe(200);
+  expect((await org.call(api, 'GET', `/orgs/${org.id}/budget/agents`)).json?.['data']).toEqual([]);
+});
+
+test('an agent that gets a limit later is refused by what it has used before', async () => {
+  const org = await TestOrg.make([api]);
+  await org.limit([api], { tokens: { hard_limit: 1000 } });
+  for (const agent_id of ['late', 'other']) expect((await org.send(api, 20, { agent_id })).status).toBe(200);
+  await org.landed(api, 40);
+  const made = await org.limitAgent(api, 'late', { hard_limit: 20 });
+  expect(made.json?.['data']).toMatchObject({ tokens: { used: 20, status: 'hard_exceeded' } });
+  await eventually(async () => code(await org.send(api, 0, { agent_id: 'late' })) === '429 rate_limited', { what: 'a refusal' });
+  expect((await org.send(api, 0, { agent_id: 'other' })).status).toBe(200);
+});
+
+test('storage counts the bytes of events, a chain with its steps once, and refuses', async () => {
+  const org = await TestOrg.make([api]);
+  await org.limit([api], { storage_mb: { soft_limit: 1, hard_limit: 2 } });
+  const chain = {
+    chain_name: 'research',
+    request: { model: 'gpt-4o', messages: [{ role: 'user', content: 'go' }] },
+    response: {
+      generations: [[{ text: 'done' }]],
+      llm_output: { token_usage: { prompt_tokens: 30, completion_tokens: 12 }, model_name: 'gpt-4o' },
+    },
+    intermediate_steps: [
+      ['search(x)', 'found'],
+      ['read(y)', 'text '.repeat(200_000)],
+    ],
+    duration_ms: 10,
+    outcome: 'success',
+  };
+  expect((await org.ingest(api, 'chain', chain)).status).toBe(200);
+  await org.landed(api, 42);
+  const first = await org.budget(api);
+  expect(first.storage_mb).toMatchObject({ used: bytesOf(chain) / 1e6, status: 'soft_exceeded' });
+  expect(first.tokens).toMatchObject({ used: 42, percentage: 0, status: 'ok' });
+  const event = customEvent('big', { text: 'x'.repeat(1_100_000) });
+  expect((await org.ingest(api, 'custom', event)).status).toBe(200);
+  const refused = await org.send(api, 1);
+  expect(code(refused)).toBe('429 rate_limited');
+  expect(refused.json?.['detail']).toContain('storage_mb (2)');
+  expect(refused.headers.get('x-quota-tokens-status')).toBe('hard_exceeded');
+  await eventually(async () => (await org.budget(api)).storage_mb.used === (bytesOf(chain) + bytesOf(event)) / 1e6, {
+    what: 'both landed',
+  });
+});
+
+test('seconds of sandboxes count with their fractions, and refuse', async () => {
+  const org = await TestOrg.make([api]);
+  await org.limit([api], { sandbox_seconds: { hard_limit: 10 } });
+  const events = [customEvent('a', { sandbox_seconds: 4.000001 }), customEvent('b', { sandbox_seconds: '5.9' })];
+  expect((await org.ingest(api, 'custom', { events })).status).toBe(200);
+  await eventually(async () => (await org.budget(api)).sandbox_seconds.used === 9.900001, { what: 'both landed' });
+  expect((await org.ingest(api, 'custom', customEvent('c', { sandbox_seconds: 0.099999 }))).status).toBe(200);
+  const refused = await org.ingest(api, 'custom', customEvent('d'));
+  expect(refused.json?.['detail']).toContain('sandbox_seconds (10)');
+});
+
+test('a batch over several partitions that holds one event of a blocked agent is refused whole, and uses nothing', async () => {
+  const org = await TestOrg.make([api]);
+  await org.limitAgent(api, 'small', { hard_limit: 5 });
+  await org.limit([api], { tokens: { hard_limit: 100 } });
+  expect((await org.send(api, 5, { agent_id: 'small' })).status).toBe(200);
+  const events = Array.from({ length: 30 }, (_, index) => customEvent(`e${String(index)}`, llm(3, index === 29 ? 'small' : 'big')));
+  expect(code(await org.ingest(api, 'custom', { events }))).toBe('429 rate_limited');
+  expect((await org.ingest(api, 'custom', { events: events.slice(0, 29) })).status).toBe(200);
+  await org.landed(api, 92);
+  expect((await org.budget(api)).tokens.used).toBe(92);
+  // The batch that crosses is let in whole, the call after it is not.
+  const last = Array.from({ length: 20 }, (_, index) => customEvent(`f${String(index)}`, llm(3, 'big')));
+  // The store may show what landed before the account has heard of it and gives its reservations back.
+  await eventually(async () => (await org.ingest(api, 'custom', { events: last })).status === 200, { what: 'room for the batch' });
+  expect(code(await org.send(api, 0, { agent_id: 'big' }))).toBe('429 rate_limited');
+  await org.landed(api, 152);
+});
+
+test('what was answered under an Idempotency-Key is answered again when the limit is reached; a new key is refused and free again', async () => {
+  const org = await TestOrg.make([api]);
+  await org.limit([api], { tokens: { hard_limit: 10 } });
+  const [first, second] = [randomUUID(), randomUUID()];
+  const [used, asked] = [modelCall(10), modelCall(1)];
+  const answered = await org.ingest(api, 'chatcompletion', used, { 'Idempotency-Key': first });
+  expect(answered.status).toBe(200);
+  const again = await org.ingest(api, 'chatcompletion', used, { 'Idempotency-Key': first });
+  expect([again.status, again.headers.get('idempotency-replayed'), again.text]).toEqual([200, 'true', answered.text]);
+  expect(code(await org.ingest(api, 'chatcompletion', asked, { 'Idempotency-Key': second }))).toBe('429 rate_limited');
+  await org.limit([api], { tokens: { hard_limit: 1000 } });
+  const later = await org.ingest(api, 'chatcompletion', asked, { 'Idempotency-Key': second });
+  expect([later.status, later.headers.get('idempotency-replayed')]).toEqual([200, null]);
+});
+
+test('a repeat of an event uses nothing more, once it is known to be one', async () => {
+  const org = await TestOrg.make([api]);
+  await org.limit([api], { tokens: { hard_limit: 1000 } });
+  for (let times = 0; times < 4; times++) expect((await org.send(api, 30, { question: 'the same' })).status).toBe(200);
+  await org.landed(api, 30);
+  await org.limit([api], { tokens: { hard_limit: 31 } });
+  await eventually(async () => (await org.send(api, 1)).status === 200, { what: 'the token that is left' });
+  expect(code(await org.send(api, 0))).toBe('429 rate_limited');
+  await org.landed(api, 31);
+  expect((await org.budget(api)).tokens.used).toBe(31);
+});
+
+test('first the rate, then what an event is, then the budget', async () => {
+  const org = await TestOrg.make([api], { rate_limits: { ingest_per_minute: 1, api_per_minute: 1000, burst: 3 } });
+  await org.limit([api], { tokens: { hard_limit: 10 } });
+  expect((await org.send(api, 10)).status).toBe(200);
+  expect(code(await org.ingest(api, 'chatcompletion', { no: 'event' }))).toBe('422 decode_failed');
+  const budget = await org.send(api, 1);
+  expect(code(budget)).toBe('429 rate_limited');
+  expect(budget.headers.get('x-quota-tokens-status')).toBe('hard_exceeded');
+  const rate = await org.ingest(api, 'chatcompletion', { no: 'event' });
+  expect(code(rate)).toBe('429 rate_limited');
+  expect(rate.headers.get('x-quota-tokens-status')).toBeNull();
+  expect(Number(rate.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+});
+
+test('402 where an overage budget is spent, 429 where there is none; 0 is spent at once', async () => {
+  const org = await TestOrg.make([api]);
+  const overage = (overage_budget_usd: number | null) =>
+    call(api, 'PATCH', `/admin/orgs/${org.id}`, { headers: ADMIN, body: { overage_budget_usd } });
+  await org.limit([api], { tokens: { hard_limit: 10 } });
+  expect((await org.send(api, 10)).status).toBe(200);
+  await overage(0);
+  const paid = await org.send(api, 1);
+  expect(code(paid)).toBe('402 payment_required');
+  expect(Number(paid.headers.get('retry-after'))).toBeGreaterThan(0);
+  await overage(null);
+  expect(code(await org.send(api, 1))).toBe('429 rate_limited');
+  await overage(0.5);
+  expect((await org.send(api, 1, { attributes: { cost_usd: 0.4 } })).status).toBe(200);
+  expect((await org.send(api, 1, { attributes: { cost_usd: 0.4 } })).status).toBe(200);
+  expect(code(await org.send(api, 1))).toBe('402 payment_required');
+  // A higher limit begins anew.
+  await org.limit([api], { tokens: { hard_limit: 14 } });
+  for (let i = 0; i < 2; i++) expect((await org.send(api, 1)).status).toBe(200);
+  expect((await org.send(api, 1, { attributes: { cost_usd: 0.6 } })).status).toBe(200);
+  expect(code(await org.send(api, 1))).toBe('402 payment_required');
+});
+
+test('a longer period that a policy chooses is told of once, and changes nothing of what was told of the month', async () => {
+  const org = await TestOrg.make([api]);
+  await org.limit([api], { tokens: { hard_limit: 100 } });
+  expect((await org.send(api, 100)).status).toBe(200);
+  const states = await api.log.bucket('budget_states');
+  const toldIn = async (): Promise<Record<string, { told: string[] }>> => {
+    for await (const key of await states.keys()) {
+      const state = JSON.parse((await states.get(key))?.string() ?? '{}') as {
+        org_id?: string;
+        periods?: Record<string, { told: string[] }>;
+      };
+      if (state.org_id === org.id) return state.periods ?? {};
+    }
+    return {};
+  };
+  const month = new Date(Date.UTC(new Date().getUTCFullYear(), new Date().getUTCMonth())).toISOString();
+  await eventually(async () => (await toldIn())[month]?.told.length === 1, { what: 'the month told' });
+  // A fiscal year that began in the month after this one, a year ago.
+  const first = ((new Date().getUTCMonth() + 1) % 12) + 1;
+  await org.policy(api, { period: 'fiscal_year', fiscal_year_start_month: first });
+  await eventually(async () => (await org.budget(api)).period === 'fiscal_year', { what: 'the policy' });
+  const year = (await org.budget(api)).period_start;
+  expect(year < month).toBe(true);
+  // The next landing makes the keeper look at it.
+  await org.limit([api], { tokens: { hard_limit: 90 } });
+  await eventually(async () => (await toldIn())[year]?.told.includes('hard:tokens:90') === true, { what: 'the year told' });
+  expect((await toldIn())[month]?.told).toEqual(['hard:tokens:100']);
+});

@@ -1,0 +1,114 @@
+// An account that is kept by reports of landings and by reads of the store: a report that was lost, and what a worker landed
+// without living to tell, are made up for by a read, and nothing is given back before it.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connectNats } from '../../../ops/nats/connect.ts';
+import { type LandedUsage, tellLanded } from '../../../ops/usage_feed.ts';
+import { UsageFollower } from '../../../ops/usage_follower.ts';
+import { usdToPico } from '../../../pipeline/domain/money.ts';
+import { UsageLedger } from '../../../pipeline/domain/usage_ledger.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { openTestStore, type TestStore } from '../../support/store.ts';
+import { eventually } from '../../support/wait.ts';
+
+const HOUR = 3_600_000;
+const NOW = Date.UTC(2026, 5, 10, 12);
+const JUNE = { start: Date.UTC(2026, 5), end: Date.UTC(2026, 6) };
+const ORG = 'org_followed';
+
+let store: TestStore;
+let nats: TestNats;
+
+beforeAll(async () => {
+  [store, nats] = await Promise.all([openTestStore(), startTestNats()]);
+}, 60_000);
+
+afterAll(async () => {
+  await nats.remove();
+  await store.close();
+});
+
+/** What a landing writes. */
+const land = (log_seq: number, tokens: number, agent_id = '', hour = NOW): Promise<string> =>
+  store.database.run(
+    `INSERT INTO usage_events (org_id, hour, agent_id, events, input_tokens, output_tokens, storage_bytes, sandbox_seconds, cost_usd, partition, log_seq)
+    VALUES ('${ORG}', toDateTime(${String(hour / 1000)}), '${agent_id}', 1, ${String(tokens)}, 0, 7, 0.5, 0.25, 0, ${String(log_seq)})`,
+  );
+const reported = (after: number, log_seq: number, tokens: number, epoch = 1): LandedUsage => ({
+  partition: 0,
+  epoch,
+  landed_through: log_seq,
+  after,
+  log_seq,
+  rows: [
+    {
+      org_id: ORG,
+      agent_id: '',
+      hour: NOW - (NOW % HOUR),
+      tokens,
+      storage_bytes: 7,
+      sandbox_micros: 500_000,
+      cost_pico_usd: 250_000_000_000n,
+    },
+  ],
+});
+
+test('a report that was lost, and a worker that died before it told, are found by the next word and read', async () => {
+  const [api, worker] = [
+    await connectNats({ url: nats.url, name: 'api', waitMs: 3000 }),
+    await connectNats({ url: nats.url, name: 'worker', waitMs: 3000 }),
+  ];
+  await land(1, 100, 'a');
+  await land(2, 50, 'b', JUNE.start - HOUR);
+  const ledger = new UsageLedger();
+  let reads = 0;
+  const follower = new UsageFollower({
+    nc: api,
+    clickhouse: store.client,
+    ledger,
+    toPico: usdToPico,
+    now: () => NOW,
+    periodOf: () => JUNE,
+    onMoved: () => reads++,
+    onProblem: (problem, cause) => {
+      throw new Error(problem, { cause });
+    },
+  });
+  follower.follow(ORG, ['a']);
+  await eventually(() => ledger.isSettled(ORG), { what: 'a first read' });
+  // Each account is read a second time a moment after it was opened.
+  await eventually(() => reads >= 2, { what: 'a second read' });
+  expect(ledger.used(ORG)).toEqual({ tokens: 100, storage_bytes: 7, sandbox_micros: 500_000, cost_pico_usd: 250_000_000_000n });
+  expect(ledger.agentTokens(ORG, 'a')).toBe(100);
+
+  // The first word of a partition makes it read, as what came before it cannot be known; the one after it is counted by itself.
+  await land(3, 10);
+  tellLanded(worker, [reported(0, 3, 10)]);
+  await eventually(() => ledger.used(ORG).tokens === 110, { what: 'the first word' });
+  await eventually(() => reads >= 4, { what: 'the read that it caused' });
+  const before = reads;
+  await land(4, 5);
+  tellLanded(worker, [reported(3, 4, 5)]);
+  await eventually(() => ledger.used(ORG).tokens === 115, { what: 'the second word' });
+  expect(reads).toBe(before + 1);
+
+  // Let in, landed, and the report of it lost: it counts all the while.
+  const hour = NOW - (NOW % HOUR);
+  ledger
+    .reserve(ORG, [{ tokens: 20, storage_bytes: 7, sandbox_micros: 0, cost_pico_usd: 0n, agent_id: '', partition: 0, hour }])
+    .confirm(new Map([[0, 5]]));
+  const seen = new Set<number>();
+  const look = setInterval(() => seen.add(ledger.used(ORG).tokens), 0);
+  await land(5, 20);
+  tellLanded(worker, [{ ...reported(5, 0, 0), landed_through: 5, rows: [] }]);
+  await eventually(() => ledger.used(ORG).storage_bytes === 28, { what: 'the lost one read' });
+
+  // Landed by a worker that died; the next one only says how far it is.
+  await land(6, 1000);
+  tellLanded(worker, [{ ...reported(0, 0, 0, 2), landed_through: 6, rows: [] }]);
+  await eventually(() => ledger.used(ORG).tokens === 1135, { what: "the dead worker's landing read" });
+  clearInterval(look);
+  expect([...seen].sort((a, b) => a - b)).toEqual([135, 1135]);
+  follower.close();
+  await api.close();
+  await worker.close();
+});

@@ -1,0 +1,114 @@
+// Incidents while what they are kept in is away: nothing is lost, and what could not be done is done when it is back.
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { EVENTS_STREAM } from '../../../ops/streams.ts';
+import { FINGERPRINT_HEADER, serviceEventsCodec } from '../../../schemas/codec.ts';
+import { startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { startWorker, type TestWorker } from '../../support/pipeline.ts';
+import { eventually } from '../../support/wait.ts';
+import { type Answer, call, INGEST, startTestApi, type TestApi } from '../api/an_api.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+let clickhouse: TestEngine;
+let nats: TestNats;
+let api: TestApi;
+let worker: TestWorker;
+let sent = 0;
+
+beforeAll(async () => {
+  [clickhouse, nats] = await Promise.all([startTestEngine(), startTestNats()]);
+  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: clickhouse.url });
+  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: clickhouse.url, more: { SERVICE_TRACE_GRACE_MS: '50' } });
+  await worker.ready;
+}, 90_000);
+
+afterAll(async () => {
+  worker.kill('SIGKILL');
+  await worker.exited;
+  await api.close();
+  await nats.remove();
+  await clickhouse.remove();
+});
+
+async function fail(count: number): Promise<void> {
+  const events = Array.from({ length: count }, () => ({
+    name: 'root',
+    outcome: 'error',
+    duration_ms: 1,
+    attributes: { error_message: 'down', serial: ++sent },
+  }));
+  await eventually(async () => (await call(api, 'POST', `${INGEST}/custom`, { body: { events } })).status === 200, { what: 'an ingest' });
+}
+
+const list = (query = ''): Promise<Answer> => call(api, 'GET', `/v1/incidents${query}`);
+interface Incident {
+  incident_id: string;
+  trace_count: number;
+}
+async function theOpenOne(traces: number): Promise<string> {
+  let found: Incident[] = [];
+  await eventually(
+    async () => {
+      found = ((await list('?status=open')).json?.['data'] ?? []) as Incident[];
+      return found[0]?.trace_count === traces;
+    },
+    { what: `an incident of ${String(traces)} traces`, withinMs: 60_000 },
+  );
+  expect(found).toHaveLength(1);
+  return found[0]?.incident_id ?? '';
+}
+
+const totalOf = ({ json }: Answer): number => (json?.['meta'] as { total: number }).total;
+
+/** Names and ids of what was told of incidents, each once. */
+async function told(): Promise<string[]> {
+  const { js, jsm } = api.log;
+  const { state } = await jsm.streams.info(EVENTS_STREAM);
+  const consumer = await js.consumers.get(EVENTS_STREAM);
+  const found = new Map<string, string>();
+  for (let left = state.messages; left > 0; left--) {
+    const message = await consumer.next({ expires: 2000 });
+    if (message === null) break;
+    for (const { event, event_id, payload } of serviceEventsCodec.decode(message.data, message.headers?.get(FINGERPRINT_HEADER) ?? '')
+      .events)
+      if (event.startsWith('incident.')) found.set(event_id, `${event} ${(JSON.parse(payload) as Incident).incident_id}`);
+  }
+  return [...found.values()];
+}
+
+test('what fails while ClickHouse is away is counted when it is back', async () => {
+  await fail(4);
+  await eventually(async () => totalOf(await call(api, 'GET', '/v1/traces')) === 4, { what: 'four traces' });
+  await clickhouse.kill();
+  await fail(3);
+  expect((await list()).status).toBe(502);
+  await clickhouse.start();
+  const id = await theOpenOne(7);
+  await eventually(async () => (await told()).length === 1, { what: 'an event' });
+  expect(await told()).toEqual([`incident.created ${id}`]);
+});
+
+test('what fails around a restart of nats-server is counted', async () => {
+  const id = await theOpenOne(7);
+  await fail(2);
+  await nats.kill();
+  await nats.start();
+  await fail(2);
+  expect(await theOpenOne(11)).toBe(id);
+});
+
+test('resolving by hand while ClickHouse is away is refused, or done and told when it is back', async () => {
+  const id = await theOpenOne(11);
+  await clickhouse.kill();
+  const refused = await call(api, 'POST', `/v1/incidents/${id}/resolve`);
+  expect([refused.status, refused.json?.['code']]).toEqual([502, 'upstream_unavailable']);
+  await clickhouse.start();
+  await eventually(async () => (await call(api, 'POST', `/v1/incidents/${id}/resolve`)).status === 200, {
+    what: 'resolved',
+    withinMs: 60_000,
+  });
+  await eventually(async () => (await told()).length === 2, { what: 'an event' });
+  expect(await told()).toEqual([`incident.created ${id}`, `incident.resolved ${id}`]);
+  expect((await list('?status=open')).json?.['data']).toEqual([]);
+});
