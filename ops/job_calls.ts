@@ -12,7 +12,7 @@ const BEAT_MS = 1000;
 /** A worker that was silent for this long is dead or cut off. */
 const SILENT_MS_MAX = 8000;
 
-const callShape = z.object({ name: z.string(), now: z.number().nullable(), inbox: z.string() });
+const callShape = z.object({ name: z.string(), now: z.number().nullable(), args: z.unknown().optional(), inbox: z.string() });
 const takenShape = z.object({ taken: z.enum(['yes', 'unknown', 'running', 'unavailable']) });
 const progressShape = z.discriminatedUnion('state', [
   z.object({ state: z.literal('running') }),
@@ -36,6 +36,8 @@ export interface JobCall {
   name: string;
   /** The instant as of which to run, milliseconds since the epoch; null: the time at which it starts. */
   now: number | null;
+  /** What the job is to do, for a job that takes it; JSON. */
+  args?: unknown;
 }
 
 /** How a worker takes a call: a run that has begun, or why it does not run. */
@@ -103,7 +105,7 @@ export function answerJobCalls(nc: NatsConnection, take: (call: JobCall) => Prom
   const answer = async (message: Msg): Promise<void> => {
     const call = parsed(callShape, message);
     if (call === null) return;
-    const taken = await take({ name: call.name, now: call.now }).catch(() => 'unavailable' as const);
+    const taken = await take({ name: call.name, now: call.now, args: call.args }).catch(() => 'unavailable' as const);
     const say = (subject: string, what: unknown): void => {
       if (!nc.isClosed()) nc.publish(subject, JSON.stringify(what));
     };

@@ -64,6 +64,8 @@ export const BUCKETS = {
   policies: { ttlHours: 0, history: 1 },
   /** Each org's own prices of models. */
   prices: { ttlHours: 0, history: 1 },
+  /** The repricing that is being carried out. */
+  repricings: { ttlHours: 0, history: 1 },
   /** From when on each org's costs are out of the ordinary. */
   cost_configs: { ttlHours: 0, history: 1 },
   /** Limits and alerts of each org. */

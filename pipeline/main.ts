@@ -80,6 +80,8 @@ async function main(): Promise<void> {
     log,
     clickhouse,
     workerId,
+    partitions,
+    sync: storeUp.sync,
     logger,
     observe: (job, outcome, seconds) => {
       metrics.jobSeconds.observe({ job, outcome }, seconds);

@@ -78,6 +78,8 @@ export interface Usage {
   sandbox_micros: bigint;
   cost_pico_usd: bigint;
   outcomes: Outcomes;
+  /** The message that corrected costs, as a number; 0 for what events used. */
+  correction: bigint;
 }
 
 export interface MeteredEvent extends SampledEvent {

@@ -3,6 +3,8 @@
 //   ingest.<partition>  ──▶ decode ▸ dedupe ▸ sample ▸ meter ▸ score ▸ land ──▶ spans, span_texts, traces, usage_events
 //                                                                     └──▶ events.batch (trace.started, trace.completed)
 //   what can never land ──▶ dead.<stage>
+//
+// Corrections of costs (a schema of their own on ingest.<partition>, sent by a repricing) pass no stage: they go to land alone.
 import type { IngestEvent } from '../schemas/codec.ts';
 import type { DecodedEvent, LoggedEvent, MeteredEvent, SampledEvent, ScoredEvent, Stage } from './stage.ts';
 

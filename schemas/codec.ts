@@ -32,6 +32,29 @@ export interface ServiceEvent {
   payload: string;
 }
 
+/** What spans of one partition have cost, corrected. */
+export interface CostCorrections {
+  /** hex16: the same however often the message is sent, and no other message's. */
+  correction_hex: string;
+  org_id: string;
+  changes: CostChange[];
+}
+
+/** What is added to the cost of a trace, and to what was used in an hour and on a day. */
+export interface CostChange {
+  trace_id: string;
+  /** Start of the hour (UTC) in which the events were received, milliseconds. */
+  hour: number;
+  /** Day (UTC) on which they began, days since the epoch. */
+  day: number;
+  agent_id: string;
+  model: string;
+  department: string;
+  realm: string;
+  /** Decimal text; negative where it was too much. */
+  cost_usd: string;
+}
+
 export interface DeadLetter {
   stage: string;
   reason: string;
@@ -133,6 +156,7 @@ function defineCodec<T>(file: string): Codec<T> {
 }
 
 export const ingestBatchCodec = defineCodec<{ events: IngestEvent[] }>('./ingest_batch.v1.avsc');
+export const costCorrectionsCodec = defineCodec<CostCorrections>('./cost_corrections.v1.avsc');
 export const serviceEventsCodec = defineCodec<{ events: ServiceEvent[] }>('./service_events.v1.avsc');
 export const deadLetterCodec = defineCodec<DeadLetter>('./dead_letter.v1.avsc');
 export const auditEntryCodec = defineCodec<AuditEntry>('./audit_entry.v1.avsc');

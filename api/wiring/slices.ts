@@ -13,6 +13,7 @@ import { type Budgets, openBudgets } from '../budgets/open.ts';
 import { costRoutes } from '../costs/routes.ts';
 import type { Route } from '../http/route.ts';
 import { incidentRoutes } from '../incidents/routes.ts';
+import { repriceRoutes } from '../jobs/reprice.ts';
 import { jobRoutes } from '../jobs/routes.ts';
 import { bootstrapOrg } from '../orgs/bootstrap.ts';
 import { grantRoutes } from '../orgs/grant_routes.ts';
@@ -82,6 +83,7 @@ export async function openSlices(parts: WiringParts, stores: Stores): Promise<Sl
     policyOf: (org_id: string) => policies.get(org_id),
     now,
   };
+  const jobsDeps = { nc: log.nc, connected: () => tracked.connected };
   const deadLetters = await WebhookDeadLetters.open(log);
   return {
     budgets,
@@ -101,7 +103,8 @@ export async function openSlices(parts: WiringParts, stores: Stores): Promise<Sl
       webhookRoutes({ store: stores.webhooks, deadLetters, sealer, log, clickhouse, development, now }),
       sessionRoutes({ orgsOf: (user_id) => orgs.orgsOf(user_id), secure: !development, now }),
       operatorRoutes(orgsDeps),
-      jobRoutes({ nc: log.nc, connected: () => tracked.connected }),
+      jobRoutes(jobsDeps),
+      repriceRoutes({ ...jobsDeps, hasOrg: (org_id) => orgs.get(org_id) !== null }),
     ].flat(),
     follow: () => {
       activity.start();

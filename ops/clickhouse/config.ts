@@ -13,6 +13,7 @@ const ENGINES = [
   'AggregatingMergeTree',
   'CollapsingMergeTree',
   'VersionedCollapsingMergeTree',
+  'Join',
   'Memory',
   'View',
   'MaterializedView',

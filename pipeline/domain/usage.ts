@@ -3,7 +3,7 @@
 import type { Usage } from '../stage.ts';
 import { dayOf } from './days.ts';
 import { decimalToScaled } from './money.ts';
-import { outcomesOf } from './outcomes.ts';
+import { NO_OUTCOMES, outcomesOf } from './outcomes.ts';
 import type { Span } from './span.ts';
 
 const HOUR_MS = 3_600_000;
@@ -14,20 +14,17 @@ const SECONDS_DECIMALS = 6;
 export function usageOf(event: { org_id: string; received_at: number; spans: readonly Span[] }): Usage {
   const own = event.spans[0];
   const usage: Usage = {
-    org_id: event.org_id,
-    agent_id: own?.agent_id ?? '',
-    hour: Math.floor(event.received_at / HOUR_MS) * HOUR_MS,
-    day: dayOf(own?.started_at ?? event.received_at),
-    model: own?.model ?? '',
-    department: own?.department ?? '',
-    realm: own?.realm ?? '',
+    ...noUsage({
+      org_id: event.org_id,
+      agent_id: own?.agent_id ?? '',
+      hour: Math.floor(event.received_at / HOUR_MS) * HOUR_MS,
+      day: dayOf(own?.started_at ?? event.received_at),
+      model: own?.model ?? '',
+      department: own?.department ?? '',
+      realm: own?.realm ?? '',
+    }),
     last_received_at: event.received_at,
     events: 1,
-    input_tokens: 0,
-    output_tokens: 0,
-    storage_bytes: 0,
-    sandbox_micros: 0n,
-    cost_pico_usd: 0n,
     outcomes: outcomesOf(own?.attributes['outcomes']),
   };
   for (const span of event.spans) {
@@ -38,4 +35,20 @@ export function usageOf(event: { org_id: string; received_at: number; spans: rea
     if (span.sandbox_seconds > 0) usage.sandbox_micros += decimalToScaled(span.sandbox_seconds.toFixed(SECONDS_DECIMALS), SECONDS_DECIMALS);
   }
   return usage;
+}
+
+/** Usage of nothing at a place where use is counted, for what only corrects it. */
+export function noUsage(where: Pick<Usage, 'org_id' | 'agent_id' | 'hour' | 'day' | 'model' | 'department' | 'realm'>): Usage {
+  return {
+    ...where,
+    last_received_at: 0,
+    events: 0,
+    input_tokens: 0,
+    output_tokens: 0,
+    storage_bytes: 0,
+    sandbox_micros: 0n,
+    cost_pico_usd: 0n,
+    outcomes: NO_OUTCOMES,
+    correction: 0n,
+  };
 }

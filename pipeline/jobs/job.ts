@@ -7,6 +7,8 @@ export interface JobContext {
   /** Aborts when the job has to stop: it took too long, the worker ends, or another worker has it. What was done stays. */
   signal: AbortSignal;
   log: Logger;
+  /** What whoever called for the run asked for; absent in scheduled runs, and in calls without it. */
+  args?: unknown;
 }
 
 /** What a run did, in numbers; shown to the operator. */

@@ -10,13 +10,19 @@ import { type AnomalyConfig, DEFAULT_ANOMALY_CONFIG, parseAnomalyConfig } from '
 import { budgetState } from '../../schemas/records/budget.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import { DEFAULT_POLICY, parsePolicy, type Policy } from '../../schemas/records/policy.ts';
+import { NO_PRICES, parsePrices } from '../../schemas/records/prices.ts';
+import { REPRICE } from '../../schemas/records/repricing.ts';
+import { RepricingStore } from '../../sql/repricing.ts';
 import { openBudgetRecords } from '../budgets/records.ts';
 import { AGENT_DRIFT, type AgentRegistry, createAgentDrift } from './agent_drift.ts';
 import { ANOMALIES, createAnomalies } from './anomalies.ts';
 import { budgetJobs, type Budgets } from './budgets.ts';
 import { incidentJobs, type Incidents } from './incidents.ts';
 import { createForecast, FORECAST } from './forecast.ts';
+import type { OrgPrice } from '../domain/pricing.ts';
+import { CorrectionLog } from './correction_log.ts';
 import type { Job } from './job.ts';
+import { createReprice } from './reprice.ts';
 import { type JobEvent, tellEvent } from './tell.ts';
 
 const MINUTE_MS = 60_000;
@@ -27,6 +33,10 @@ export interface JobsDeps {
   audit: AuditLog;
   budgets: Budgets;
   incidents: Incidents;
+  /** Partitions of the ingest log. */
+  partitions: number;
+  /** Resolves when everything written before the call would survive power loss. */
+  sync: () => Promise<void>;
   /** An event of the catalog went out. */
   onTold: (event: string) => void;
   onProblem: (problem: string, cause: unknown) => void;
@@ -34,7 +44,7 @@ export interface JobsDeps {
 
 /** Every job of the service. */
 export function createJobs(deps: JobsDeps): Job[] {
-  const { log, clickhouse, audit, budgets, incidents, onTold, onProblem } = deps;
+  const { log, clickhouse, audit, budgets, incidents, partitions, sync, onTold, onProblem } = deps;
   const tell = async (event: JobEvent): Promise<void> => {
     await tellEvent(log, event);
     onTold(event.event);
@@ -52,6 +62,20 @@ export function createJobs(deps: JobsDeps): Job[] {
     },
     ...budgetJobs(budgets),
     ...incidentJobs(incidents),
+    {
+      // By schedule it finishes what was broken off.
+      name: REPRICE,
+      cron: '*/5 * * * *',
+      timeout_ms: 6 * 60 * MINUTE_MS,
+      run: createReprice({
+        clickhouse,
+        store: new RepricingStore(clickhouse),
+        log: new CorrectionLog(log, partitions),
+        kv: () => log.bucket('repricings'),
+        pricesOf: (org_id) => pricesOf(log, org_id),
+        sync,
+      }),
+    },
     {
       name: ANOMALIES,
       cron: '7 * * * *',
@@ -86,11 +110,17 @@ async function openAgents(log: Log, onProblem: JobsDeps['onProblem']): Promise<A
   return WatchedBucket.open(log.nc, kv, { name: 'agents', parse: parseAgentRecord, onProblem });
 }
 
-/** These two are asked of the buckets themselves: a job has no use for them between two runs. */
+/** These are asked of the buckets themselves: a job has no use for them between two runs. */
 async function anomalyConfigOf(log: Log, org_id: string): Promise<AnomalyConfig> {
   const kv = await log.bucket('cost_configs');
   const entry = await kv.get(orgKey(org_id));
   return entry?.operation === 'PUT' ? parseAnomalyConfig(entry.string()) : DEFAULT_ANOMALY_CONFIG;
+}
+
+async function pricesOf(log: Log, org_id: string): Promise<readonly OrgPrice[]> {
+  const kv = await log.bucket('prices');
+  const entry = await kv.get(orgKey(org_id));
+  return (entry?.operation === 'PUT' ? parsePrices(entry.string()) : NO_PRICES).prices;
 }
 
 async function policyOf(log: Log, org_id: string): Promise<Policy> {

@@ -6,7 +6,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { answerJobCalls, type JobCall, type JobEnd, type TakenCall } from '../../ops/job_calls.ts';
 import type { Logger } from '../../ops/log.ts';
 import { describeFailure } from './failure.ts';
-import type { Job, JobResult } from './job.ts';
+import type { Job, JobContext, JobResult } from './job.ts';
 import type { JobLeases, Lease, LeaseEnd } from './lease.ts';
 import { onSlots, slotBefore } from './schedule.ts';
 
@@ -25,6 +25,8 @@ export interface RunnerOptions {
   /** Unset: LOOK_MS. */
   lookMs?: number;
 }
+
+type Asked = Pick<JobContext, 'now' | 'args'>;
 
 export class JobRunner {
   readonly #options: RunnerOptions;
@@ -83,7 +85,7 @@ export class JobRunner {
       const lease = await this.#options.leases.take(job.name);
       if (lease === null) return;
       const tries = record.failures + 1;
-      await this.#run(job, lease, Date.now(), (outcome) => {
+      await this.#run(job, lease, { now: Date.now() }, (outcome) => {
         const dealtWith = outcome === 'done' || tries >= TRIES_MAX;
         return dealtWith ? { outcome, slot: new Date(due).toISOString(), failures: 0 } : { outcome, failures: tries };
       });
@@ -94,23 +96,23 @@ export class JobRunner {
     }
   }
 
-  async #take({ name, now }: JobCall): Promise<TakenCall> {
+  async #take({ name, now, args }: JobCall): Promise<TakenCall> {
     const job = this.#options.jobs.find((one) => one.name === name);
     if (job === undefined) return 'unknown';
     if (this.#stopped.signal.aborted) return 'unavailable';
     const lease = await this.#options.leases.take(name);
-    return lease === null ? 'running' : { end: this.#run(job, lease, now ?? Date.now(), (outcome) => ({ outcome })) };
+    return lease === null ? 'running' : { end: this.#run(job, lease, { now: now ?? Date.now(), args }, (outcome) => ({ outcome })) };
   }
 
   /** Runs a job under its lease; never rejects. */
-  #run(job: Job, lease: Lease, now: number, endOf: (outcome: 'done' | 'failed') => LeaseEnd): Promise<JobEnd> {
-    const run = this.#runHeld(job, lease, now, endOf);
+  #run(job: Job, lease: Lease, asked: Asked, endOf: (outcome: 'done' | 'failed') => LeaseEnd): Promise<JobEnd> {
+    const run = this.#runHeld(job, lease, asked, endOf);
     this.#runs.add(run);
     void run.finally(() => this.#runs.delete(run));
     return run;
   }
 
-  async #runHeld(job: Job, lease: Lease, now: number, endOf: (outcome: 'done' | 'failed') => LeaseEnd): Promise<JobEnd> {
+  async #runHeld(job: Job, lease: Lease, { now, args }: Asked, endOf: (outcome: 'done' | 'failed') => LeaseEnd): Promise<JobEnd> {
     const log = this.#options.log.child({ job: job.name });
     const timeout = AbortSignal.timeout(job.timeout_ms);
     const signal = AbortSignal.any([lease.signal, this.#stopped.signal, timeout]);
@@ -120,7 +122,7 @@ export class JobRunner {
       this.#options.observe(job.name, outcome, (performance.now() - began) / 1000);
     };
     try {
-      const result: JobResult = await job.run({ now, signal, log });
+      const result: JobResult = await job.run({ now, signal, log, args });
       ended('done');
       log.info({ as_of: new Date(now).toISOString(), result }, 'job is done');
       await lease.end(endOf('done'));

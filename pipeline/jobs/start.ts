@@ -16,6 +16,10 @@ export interface JobsParts {
   budgets: Budgets;
   incidents: Incidents;
   workerId: string;
+  /** Partitions of the ingest log. */
+  partitions: number;
+  /** Resolves when everything written before the call would survive power loss. */
+  sync: () => Promise<void>;
   logger: Logger;
   observe: RunnerOptions['observe'];
   /** An event of the catalog went out. */
@@ -29,6 +33,8 @@ export async function startJobs({
   budgets,
   incidents,
   workerId,
+  partitions,
+  sync,
   logger,
   observe,
   onTold,
@@ -39,7 +45,7 @@ export async function startJobs({
   const tracked = trackConnected(log.nc);
   const audit = new AuditLog(log, { now: () => Date.now(), connected: () => tracked.connected, onProblem });
   const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem });
-  const jobs = createJobs({ log, clickhouse, audit, budgets, incidents, onTold, onProblem });
+  const jobs = createJobs({ log, clickhouse, audit, budgets, incidents, partitions, sync, onTold, onProblem });
   const runner = new JobRunner({ nc: log.nc, leases, jobs, log: logger, observe });
   await runner.start();
   return {

@@ -24,6 +24,29 @@ const LOOK_MS = 50;
 const HASH_BYTES = 4;
 const ID_BYTES = 12;
 
+/** Bytes of the ids that one statement names: the server takes parameters of up to 128 KiB, with room for escapes. */
+const ID_BYTES_MAX = 60_000;
+/** What stands around an id in a list, beside its bytes. */
+const ID_FRAME_BYTES = 3;
+
+/** The same refs, in batches whose ids one statement takes. */
+function* parameterBatches<T extends { org_id: string; trace_id: string }>(refs: readonly T[]): Generator<T[]> {
+  let batch: T[] = [];
+  let bytes = 0;
+  for (const ref of refs) {
+    // The hex ids of events are 16 bytes and in a list of their own.
+    const more = Buffer.byteLength(ref.org_id) + Buffer.byteLength(ref.trace_id) + 16 + ID_FRAME_BYTES;
+    if (batch.length > 0 && bytes + more > ID_BYTES_MAX) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(ref);
+    bytes += more;
+  }
+  if (batch.length > 0) yield batch;
+}
+
 const tuples = (pairs: readonly (readonly [number, number])[]): string =>
   `[${pairs.map(([partition, epoch]) => `(${String(partition)},${String(epoch)})`).join(',')}]`;
 
@@ -261,8 +284,26 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     return { spans, texts, usage_through: Number(usage[0]?.seq ?? 0), traces: traces.map(storedTrace) };
   }
 
+  /** Where corrections of costs have landed first in a partition, by correction_hex. */
+  async findCorrections(partition: number, corrections: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.#rows<{ hex: string; seq: string }>(
+      'find_corrections',
+      `SELECT leftPad(lower(hex(correction)), 16, '0') AS hex, toString(min(log_seq)) AS seq FROM usage_events
+       WHERE partition = {partition:UInt16} AND correction IN (SELECT reinterpretAsUInt64(reverse(unhex(arrayJoin({corrections:Array(String)})))))
+       GROUP BY correction`,
+      { partition, corrections },
+    );
+    return new Map(rows.map(({ hex, seq }) => [hex, Number(seq)]));
+  }
+
   /** Live rows of those of the given traces that exist. IN takes a query: of a computed array it uses no index. */
   async findTraces(partition: number, traces: readonly { org_id: string; trace_id: string }[]): Promise<StoredTrace[]> {
+    const found: StoredTrace[] = [];
+    for (const batch of parameterBatches(traces)) found.push(...(await this.#findTraces(partition, batch)));
+    return found;
+  }
+
+  async #findTraces(partition: number, traces: readonly { org_id: string; trace_id: string }[]): Promise<StoredTrace[]> {
     const rows = await this.#rows<TraceRecord>(
       'find_traces',
       `SELECT ${TRACE_COLUMNS} FROM traces
@@ -276,6 +317,12 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
 
   /** event_hex of those events that have a row from another position of the log. */
   async findLanded(events: readonly EventRef[]): Promise<ReadonlySet<string>> {
+    const found = new Set<string>();
+    for (const batch of parameterBatches(events)) for (const hex of await this.#findLanded(batch)) found.add(hex);
+    return found;
+  }
+
+  async #findLanded(events: readonly EventRef[]): Promise<string[]> {
     const rows = await this.#rows<{ hex: string; partition: number; log_seq: string; log_index: number }>(
       'find_landed',
       `SELECT leftPad(lower(hex(event_key)), 16, '0') AS hex, partition, log_seq, log_index FROM spans
@@ -290,9 +337,9 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     const own = new Set(
       events.map((event) => `${event.event_hex} ${String(event.partition)} ${String(event.log_seq)} ${String(event.log_index)}`),
     );
-    return new Set(
-      rows.filter((row) => !own.has(`${row.hex} ${String(row.partition)} ${row.log_seq} ${String(row.log_index)}`)).map(({ hex }) => hex),
-    );
+    return rows
+      .filter((row) => !own.has(`${row.hex} ${String(row.partition)} ${row.log_seq} ${String(row.log_index)}`))
+      .map(({ hex }) => hex);
   }
 
   /** Newest log position that any table holds; a log that is new to the store counts on from there. */

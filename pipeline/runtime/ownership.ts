@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { HeartbeatListener, sendBeat } from '../../ops/heartbeats.ts';
 import type { Logger } from '../../ops/log.ts';
 
-const partitionRecord = z.object({
+export const partitionRecord = z.object({
   partition: z.number().int(),
   /** Empty when nobody owns it. */
   owner: z.string(),

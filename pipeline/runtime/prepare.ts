@@ -1,12 +1,13 @@
 // From log messages to rows: runs the stages over a batch and keeps the books of its partitions.
 // In: whole messages of owned partitions, in log order. Out: the rows of one landing, what died, and the platform events
 // to tell once the rows are in. It writes nothing.
-import { ingestBatchCodec, UnknownSchemaError } from '../../schemas/codec.ts';
+import { costCorrectionsCodec, ingestBatchCodec, UnknownSchemaError } from '../../schemas/codec.ts';
 import { partitionOf } from '../domain/ids.ts';
 import { addOutcomes } from '../domain/outcomes.ts';
 import type { DeadReason, LogPosition, LoggedEvent, ScoredEvent, Usage } from '../stage.ts';
 import { spanLine, textLine, usageLine } from '../stages/land/rows.ts';
 import { LIMITS, loggedEvent, type Topology } from '../topology.ts';
+import { correctionsOf, freshCorrections, type Correction } from './corrections.ts';
 import { emptyUnit, rowKey, traceRowKey, type LandingUnit } from './landing.ts';
 import type { LogMessage } from './log_reader.ts';
 import type { PartitionState } from './partition_state.ts';
@@ -50,6 +51,12 @@ export interface Prepared {
   count: number;
 }
 
+/** What a batch changes, each in the order of the log. */
+interface Changes {
+  scored: readonly ScoredEvent[];
+  corrections: readonly Correction[];
+}
+
 export interface PrepareDeps {
   topology: Topology;
   stages: StageRunner;
@@ -63,6 +70,11 @@ export interface PrepareDeps {
   textDays(orgId: string): number;
   /** Rows of traces that may exist; rejects when the store is away. */
   findTraces(partition: number, traces: readonly { org_id: string; trace_id: string }[]): Promise<StoredTrace[]>;
+  /**
+   * Where corrections of costs have landed first in a partition: log_seq of the landing by correction_hex; those that have
+   * not are left out. Rejects when the store is away.
+   */
+  findCorrections(partition: number, corrections: readonly string[]): Promise<ReadonlyMap<string, number>>;
   now(): number;
   /** Gives timers their turn. */
   yield(): Promise<void>;
@@ -75,19 +87,21 @@ export async function prepare(
 ): Promise<Prepared> {
   const casualties: Casualty[] = [];
   const scored: ScoredEvent[] = [];
+  const sent: Correction[] = [];
   const byPosition = new Map<string, LoggedEvent>();
   for (const slice of slices(messages)) {
-    const events = slice.flatMap((message) => readMessage(deps, message, casualties));
+    const events = slice.flatMap((message) => readMessage(deps, message, casualties, sent));
     for (const event of events) byPosition.set(positionKey(event), event);
     const dead: DeadEvent[] = [];
     scored.push(...(await runStages(deps, events, dead)));
     for (const one of dead) casualties.push({ dead: one, event: byPosition.get(positionKey(one.position)) ?? null, raw: null });
     await deps.yield();
   }
-  await restoreForgotten(deps, states, scored);
+  const corrections = await freshCorrections(deps, states, sent);
+  await restoreForgotten(deps, states, [...scored, ...corrections]);
   const rows = emptyUnit();
-  const usage = fillRows(deps, states, scored, byPosition, rows);
-  const progress = keepBooks(deps, states, messages, scored);
+  const usage = fillRows(deps, states, { scored, corrections }, byPosition, rows);
+  const progress = keepBooks(deps, states, messages, { scored, corrections });
   const events = progress.flatMap(({ state }) => takeBook(state, rows));
   return { rows, usage, casualties, events, progress, count: scored.length };
 }
@@ -109,9 +123,14 @@ function* slices(messages: readonly TakenMessage[]): Generator<TakenMessage[]> {
   if (slice.length > 0) yield slice;
 }
 
-function readMessage(deps: PrepareDeps, message: TakenMessage, casualties: Casualty[]): LoggedEvent[] {
+/** The events of a message; a message of corrections has none, and adds to `corrections`. */
+function readMessage(deps: PrepareDeps, message: TakenMessage, casualties: Casualty[], corrections: Correction[]): LoggedEvent[] {
   const logSeq = deps.logBase + message.seq;
   try {
+    if (message.fingerprint === costCorrectionsCodec.fingerprint) {
+      corrections.push(...correctionsOf(costCorrectionsCodec.decode(message.data, message.fingerprint), message.partition, logSeq));
+      return [];
+    }
     const { events } = ingestBatchCodec.decode(message.data, message.fingerprint);
     return events.flatMap((event, index) => {
       const partition = message.partition ?? partitionOf(event.org_id, event.trace_id, deps.partitions);
@@ -146,13 +165,13 @@ async function runStages({ topology, stages }: PrepareDeps, events: LoggedEvent[
 async function restoreForgotten(
   deps: PrepareDeps,
   states: ReadonlyMap<number, PartitionState>,
-  scored: readonly ScoredEvent[],
+  changes: readonly { partition: number; org_id: string; trace_id: string }[],
 ): Promise<void> {
-  const byPartition = Map.groupBy(scored, (event) => event.partition);
+  const byPartition = Map.groupBy(changes, (change) => change.partition);
   await Promise.all(
-    [...byPartition].map(async ([partition, events]) => {
+    [...byPartition].map(async ([partition, changed]) => {
       const state = states.get(partition);
-      const missing = state?.book.missing(events) ?? [];
+      const missing = state?.book.missing(changed) ?? [];
       if (state === undefined || missing.length === 0) return;
       const found = await deps.findTraces(partition, missing);
       for (const trace of found) state.book.restore(trace, { open: false, announce: false, now: deps.now() });
@@ -163,7 +182,7 @@ async function restoreForgotten(
 function fillRows(
   deps: PrepareDeps,
   states: ReadonlyMap<number, PartitionState>,
-  scored: readonly ScoredEvent[],
+  { scored, corrections }: Changes,
   logged: ReadonlyMap<string, LoggedEvent>,
   rows: LandingUnit,
 ): CountedUsage[] {
@@ -187,6 +206,12 @@ function fillRows(
     lastSeq.set(event.partition, event.log_seq);
     if (replay === null || event.log_seq > replay.usage_through) addUsage(usage, event);
   }
+  for (const correction of corrections) {
+    const { partition, log_seq } = correction;
+    const { replay } = states.get(partition) ?? { replay: null };
+    lastSeq.set(partition, Math.max(log_seq, lastSeq.get(partition) ?? 0));
+    if (replay === null || log_seq > replay.usage_through) addUsage(usage, correction);
+  }
   const counted = [...usage.values()].map(({ usage: total, partition }) => ({
     usage: total,
     partition,
@@ -205,9 +230,12 @@ function fillRows(
   return counted;
 }
 
-function addUsage(totals: Map<string, { usage: Usage; partition: number }>, { usage, partition }: ScoredEvent): void {
+function addUsage(
+  totals: Map<string, { usage: Usage; partition: number }>,
+  { usage, partition }: Pick<ScoredEvent, 'usage' | 'partition'>,
+): void {
   const { org_id, agent_id, model, department, realm } = usage;
-  const key = JSON.stringify([partition, usage.hour, usage.day, org_id, agent_id, model, department, realm]);
+  const key = JSON.stringify([partition, usage.hour, usage.day, org_id, agent_id, model, department, realm, String(usage.correction)]);
   const total = totals.get(key)?.usage;
   if (total === undefined) {
     totals.set(key, { usage: { ...usage }, partition });
@@ -227,13 +255,25 @@ function keepBooks(
   deps: PrepareDeps,
   states: ReadonlyMap<number, PartitionState>,
   messages: readonly TakenMessage[],
-  scored: readonly ScoredEvent[],
+  { scored, corrections }: Changes,
 ): Progress[] {
   let heardAt = 0;
+  const now = deps.now();
+  // In the order of the log, so that the versions of traces only rise.
+  const next = corrections.values();
+  let correction = next.next();
+  const correctBefore = (log_seq: number): void => {
+    for (; correction.done !== true && correction.value.log_seq < log_seq; correction = next.next()) {
+      const { org_id, trace_id, partition, usage, log_seq: seq } = correction.value;
+      states.get(partition)?.book.correct(org_id, trace_id, { log_seq: seq, cost_pico_usd: usage.cost_pico_usd, heardAt: now });
+    }
+  };
   for (const event of scored) {
+    correctBefore(event.log_seq);
     states.get(event.partition)?.book.apply(event);
     heardAt = Math.max(heardAt, event.received_at);
   }
+  correctBefore(Infinity);
   for (const { seq, partitions } of messages) {
     for (const partition of partitions) {
       const state = states.get(partition);
@@ -243,7 +283,6 @@ function keepBooks(
     }
   }
   const behind = deps.isBehind();
-  const now = deps.now();
   return [...states.values()].map((state) => {
     state.heard_at = Math.max(state.heard_at, heardAt);
     // Behind in the log, what a trace still gets may lie unread: time is then the log's, not the wall's.

@@ -127,6 +127,25 @@ export class TraceBook {
     this.#place(entry);
   }
 
+  /**
+   * Corrects what a trace has cost. A trace without a row has nothing to correct; what a restored row holds already changes
+   * nothing.
+   * @param heardAt keeps an open trace open for as long as an event would, so that open traces stay in the order of their versions
+   */
+  correct(
+    org_id: string,
+    trace_id: string,
+    { log_seq, cost_pico_usd, heardAt }: { log_seq: number; cost_pico_usd: bigint; heardAt: number },
+  ): void {
+    const entry = this.#find(keyOf(org_id, trace_id));
+    if (entry === undefined || log_seq <= entry.restored_version) return;
+    entry.state.cost_pico_usd += cost_pico_usd;
+    entry.version = log_seq;
+    entry.heard_at = Math.max(entry.heard_at, heardAt);
+    this.#touched.add(entry);
+    this.#place(entry);
+  }
+
   /** Rows for all traces that changed since the last call: the old row taken back, the new one put. */
   takeRows(): TraceRow[] {
     const rows: TraceRow[] = [];
@@ -138,6 +157,7 @@ export class TraceBook {
       rows.push({ line: traceLine(entry.cells, 1), ...place });
     }
     this.#touched.clear();
+    this.#forget();
     return rows;
   }
 
@@ -229,10 +249,13 @@ export class TraceBook {
   #keepDone(entry: Entry): void {
     this.#done.delete(entry.key);
     this.#done.set(entry.key, entry);
-    for (const oldest of this.#done.values()) {
-      // A touched entry still owes its rows: it stays until they are taken.
-      if (this.#done.size <= this.#limits.doneMax || this.#touched.has(oldest)) return;
-      this.#done.delete(oldest.key);
+  }
+
+  /** Only between two batches: what was restored for a batch has to be there when its events are applied. */
+  #forget(): void {
+    for (const key of this.#done.keys()) {
+      if (this.#done.size <= this.#limits.doneMax) return;
+      this.#done.delete(key);
     }
   }
 

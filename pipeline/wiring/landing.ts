@@ -141,6 +141,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
       isBehind: () => reader.lag > 0,
       textDays: () => FULL_TEXT_DAYS,
       findTraces: (partition, traces) => untilDone(logger, 'looking up traces', () => store.findTraces(partition, traces)),
+      findCorrections: (partition, ids) => untilDone(logger, 'looking up corrections', () => store.findCorrections(partition, ids)),
       now: () => Date.now(),
       yield: () => new Promise((resolve) => setImmediate(resolve)),
     },

@@ -71,6 +71,7 @@ export function anEvent(logSeq: number, span: Span = aSpan(), over: Partial<Scor
       sandbox_micros: 0n,
       cost_pico_usd: span.cost_pico_usd,
       outcomes: NO_OUTCOMES,
+      correction: 0n,
     },
     scores: {},
     ...over,

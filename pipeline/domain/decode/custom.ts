@@ -54,7 +54,7 @@ function textOf(value: unknown): string {
 }
 
 /** The first attribute of these that is a text short enough for a name. */
-function firstString(attributes: Fields, keys: readonly string[]): string {
+export function firstString(attributes: Fields, keys: readonly string[]): string {
   for (const key of keys) {
     const value = attributes[key];
     if (typeof value === 'string' && value !== '' && value.length <= 1024) return value;
@@ -63,7 +63,7 @@ function firstString(attributes: Fields, keys: readonly string[]): string {
 }
 
 /** Usage of a model call in attributes.usage or the attributes themselves, in OpenAI's, Anthropic's or OpenTelemetry's names. */
-function customUsage(attributes: Fields): ReportedUsage {
+export function customUsage(attributes: Fields): ReportedUsage {
   const from = isFields(attributes['usage']) ? attributes['usage'] : attributes;
   if (tokenNumber(from['prompt_tokens']) !== null) return openAiUsage(from);
   if (tokenNumber(from['cache_read_input_tokens'] ?? from['cache_creation_input_tokens']) !== null) return anthropicUsage(from);

@@ -135,6 +135,7 @@ export function usageLine(usage: Usage, partition: number, logSeq: number): stri
     picoToDecimal(usage.cost_pico_usd),
     [...usage.outcomes.keys()],
     [...usage.outcomes.values()].map(picoToDecimal),
+    String(usage.correction),
     partition,
     logSeq,
   ]);

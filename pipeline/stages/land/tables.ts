@@ -140,6 +140,7 @@ export const USAGE_EVENTS = spec(
     ['cost_usd', 'Decimal(38, 12)'],
     ['outcome_names', 'Array(String)'],
     ['outcome_values', 'Array(Decimal(38, 12))'],
+    ['correction', 'UInt64'],
     ['partition', 'UInt16'],
     ['log_seq', 'UInt64'],
   ],

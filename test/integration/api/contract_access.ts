@@ -119,6 +119,7 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'PATCH /admin/orgs/{org_id}': 'operator',
   'POST /admin/orgs/{org_id}/api-keys': 'operator',
   'POST /admin/jobs/{name}/run': 'operator',
+  'POST /admin/reprice': 'operator',
   'GET /healthz': 'public',
   'GET /readyz': 'public',
   'GET /metrics': 'public',

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { addSpan, emptyTrace } from '../../../pipeline/domain/trace_state.ts';
 import { TraceBook, type TraceBookLimits } from '../../../pipeline/runtime/trace_book.ts';
 import { aSpan, anEvent } from '../../support/spans.ts';
 
@@ -6,6 +7,7 @@ const limits: TraceBookLimits = { graceMs: 1000, idleMs: 30_000, openMax: 100, d
 const book = (over: Partial<TraceBookLimits> = {}): TraceBook => new TraceBook(0, { ...limits, ...over });
 const cells = (line: string): unknown[] => JSON.parse(line) as unknown[];
 const SPANS_CELL = 13;
+const COST_CELL = 16;
 const signOf = (line: string): unknown => cells(line).at(-1);
 
 describe('TraceBook', () => {
@@ -108,10 +110,69 @@ describe('TraceBook', () => {
   it('asks for the row of a trace that it has forgotten, and for no other', () => {
     const traces = book({ doneMax: 1 });
     for (const id of ['a', 'b', 'c']) traces.apply(anEvent(1, aSpan({ trace_id: id, received_at: 1000 })));
-    traces.takeRows();
     traces.tick(9000);
+    traces.takeRows();
     const asked = traces.missing(['a', 'b', 'c', 'new'].map((trace_id) => ({ org_id: 'org_a', trace_id })));
     expect(asked.map(({ trace_id }) => trace_id)).toEqual(['a', 'b']);
+  });
+
+  it('keeps what was restored for a batch until the batch is applied, however much it is', () => {
+    const traces = book({ doneMax: 1 });
+    const ids = ['a', 'b', 'c'];
+    const stored = ids.map((trace_id) => {
+      const state = emptyTrace(aSpan({ trace_id }));
+      addSpan(state, aSpan({ trace_id }), true);
+      return { state, version: 1 };
+    });
+    for (const trace of stored) traces.restore(trace, { open: false, announce: false, now: 0 });
+    for (const trace_id of ids) traces.apply(anEvent(2, aSpan({ trace_id })));
+    const rows = traces.takeRows();
+    expect(rows.map(({ trace_id, line }) => [trace_id, signOf(line), cells(line)[SPANS_CELL]])).toEqual(
+      ids.flatMap((id) => [
+        [id, -1, 1],
+        [id, 1, 2],
+      ]),
+    );
+    expect(traces.takeEvents()).toEqual([]);
+    expect(traces.missing(ids.map((trace_id) => ({ org_id: 'org_a', trace_id })))).toHaveLength(2);
+  });
+
+  it('corrects the cost of a trace by a pair, once, and makes none of what it does not know', () => {
+    const traces = book();
+    traces.apply(anEvent(5, aSpan({ cost_pico_usd: 100n })));
+    const [before] = traces.takeRows();
+    traces.correct('org_a', 'trc_1', { log_seq: 6, cost_pico_usd: -40n, heardAt: 0 });
+    traces.correct('org_a', 'trc_1', { log_seq: 6, cost_pico_usd: 1n, heardAt: 0 });
+    traces.correct('org_a', 'trc_unknown', { log_seq: 6, cost_pico_usd: 1n, heardAt: 0 });
+    const rows = traces.takeRows();
+    expect(
+      rows.map(({ trace_id, version, line }) => [trace_id, version, signOf(line), cells(line)[SPANS_CELL], cells(line)[COST_CELL]]),
+    ).toEqual([
+      ['trc_1', 6, -1, 1, '0.000000000100'],
+      ['trc_1', 6, 1, 1, '0.000000000061'],
+    ]);
+    expect(rows[0]?.line.slice(0, -3)).toBe(before?.line.slice(0, -2));
+    const again = book();
+    const state = emptyTrace(aSpan());
+    again.restore({ state, version: 6 }, { open: false, announce: false, now: 0 });
+    again.correct('org_a', 'trc_1', { log_seq: 6, cost_pico_usd: 5n, heardAt: 0 });
+    expect(again.takeRows()).toEqual([]);
+    again.correct('org_a', 'trc_1', { log_seq: 7, cost_pico_usd: 5n, heardAt: 0 });
+    expect(again.takeRows()).toHaveLength(2);
+    expect(again.takeEvents()).toEqual([]);
+  });
+
+  it('keeps an open trace that is corrected behind those that are older in the log', () => {
+    const traces = book();
+    traces.apply(anEvent(1, aSpan({ trace_id: 'a', received_at: 1000 })));
+    traces.apply(anEvent(2, aSpan({ trace_id: 'b', received_at: 1000 })));
+    traces.correct('org_a', 'a', { log_seq: 3, cost_pico_usd: 1n, heardAt: 1500 });
+    traces.takeRows();
+    expect(traces.completedThrough(9)).toBe(1);
+    traces.tick(2100);
+    expect(traces.completedThrough(9)).toBe(2);
+    traces.tick(2500);
+    expect(traces.completedThrough(9)).toBe(9);
   });
 
   it('takes outcome, root, agent and tags as defined', () => {

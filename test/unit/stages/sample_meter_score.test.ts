@@ -82,6 +82,7 @@ describe('meter', () => {
       sandbox_micros: BigInt((1.2345675).toFixed(6).replace('.', '')),
       cost_pico_usd: 12n,
       outcomes: new Map([['tickets', 2_500_000_000_000n]]),
+      correction: 0n,
     });
   });
 

@@ -1,0 +1,96 @@
+// The ingest log as a repricing uses it: waits until what was accepted has landed, and sends corrections of costs, each to the
+// partition that owns its trace. In: what changes, in an order that is always the same. Out: resolves when all of it has landed.
+import { createHash } from 'node:crypto';
+import { headers } from '@nats-io/transport-node';
+import { INGEST_STREAM, ingestSubject, type Log, MIXED_SUBJECT } from '../../ops/streams.ts';
+import { type CostChange, type CostCorrections, costCorrectionsCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
+import { partitionOf } from '../domain/ids.ts';
+import { partitionRecord } from '../runtime/ownership.ts';
+
+/** Changes of one message: each is a few hundred bytes, and 3 KiB at most. */
+const CHANGES_MAX = 2000;
+const PUBLISH_MS_MAX = 10_000;
+const LOOK_MS = 200;
+
+/** A message on its way to a partition. */
+export interface CorrectionMessage {
+  partition: number;
+  corrections: CostCorrections;
+}
+
+/** The messages of a plan: the same ones however often they are made of the same changes. */
+export function correctionMessages(
+  plan: { plan_id: string; org_id: string },
+  changes: readonly CostChange[],
+  partitions: number,
+): CorrectionMessage[] {
+  const byPartition = Map.groupBy(changes, ({ trace_id }) => partitionOf(plan.org_id, trace_id, partitions));
+  return [...byPartition].flatMap(([partition, own]) =>
+    Array.from({ length: Math.ceil(own.length / CHANGES_MAX) }, (_, index) => ({
+      partition,
+      corrections: {
+        correction_hex: createHash('sha256')
+          .update(`${plan.plan_id}\n${String(partition)}\n${String(index)}`)
+          .digest('hex')
+          .slice(0, 16),
+        org_id: plan.org_id,
+        changes: own.slice(index * CHANGES_MAX, (index + 1) * CHANGES_MAX),
+      },
+    })),
+  );
+}
+
+export class CorrectionLog {
+  readonly #log: Log;
+  readonly #partitions: number;
+
+  constructor(log: Log, partitions: number) {
+    this.#log = log;
+    this.#partitions = partitions;
+  }
+
+  /** Resolves when everything that the log holds now has landed. */
+  async landed(signal: AbortSignal): Promise<void> {
+    const mixed = await this.#lastOf(MIXED_SUBJECT);
+    const through = new Map<number, number>();
+    for (let partition = 0; partition < this.#partitions; partition += 1)
+      through.set(partition, Math.max(mixed, await this.#lastOf(ingestSubject(partition))));
+    await this.#landedThrough(through, signal);
+  }
+
+  /** Sends what a plan changes; resolves when it has landed, and would survive power loss. */
+  async send(plan: { plan_id: string; org_id: string }, changes: readonly CostChange[], signal: AbortSignal): Promise<void> {
+    const through = new Map<number, number>();
+    for (const { partition, corrections } of correctionMessages(plan, changes, this.#partitions)) {
+      signal.throwIfAborted();
+      const head = headers();
+      head.set(FINGERPRINT_HEADER, costCorrectionsCodec.fingerprint);
+      const { seq } = await this.#log.js.publish(ingestSubject(partition), costCorrectionsCodec.encode(corrections), {
+        msgID: `cost-${corrections.correction_hex}`,
+        headers: head,
+        timeout: PUBLISH_MS_MAX,
+      });
+      through.set(partition, Math.max(seq, through.get(partition) ?? 0));
+    }
+    await this.#landedThrough(through, signal);
+  }
+
+  /** Sequence of the newest message of a subject; 0 where the log holds none. */
+  async #lastOf(subject: string): Promise<number> {
+    const message = await this.#log.jsm.streams.getMessage(INGEST_STREAM, { last_by_subj: subject });
+    return message?.seq ?? 0;
+  }
+
+  async #landedThrough(through: ReadonlyMap<number, number>, signal: AbortSignal): Promise<void> {
+    const kv = await this.#log.bucket('partitions');
+    for (const [partition, seq] of through) {
+      for (;;) {
+        if (seq === 0) break;
+        const entry = await kv.get(`partition.${String(partition)}`);
+        if (entry?.operation === 'PUT' && partitionRecord.parse(entry.json()).checkpoint >= seq) break;
+        await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+        signal.throwIfAborted();
+      }
+    }
+  }
+}
