@@ -1,15 +1,12 @@
 // What the pipeline asks of ClickHouse: landing statements behind a fence, what has landed, and what a new owner needs.
 // Log positions here are the store's: JetStream sequence plus the log's base.
 import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
-import { usdToPico } from '../domain/money.ts';
-import type { TraceOutcome } from '../domain/span.ts';
-import type { EventRef } from '../stages/dedupe/dedupe.ts';
 import { FENCE, landingStatement, SPAN_TEXTS, type LandingTable, type TableSpec } from '../stages/land/tables.ts';
 import { rowKey, traceRowKey, type LandingStore } from './landing.ts';
 import type { PartitionRecord } from './ownership.ts';
 import type { HistoryStore, PartitionHistory, PartitionMemory } from './partition_state.ts';
+import { storedTrace, TRACE_COLUMNS, type TraceRecord } from './stored_trace.ts';
 import type { RecentPart, TextStore } from './text_mover.ts';
-import type { StoredTrace } from './trace_book.ts';
 import { TRACE_HASH_SQL } from './trace_filter.ts';
 
 /** The fence of the text mover, beside those of the partitions. */
@@ -24,83 +21,8 @@ const LOOK_MS = 50;
 const HASH_BYTES = 4;
 const ID_BYTES = 12;
 
-/** Bytes of the ids that one statement names: the server takes parameters of up to 128 KiB, with room for escapes. */
-const ID_BYTES_MAX = 60_000;
-/** What stands around an id in a list, beside its bytes. */
-const ID_FRAME_BYTES = 3;
-
-/** The same refs, in batches whose ids one statement takes. */
-function* parameterBatches<T extends { org_id: string; trace_id: string }>(refs: readonly T[]): Generator<T[]> {
-  let batch: T[] = [];
-  let bytes = 0;
-  for (const ref of refs) {
-    // The hex ids of events are 16 bytes and in a list of their own.
-    const more = Buffer.byteLength(ref.org_id) + Buffer.byteLength(ref.trace_id) + 16 + ID_FRAME_BYTES;
-    if (batch.length > 0 && bytes + more > ID_BYTES_MAX) {
-      yield batch;
-      batch = [];
-      bytes = 0;
-    }
-    batch.push(ref);
-    bytes += more;
-  }
-  if (batch.length > 0) yield batch;
-}
-
 const tuples = (pairs: readonly (readonly [number, number])[]): string =>
   `[${pairs.map(([partition, epoch]) => `(${String(partition)},${String(epoch)})`).join(',')}]`;
-
-const TRACE_COLUMNS = `org_id, trace_id, toUnixTimestamp64Milli(anchor) AS anchor_ms, toUnixTimestamp64Milli(started_at) AS started_ms, toUnixTimestamp64Milli(ended_at) AS ended_ms,
-  toUnixTimestamp64Milli(root_at) AS root_ms, root_span_id, root_span_name, agent_id, outcome, session_id, user_id, tags, spans, input_tokens, output_tokens,
-  toString(cost_usd) AS cost, sampled, version`;
-
-interface TraceRecord {
-  org_id: string;
-  trace_id: string;
-  anchor_ms: string;
-  started_ms: string;
-  ended_ms: string;
-  root_ms: string | null;
-  root_span_id: string;
-  root_span_name: string;
-  agent_id: string;
-  outcome: TraceOutcome;
-  session_id: string;
-  user_id: string;
-  tags: string[];
-  spans: number;
-  input_tokens: string;
-  output_tokens: string;
-  cost: string;
-  sampled: boolean;
-  version: string;
-}
-
-function storedTrace(row: TraceRecord): StoredTrace {
-  return {
-    version: Number(row.version),
-    state: {
-      org_id: row.org_id,
-      trace_id: row.trace_id,
-      anchor: Number(row.anchor_ms),
-      started_at: Number(row.started_ms),
-      ended_at: Number(row.ended_ms),
-      root_at: row.root_ms === null ? null : Number(row.root_ms),
-      root_span_id: row.root_span_id,
-      root_span_name: row.root_span_name,
-      agent_id: row.agent_id,
-      outcome: row.outcome,
-      session_id: row.session_id,
-      user_id: row.user_id,
-      tags: row.tags,
-      spans: row.spans,
-      input_tokens: Number(row.input_tokens),
-      output_tokens: Number(row.output_tokens),
-      cost_pico_usd: usdToPico(row.cost),
-      sampled: row.sampled,
-    },
-  };
-}
 
 export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextStore {
   readonly #client: ClickHouse;
@@ -282,64 +204,6 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
       this.#recallIds(partition, checkpoint, windowMs, memory),
     ]);
     return { spans, texts, usage_through: Number(usage[0]?.seq ?? 0), traces: traces.map(storedTrace) };
-  }
-
-  /** Where corrections of costs have landed first in a partition, by correction_hex. */
-  async findCorrections(partition: number, corrections: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    const rows = await this.#rows<{ hex: string; seq: string }>(
-      'find_corrections',
-      `SELECT leftPad(lower(hex(correction)), 16, '0') AS hex, toString(min(log_seq)) AS seq FROM usage_events
-       WHERE partition = {partition:UInt16} AND correction IN (SELECT reinterpretAsUInt64(reverse(unhex(arrayJoin({corrections:Array(String)})))))
-       GROUP BY correction`,
-      { partition, corrections },
-    );
-    return new Map(rows.map(({ hex, seq }) => [hex, Number(seq)]));
-  }
-
-  /** Live rows of those of the given traces that exist. IN takes a query: of a computed array it uses no index. */
-  async findTraces(partition: number, traces: readonly { org_id: string; trace_id: string }[]): Promise<StoredTrace[]> {
-    const found: StoredTrace[] = [];
-    for (const batch of parameterBatches(traces)) found.push(...(await this.#findTraces(partition, batch)));
-    return found;
-  }
-
-  async #findTraces(partition: number, traces: readonly { org_id: string; trace_id: string }[]): Promise<StoredTrace[]> {
-    const rows = await this.#rows<TraceRecord>(
-      'find_traces',
-      `SELECT ${TRACE_COLUMNS} FROM traces
-       WHERE org_id IN {orgs:Array(String)} AND trace_key IN (SELECT sipHash64(arrayJoin({traces:Array(String)}))) AND partition = {partition:UInt16} AND sign = 1
-       ORDER BY version DESC LIMIT 1 BY org_id, trace_id`,
-      { partition, orgs: [...new Set(traces.map(({ org_id }) => org_id))], traces: traces.map(({ trace_id }) => trace_id) },
-    );
-    const wanted = new Set(traces.map(({ org_id, trace_id }) => `${org_id} ${trace_id}`));
-    return rows.filter((row) => wanted.has(`${row.org_id} ${row.trace_id}`)).map(storedTrace);
-  }
-
-  /** event_hex of those events that have a row from another position of the log. */
-  async findLanded(events: readonly EventRef[]): Promise<ReadonlySet<string>> {
-    const found = new Set<string>();
-    for (const batch of parameterBatches(events)) for (const hex of await this.#findLanded(batch)) found.add(hex);
-    return found;
-  }
-
-  async #findLanded(events: readonly EventRef[]): Promise<string[]> {
-    const rows = await this.#rows<{ hex: string; partition: number; log_seq: string; log_index: number }>(
-      'find_landed',
-      `SELECT leftPad(lower(hex(event_key)), 16, '0') AS hex, partition, log_seq, log_index FROM spans
-       WHERE org_id IN {orgs:Array(String)} AND trace_key IN (SELECT sipHash64(arrayJoin({traces:Array(String)})))
-         AND event_key IN (SELECT reinterpretAsUInt64(reverse(unhex(arrayJoin({events:Array(String)})))))`,
-      {
-        orgs: [...new Set(events.map(({ org_id }) => org_id))],
-        traces: events.map(({ trace_id }) => trace_id),
-        events: events.map(({ event_hex }) => event_hex),
-      },
-    );
-    const own = new Set(
-      events.map((event) => `${event.event_hex} ${String(event.partition)} ${String(event.log_seq)} ${String(event.log_index)}`),
-    );
-    return rows
-      .filter((row) => !own.has(`${row.hex} ${String(row.partition)} ${row.log_seq} ${String(row.log_index)}`))
-      .map(({ hex }) => hex);
   }
 
   /** Newest log position that any table holds; a log that is new to the store counts on from there. */

@@ -4,6 +4,7 @@ import type { WatchedBucket } from '../../ops/watched_bucket.ts';
 import type { BudgetRecord } from '../../schemas/records/budget.ts';
 import { type Budgets, openBudgets } from '../budgets/open.ts';
 import { createPriceBook } from '../domain/pricing.ts';
+import { KnownRows } from '../runtime/known_rows.ts';
 import { Lander } from '../runtime/landing.ts';
 import { LogReader } from '../runtime/log_reader.ts';
 import { Ownership, type PartitionRecord } from '../runtime/ownership.ts';
@@ -57,7 +58,7 @@ const observer: StageObserver = {
   },
 };
 
-function createTopology({ env, store, policies, prices }: LandingParts, worker: () => Worker): Topology {
+function createTopology({ env, policies, prices }: LandingParts, known: KnownRows, worker: () => Worker): Topology {
   const windowMs = env.SERVICE_DEDUP_WINDOW_HOURS * HOUR_MS;
   const orphan = new IdWindow(windowMs, 0);
   return {
@@ -65,7 +66,7 @@ function createTopology({ env, store, policies, prices }: LandingParts, worker: 
     dedupe: createDedupeStage({
       // A partition lost in the middle of a batch has no window any more; its rows are not written.
       windowOf: (partition) => worker().states.get(partition)?.window ?? orphan,
-      findLanded: (events) => store.findLanded(events),
+      findLanded: (events) => known.findLanded(events),
       now: () => Date.now(),
     }),
     sample: createSampleStage({
@@ -86,7 +87,8 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     now: () => Date.now(),
     onTold,
   });
-  const topology = createTopology(parts, () => worker);
+  const known = new KnownRows(clickhouse);
+  const topology = createTopology(parts, known, () => worker);
   const ownership = new Ownership({
     nc: log.nc,
     kv: await log.bucket('partitions'),
@@ -140,8 +142,8 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
       partitions,
       isBehind: () => reader.lag > 0,
       textDays: () => FULL_TEXT_DAYS,
-      findTraces: (partition, traces) => untilDone(logger, 'looking up traces', () => store.findTraces(partition, traces)),
-      findCorrections: (partition, ids) => untilDone(logger, 'looking up corrections', () => store.findCorrections(partition, ids)),
+      findTraces: (partition, traces) => untilDone(logger, 'looking up traces', () => known.findTraces(partition, traces)),
+      findCorrections: (partition, ids) => untilDone(logger, 'looking up corrections', () => known.findCorrections(partition, ids)),
       now: () => Date.now(),
       yield: () => new Promise((resolve) => setImmediate(resolve)),
     },

@@ -107,7 +107,8 @@ test('a report that was lost, and a worker that died before it told, are found b
   tellLanded(worker, [{ ...reported(0, 0, 0, 2), landed_through: 6, rows: [] }]);
   await eventually(() => ledger.used(ORG).tokens === 1135, { what: "the dead worker's landing read" });
   clearInterval(look);
-  expect([...seen].sort((a, b) => a - b)).toEqual([135, 1135]);
+  // A look may fall before the read or after it, never in between: nothing is given back before it is counted.
+  expect([...seen].filter((tokens) => tokens !== 135 && tokens !== 1135)).toEqual([]);
   follower.close();
   await api.close();
   await worker.close();
