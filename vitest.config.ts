@@ -9,6 +9,7 @@ export default defineConfig({
     // Two cores hold the tests, nats-server and the engine.
     maxWorkers: 2,
     passWithNoTests: false,
+    setupFiles: ['test/support/properties.ts'],
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 10_000 } },
       { extends: true, test: { name: 'integration', include: ['test/integration/**/*.test.ts'], ...engines } },
