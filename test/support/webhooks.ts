@@ -17,7 +17,7 @@ export const SEALING_KEY = Buffer.alloc(32, 5);
 export const NO_CLICKHOUSE = 'http://app:secret@127.0.0.1:9/millrace';
 
 /** The same rules at a hundredth of the time. */
-export const FAST = { ...WEBHOOK_TIMINGS, firstMs: 10, maxMs: 200, timeoutMs: 300, ackWaitMs: 2000, retryAfterMaxMs: 5000 };
+export const FAST = { ...WEBHOOK_TIMINGS, firstMs: 10, maxMs: 200, timeoutMs: 1500, ackWaitMs: 4000, retryAfterMaxMs: 5000 };
 
 export interface TestWebhooks {
   log: Log;

@@ -119,7 +119,7 @@ describe('a try that failed', () => {
     });
     await endpoint('/hook');
     const [id] = await publishEvents(worker.log);
-    await eventually(() => receiver.at('/hook').length === 4);
+    await eventually(() => receiver.at('/hook').length >= 4);
     await settled();
     const tries = receiver.at('/hook');
     expect(tries.map(({ attempt }) => attempt)).toEqual([0, 1, 2, 3]);
@@ -146,7 +146,7 @@ describe('a try that failed', () => {
     });
     await endpoint('/hook');
     await publishEvents(worker.log);
-    await eventually(() => receiver.at('/hook').length === 2);
+    await eventually(() => receiver.at('/hook').length >= 2);
     await settled();
     expect(receiver.at('/hook').map(({ attempt }) => attempt)).toEqual([0, 1]);
   });
@@ -157,7 +157,7 @@ describe('a try that failed', () => {
     });
     await endpoint('/hook');
     await publishEvents(worker.log);
-    await eventually(() => receiver.at('/hook').length === 2);
+    await eventually(() => receiver.at('/hook').length >= 2);
     const [first, second] = receiver.at('/hook');
     // The least that was asked for; without the header it would be 20 ms at most.
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(990);
