@@ -9,9 +9,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 const WRONG_LAST_REVISION = 10071;
 const RETRY_MS = 250;
 /** How often a change is tried against other writers of the same key. */
-const CHANGE_TRIES_MAX = 8;
-/** How long a change waits to be shown the write that it lost against. */
-const CONFLICT_WAIT_MS = 200;
+const CHANGE_TRIES_MAX = 20;
 
 /** A write that lost against another one of the same key: read again and decide anew. */
 export class RevisionConflict extends Error {}
@@ -118,22 +116,22 @@ export class WatchedBucket<T> {
         return changed;
       } catch (error) {
         if (!(error instanceof RevisionConflict) || tries >= CHANGE_TRIES_MAX) throw error;
-        await this.#movedOn(key, held?.revision);
+        await this.#readNow(key);
       }
     }
   }
 
-  /** Resolves when the watch has brought the write that won, or shortly after if it does not. */
-  async #movedOn(key: string, revision: number | undefined): Promise<void> {
-    const moved = Promise.withResolvers<undefined>();
-    const timer = setTimeout(moved.resolve, CONFLICT_WAIT_MS, undefined);
-    const stop = this.onChange((changed) => {
-      if (changed === key) moved.resolve(undefined);
-    });
-    if (this.#held.get(key)?.revision !== revision) moved.resolve(undefined);
-    await moved.promise;
-    stop();
-    clearTimeout(timer);
+  /** Reads what won from the bucket itself: the watch of a busy process may show it too late for the next try. */
+  async #readNow(key: string): Promise<void> {
+    const entry = await this.#kv.get(key);
+    if (entry === null) return;
+    if (entry.operation === 'PUT') {
+      this.#take(entry);
+      return;
+    }
+    // Older values that the watch has not shown yet must not come back.
+    this.#deleted.set(key, entry.revision);
+    this.#remove(key, entry.revision);
   }
 
   /** Deletes a key at the revision that was read. @throws RevisionConflict when another write came first. */
