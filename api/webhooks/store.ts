@@ -53,19 +53,8 @@ export class WebhookStore {
 
   /** Applies a change to the newest record; null when there is none. */
   async change(org_id: string, webhook_id: string, apply: (record: WebhookRecord) => WebhookRecord): Promise<WebhookRecord | null> {
-    const key = webhookKey(org_id, webhook_id);
-    for (let tries = 1; ; tries++) {
-      const held = this.#bucket.held(key);
-      if (held === undefined) return null;
-      const changed = apply(held.value);
-      try {
-        await this.#bucket.update(key, changed, held.revision);
-        return changed;
-      } catch (error) {
-        if (!(error instanceof RevisionConflict) || tries >= UPDATE_TRIES_MAX) throw error;
-        await new Promise((resolve) => setTimeout(resolve, 5 * tries));
-      }
-    }
+    const changed = await this.#bucket.change(webhookKey(org_id, webhook_id), (record) => (record === undefined ? null : apply(record)));
+    return changed ?? null;
   }
 
   /** Takes an endpoint away; false when there is none. */
