@@ -33,17 +33,17 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
   const parts: WiringParts = { ...given, tracked, onProblem };
   const partitions = await fixedPartitions(log, env.SERVICE_PARTITIONS);
   const stores = await openStores(parts);
-  const slices = await openSlices(parts, stores);
-  const edge = await openEdge(parts, stores);
-  const migration = migrateInBackground(parts, slices.follow);
-  const pingClickHouse = async () => migration.done && (await clickhouse.ping());
-  const readiness = await ReadinessWatch.open(log, { tracked, partitions, pingClickHouse }, onProblem);
   const publisher = new Publisher({
     port: new AckInbox(log.nc, tracked),
     partitions,
     now: () => performance.now(),
     observe: observePublish,
   });
+  const slices = await openSlices(parts, stores, { publisher, partitions });
+  const edge = await openEdge(parts, stores);
+  const migration = migrateInBackground(parts, slices.follow);
+  const pingClickHouse = async () => migration.done && (await clickhouse.ping());
+  const readiness = await ReadinessWatch.open(log, { tracked, partitions, pingClickHouse }, onProblem);
   const listener = createApp({
     edge: edge.deps,
     ingest: { admission: new Admission(), budgets: slices.budgets, publisher, once: edge.once, partitions, observeIngest },

@@ -13,6 +13,7 @@ export const DEAD_LETTERS_STREAM = 'DEAD_LETTERS';
 export const AUDIT_STREAM = 'AUDIT';
 export const MAIL_STREAM = 'MAIL';
 export const WEBHOOKS_STREAM = 'WEBHOOKS';
+export const JUDGING_STREAM = 'JUDGING';
 
 /** Subject of a partition of the ingest log. */
 export const ingestSubject = (partition: number): string => `ingest.${partition}`;
@@ -33,9 +34,13 @@ export const MAIL_BYTES_MAX = 256 * 1024;
 export const MAIL_SUBJECT = 'mail.send';
 /** Subject of the deliveries of one receiver: each has its own, so that what waits for one can be counted and taken away. */
 export const webhookSubject = (org: string, target: string): string => `webhooks.${org}.${target}`;
+/** Subject of slow judging of one kind. */
+export const judgingSubject = (kind: 'live' | 'eval' | 'dataset'): string => `judging.${kind}`;
 /** Subject of a dead letter. */
 export const deadLetterSubject = (stage: string): string => `dead.${stage}`;
 
+/** A judging task names at most a few hundred traces of 128 characters. */
+export const JUDGING_MESSAGE_BYTES_MAX = 128 * 1024;
 /** A platform event is a few hundred bytes; beyond this it is none of ours. */
 export const WEBHOOK_MESSAGE_BYTES_MAX = 256 * 1024;
 /** Largest message that the streams take: a 5 MiB event with its envelope fits; nats-server's max_payload is the same. */
@@ -78,6 +83,30 @@ export const BUCKETS = {
   webhook_dead_letters: { ttlHours: 720, history: 1, bytesMax: GIB, whenFull: 'forget' },
   /** Incidents that are open, or over and not told yet, by org and cluster. */
   incidents: { ttlHours: 0, history: 1 },
+  /** Newest version of each judge, by org and id. */
+  judges: { ttlHours: 0, history: 1 },
+  /** Older versions of judges, by org, id and version; read one by one. */
+  judge_versions: { ttlHours: 0, history: 1 },
+  /** When each LLM judge last judged a live trace of each agent. */
+  judging_marks: { ttlHours: 720, history: 1 },
+  /** Calls of LLM judges of each org in its period. */
+  judge_quotas: { ttlHours: 0, history: 1 },
+  /** Evals and dataset runs: what was asked, how far it is, what came of it. */
+  evals: { ttlHours: 0, history: 1 },
+  /** The traces of an eval, by eval and chunk. */
+  eval_chunks: { ttlHours: 720, history: 1 },
+  /** Name, version and size of each dataset, by org and id. */
+  datasets: { ttlHours: 0, history: 1 },
+  /** The items of a dataset, by org, id and part; read one by one. */
+  dataset_items: { ttlHours: 0, history: 1 },
+  /** Prompt templates, by org, name and version. */
+  prompts: { ttlHours: 0, history: 1 },
+  /** What each org has redacted before it is stored. */
+  pii_policies: { ttlHours: 0, history: 1 },
+  /** How long each org's data is kept, and from when on. */
+  retention_policies: { ttlHours: 0, history: 1 },
+  /** Long work that was asked for (restore, erase) and how far it is, by org and id. */
+  job_records: { ttlHours: 2160, history: 1 },
   /** Who runs the scheduled jobs, and when each ran last. */
   jobs: { ttlHours: 0, history: 1 },
 } as const satisfies Record<string, BucketSpec>;
@@ -170,6 +199,19 @@ function streamConfigs(limits: StreamLimits): (Partial<StreamConfig> & { name: s
       max_bytes: GIB,
       max_msg_size: WEBHOOK_MESSAGE_BYTES_MAX,
       discard: DiscardPolicy.New,
+      compression: StoreCompression.S2,
+      duplicate_window: 120_000_000_000,
+    },
+    // Slow work of judges. Full, the oldest live tasks make room: a judgement that comes hours late is worth less than one that is due.
+    // Evals send their next chunk when one is done, so they hold a few messages each.
+    {
+      ...common,
+      name: JUDGING_STREAM,
+      subjects: ['judging.*'],
+      retention: RetentionPolicy.Workqueue,
+      max_bytes: GIB / 2,
+      max_msg_size: JUDGING_MESSAGE_BYTES_MAX,
+      discard: DiscardPolicy.Old,
       compression: StoreCompression.S2,
       duplicate_window: 120_000_000_000,
     },

@@ -124,6 +124,26 @@ export interface WebhookDelivery {
   not_before: number;
 }
 
+/** Slow judging to do: a live trace by one LLM judge, or a chunk of an eval or dataset run. */
+export interface JudgingTask {
+  /** The same however often it is sent. */
+  task_id: string;
+  kind: 'live' | 'eval' | 'dataset';
+  org_id: string;
+  judge_id: string;
+  judge_version: number;
+  /** Agent of a live trace; empty for none. */
+  agent_id: string;
+  /** Empty for live. */
+  eval_id: string;
+  /** Which part of the eval; 0 for live. */
+  chunk: number;
+  /** Of a live task, the one trace; else of the chunk, unless the eval's record names them. */
+  trace_ids: string[];
+  /** Milliseconds since the epoch. */
+  created_at: number;
+}
+
 /** Header of every JetStream message of ours. */
 export const FINGERPRINT_HEADER = 'Schema-Fingerprint';
 
@@ -162,3 +182,4 @@ export const deadLetterCodec = defineCodec<DeadLetter>('./dead_letter.v1.avsc');
 export const auditEntryCodec = defineCodec<AuditEntry>('./audit_entry.v1.avsc');
 export const mailCodec = defineCodec<Mail>('./mail.v1.avsc');
 export const webhookDeliveryCodec = defineCodec<WebhookDelivery>('./webhook_delivery.v1.avsc');
+export const judgingTaskCodec = defineCodec<JudgingTask>('./judging_task.v1.avsc');

@@ -17,7 +17,8 @@ import type { Admission, BudgetCheck, Hold } from './admission.ts';
 import { INGEST_DOCS } from './docs.ts';
 import { answerData, readEvents } from './events.ts';
 import type { IngestClaim, IngestOnce, KeptIngest } from './once.ts';
-import { COMMIT_MS_MAX, type OutgoingEvent, type Publisher } from './publisher.ts';
+import { COMMIT_MS_MAX, type Publisher } from './publisher.ts';
+import { storeEvents } from './store.ts';
 
 export interface IngestDeps {
   edge: EdgeDeps;
@@ -186,7 +187,7 @@ async function admitted(request: Admitted, deps: IngestDeps): Promise<KeptAnswer
   }
   const spent = () => performance.now() - began;
   try {
-    await publish(credential.org_id, read.events, spent(), deps);
+    await storeEvents(deps, credential.org_id, read.events, spent());
   } catch (error) {
     await claim?.release();
     throw error;
@@ -197,18 +198,6 @@ async function admitted(request: Admitted, deps: IngestDeps): Promise<KeptAnswer
   request.attempt.events = read.events.length;
   request.attempt.bytes = raw.length;
   return { ...answerOf(mine), replayed: false };
-}
-
-/** Puts events into the log, within the org's budget where it has one. */
-async function publish(org_id: string, events: readonly OutgoingEvent[], spentMs: number, deps: IngestDeps): Promise<void> {
-  const hold = deps.budgets.guards(org_id) ? deps.budgets.admit(org_id, events) : null;
-  try {
-    const positions = await deps.publisher.publish(events, spentMs);
-    hold?.confirm(positions);
-  } catch (error) {
-    hold?.cancel();
-    throw error;
-  }
 }
 
 function parsed(raw: Buffer): unknown {

@@ -13,6 +13,7 @@ import { type Budgets, openBudgets } from '../budgets/open.ts';
 import { costRoutes } from '../costs/routes.ts';
 import type { Route } from '../http/route.ts';
 import { incidentRoutes } from '../incidents/routes.ts';
+import type { Publisher } from '../ingest/publisher.ts';
 import { repriceRoutes } from '../jobs/reprice.ts';
 import { jobRoutes } from '../jobs/routes.ts';
 import { bootstrapOrg } from '../orgs/bootstrap.ts';
@@ -39,7 +40,11 @@ export interface Slices {
 }
 
 /** Wires the slices, and makes the first org where it is missing. */
-export async function openSlices(parts: WiringParts, stores: Stores): Promise<Slices> {
+export async function openSlices(
+  parts: WiringParts,
+  stores: Stores,
+  _ingest: { publisher: Publisher; partitions: number },
+): Promise<Slices> {
   const { env, log, clickhouse, now, show, tracked, onProblem } = parts;
   const { orgs, keys, agents, grants, policies, costs } = stores;
   const development = env.SERVICE_ENV === 'development';

@@ -1,0 +1,93 @@
+// Judges as stored in KV: one record for each version of a judge of an org, so that old scores keep what gave them. Read by the
+// API, by the stage that scores and by whoever runs LLM judges. In: the text of a value. Out: the record.
+import { z } from 'zod';
+import { orgKey } from './org.ts';
+
+export const JUDGE_KINDS = ['deterministic', 'llm'] as const;
+export type JudgeKind = (typeof JUDGE_KINDS)[number];
+
+export const RULE_TYPES = [
+  'regex_absent',
+  'regex_present',
+  'contains',
+  'not_contains',
+  'equals',
+  'json_valid',
+  'json_schema',
+  'max_length',
+  'max_duration_ms',
+  'max_cost_usd',
+  'outcome_is',
+] as const;
+export type RuleType = (typeof RULE_TYPES)[number];
+
+/** What a deterministic judge asks of a trace; which parameters there are depends on the type. */
+export const judgeRule = z.object({
+  type: z.enum(RULE_TYPES),
+  /** Of a trace: prompt, response, name, model, outcome, agent_id, source_format, tags, duration_ms, cost_usd, attributes.<key>. */
+  fields: z.array(z.string()),
+  pattern: z.string().optional(),
+  value: z.string().optional(),
+  schema: z.unknown().optional(),
+  max: z.number().optional(),
+  outcomes: z.array(z.string()).optional(),
+});
+export type JudgeRule = z.infer<typeof judgeRule>;
+
+export const judgeRubric = z.object({ scale: z.array(z.number()), criteria: z.array(z.string()) });
+export type JudgeRubric = z.infer<typeof judgeRubric>;
+
+export const judgeThreshold = z.object({ pass: z.number(), warn: z.number().optional() });
+export type JudgeThreshold = z.infer<typeof judgeThreshold>;
+
+/** Which traces are judged when they are complete; an empty or absent list takes all. */
+export const judgeScope = z.object({
+  source_format: z.array(z.string()).optional(),
+  agent_id: z.array(z.string()).optional(),
+  tags: z.array(z.string()).optional(),
+});
+export type JudgeScope = z.infer<typeof judgeScope>;
+
+/** One version of a judge. */
+export const judgeRecord = z.object({
+  org_id: z.string(),
+  judge_id: z.string(),
+  version: z.int().min(1),
+  name: z.string(),
+  kind: z.enum(JUDGE_KINDS),
+  rule: judgeRule.nullable(),
+  prompt_template: z.string().nullable(),
+  model: z.string().nullable(),
+  rubric: judgeRubric.nullable(),
+  threshold: judgeThreshold,
+  scope: judgeScope,
+  /** Of LLM judges: at most one live judgement of an agent's traces in this time. */
+  cooldown_seconds: z.int().min(0),
+  enabled: z.boolean(),
+  /** Of version 1. */
+  created_at: z.iso.datetime(),
+  /** Of this version. */
+  updated_at: z.iso.datetime(),
+});
+export type JudgeRecord = z.infer<typeof judgeRecord>;
+
+/** Key of the newest version of a judge. */
+export const judgeKey = (org_id: string, judge_id: string): string => `${orgKey(org_id)}.${judge_id}`;
+
+/** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
+export function parseJudge(text: string): JudgeRecord {
+  return judgeRecord.parse(JSON.parse(text));
+}
+
+export type Verdict = 'pass' | 'warn' | 'fail' | 'error';
+
+/** pass from threshold.pass on, warn from threshold.warn on, else fail. */
+export function verdictOf(score: number, { pass, warn }: JudgeThreshold): Exclude<Verdict, 'error'> {
+  if (score >= pass) return 'pass';
+  return warn !== undefined && score >= warn ? 'warn' : 'fail';
+}
+
+/** The limit under which a score is a breach: threshold.warn, or threshold.pass where no warn is set. */
+export function breachLimit({ pass, warn }: JudgeThreshold): number {
+  return warn ?? pass;
+}
