@@ -52,7 +52,16 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
   /** Whether every insert is synced by itself, or rows are made durable otherwise before a checkpoint passes them. */
   async syncInserts(each: boolean): Promise<void> {
     const on = each ? '1' : '0';
-    for (const table of ['spans', 'span_texts', 'span_texts_recent', 'traces', 'trace_lookup', 'usage_events', 'agent_activity']) {
+    for (const table of [
+      'spans',
+      'span_texts',
+      'span_texts_recent',
+      'traces',
+      'trace_lookup',
+      'usage_events',
+      'agent_activity',
+      'judge_scores',
+    ]) {
       await this.#command(
         'sync_inserts',
         `ALTER TABLE ${table} MODIFY SETTING fsync_after_insert = ${on}, fsync_part_directory = ${on}`,
@@ -93,6 +102,8 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
       );
       return new Set(rows.map((row) => traceRowKey(row.org_id, row.trace_id, Number(row.version))));
     }
+    // A score that is written twice is replaced: all are sent again.
+    if (table === 'judge_scores') return new Set();
     const select = (name: string): string =>
       `SELECT log_seq, log_index, log_sub FROM ${name} WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}`;
     const sql = table === 'spans' ? select('spans') : `${select('span_texts_recent')} UNION ALL ${select('span_texts')}`;

@@ -2,6 +2,7 @@
 // Nothing here is the only copy: all of it comes back from the store and the log.
 import type { TraceBookLimits } from './trace_book.ts';
 import { TraceBook, type StoredTrace } from './trace_book.ts';
+import type { JudgedInputs } from './judged_inputs.ts';
 import { TraceFilter } from './trace_filter.ts';
 import { IdWindow } from '../stages/dedupe/id_window.ts';
 import type { PartitionRecord } from './ownership.ts';
@@ -84,6 +85,8 @@ export interface HistoryStore {
 export interface RebuildOptions {
   logBase: number;
   limits: TraceBookLimits;
+  /** Where what judges will see is gathered. */
+  inputs: JudgedInputs;
   now: number;
 }
 
@@ -94,7 +97,7 @@ export function rebuild(
   options: RebuildOptions,
 ): PartitionState {
   window.trim(options.now);
-  const book = new TraceBook(record.partition, options.limits, known);
+  const book = new TraceBook(record.partition, options.limits, known, options.inputs);
   const checkpoint = options.logBase + record.checkpoint;
   let until = Math.max(checkpoint, history.usage_through);
   for (const trace of history.traces) {

@@ -4,12 +4,14 @@
 import { costCorrectionsCodec, ingestBatchCodec, UnknownSchemaError } from '../../schemas/codec.ts';
 import { partitionOf } from '../domain/ids.ts';
 import { addOutcomes } from '../domain/outcomes.ts';
-import type { DeadReason, LogPosition, LoggedEvent, ScoredEvent, Usage } from '../stage.ts';
+import { piiMatches } from '../domain/pii_match.ts';
+import type { DeadReason, LogPosition, LoggedEvent, MeteredEvent, Usage } from '../stage.ts';
 import { spanLine, textLine, usageLine } from '../stages/land/rows.ts';
 import { LIMITS, loggedEvent, type Topology } from '../topology.ts';
 import { correctionsOf, freshCorrections, type Correction } from './corrections.ts';
 import { emptyUnit, rowKey, traceRowKey, type LandingUnit } from './landing.ts';
 import type { LogMessage } from './log_reader.ts';
+import { judgeCompleted, type Judging, type JudgingOf } from './judge_completed.ts';
 import type { PartitionState } from './partition_state.ts';
 import type { DeadEvent, StageObserver, StageRunner } from './stage_runner.ts';
 import type { BookEvent, StoredTrace } from './trace_book.ts';
@@ -47,13 +49,15 @@ export interface Prepared {
   usage: CountedUsage[];
   casualties: Casualty[];
   events: (BookEvent & { partition: number })[];
+  /** What LLM judges are asked. */
+  tasks: Judging['tasks'];
   progress: Progress[];
   count: number;
 }
 
 /** What a batch changes, each in the order of the log. */
 interface Changes {
-  scored: readonly ScoredEvent[];
+  metered: readonly MeteredEvent[];
   corrections: readonly Correction[];
 }
 
@@ -76,34 +80,41 @@ export interface PrepareDeps {
    */
   findCorrections(partition: number, corrections: readonly string[]): Promise<ReadonlyMap<string, number>>;
   now(): number;
+  /** Judges complete traces of a partition; what it needs of the store is there, or comes back some time. */
+  judge: JudgingOf;
   /** Gives timers their turn. */
   yield(): Promise<void>;
 }
 
+/** @param landed resolves when the batches before this one have landed */
 export async function prepare(
   deps: PrepareDeps,
   states: ReadonlyMap<number, PartitionState>,
   messages: readonly TakenMessage[],
+  landed: () => Promise<void>,
 ): Promise<Prepared> {
   const casualties: Casualty[] = [];
-  const scored: ScoredEvent[] = [];
+  const metered: MeteredEvent[] = [];
   const sent: Correction[] = [];
   const byPosition = new Map<string, LoggedEvent>();
   for (const slice of slices(messages)) {
     const events = slice.flatMap((message) => readMessage(deps, message, casualties, sent));
     for (const event of events) byPosition.set(positionKey(event), event);
     const dead: DeadEvent[] = [];
-    scored.push(...(await runStages(deps, events, dead)));
+    metered.push(...(await runStages(deps, events, dead)));
     for (const one of dead) casualties.push({ dead: one, event: byPosition.get(positionKey(one.position)) ?? null, raw: null });
     await deps.yield();
   }
   const corrections = await freshCorrections(deps, states, sent);
-  await restoreForgotten(deps, states, [...scored, ...corrections]);
+  await restoreForgotten(deps, states, [...metered, ...corrections]);
   const rows = emptyUnit();
-  const usage = fillRows(deps, states, { scored, corrections }, byPosition, rows);
-  const progress = keepBooks(deps, states, messages, { scored, corrections });
-  const events = progress.flatMap(({ state }) => takeBook(state, rows));
-  return { rows, usage, casualties, events, progress, count: scored.length };
+  const usage = fillRows(deps, states, { metered, corrections }, byPosition, rows);
+  const progress = keepBooks(deps, states, messages, { metered, corrections });
+  const told = progress.flatMap(({ state }) => takeBook(state, rows));
+  const { events, tasks } = await judgeCompleted(deps, states, told, rows, landed);
+  for (const { state } of progress) state.book.trimInputs(deps.logBase + state.landed_through);
+  for (const { partition, spans } of metered) events.push(...piiMatches(spans).map((match) => ({ ...match, partition })));
+  return { rows, usage, casualties, events, tasks, progress, count: metered.length };
 }
 
 const positionKey = (position: LogPosition): string =>
@@ -154,12 +165,11 @@ function readMessage(deps: PrepareDeps, message: TakenMessage, casualties: Casua
   }
 }
 
-async function runStages({ topology, stages }: PrepareDeps, events: LoggedEvent[], dead: DeadEvent[]): Promise<ScoredEvent[]> {
+async function runStages({ topology, stages }: PrepareDeps, events: LoggedEvent[], dead: DeadEvent[]): Promise<MeteredEvent[]> {
   const decoded = await stages.run(topology.decode, events, dead);
   const fresh = await stages.run(topology.dedupe, decoded, dead);
   const sampled = await stages.run(topology.sample, fresh, dead);
-  const metered = await stages.run(topology.meter, sampled, dead);
-  return stages.run(topology.score, metered, dead);
+  return stages.run(topology.meter, sampled, dead);
 }
 
 async function restoreForgotten(
@@ -182,13 +192,13 @@ async function restoreForgotten(
 function fillRows(
   deps: PrepareDeps,
   states: ReadonlyMap<number, PartitionState>,
-  { scored, corrections }: Changes,
+  { metered, corrections }: Changes,
   logged: ReadonlyMap<string, LoggedEvent>,
   rows: LandingUnit,
 ): CountedUsage[] {
   const usage = new Map<string, { usage: Usage; partition: number }>();
   const lastSeq = new Map<number, number>();
-  for (const event of scored) {
+  for (const event of metered) {
     const state = states.get(event.partition);
     if (state === undefined) continue;
     const { replay, epoch } = state;
@@ -232,7 +242,7 @@ function fillRows(
 
 function addUsage(
   totals: Map<string, { usage: Usage; partition: number }>,
-  { usage, partition }: Pick<ScoredEvent, 'usage' | 'partition'>,
+  { usage, partition }: Pick<MeteredEvent, 'usage' | 'partition'>,
 ): void {
   const { org_id, agent_id, model, department, realm } = usage;
   const key = JSON.stringify([partition, usage.hour, usage.day, org_id, agent_id, model, department, realm, String(usage.correction)]);
@@ -255,7 +265,7 @@ function keepBooks(
   deps: PrepareDeps,
   states: ReadonlyMap<number, PartitionState>,
   messages: readonly TakenMessage[],
-  { scored, corrections }: Changes,
+  { metered, corrections }: Changes,
 ): Progress[] {
   let heardAt = 0;
   const now = deps.now();
@@ -268,7 +278,7 @@ function keepBooks(
       states.get(partition)?.book.correct(org_id, trace_id, { log_seq: seq, cost_pico_usd: usage.cost_pico_usd, heardAt: now });
     }
   };
-  for (const event of scored) {
+  for (const event of metered) {
     correctBefore(event.log_seq);
     states.get(event.partition)?.book.apply(event);
     heardAt = Math.max(heardAt, event.received_at);

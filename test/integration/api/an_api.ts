@@ -30,6 +30,8 @@ export interface TestApiOptions {
   appPerMinute?: number;
   now?: () => number;
   production?: boolean;
+  /** An OpenAI-compatible upstream. */
+  llmUrl?: string;
   /** An OIDC provider in the place of JWT_SECRET. */
   provider?: { jwksUrl: string; issuer?: string; audience?: string };
 }
@@ -54,6 +56,8 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
       SERVICE_JWT_ISSUER: options.provider?.issuer,
       SERVICE_JWT_AUDIENCE: options.provider?.audience,
       SERVICE_ENCRYPTION_KEY: undefined,
+      SERVICE_LLM_BASE_URL: options.llmUrl,
+      SERVICE_LLM_API_KEY: undefined,
     },
     logger: createLogger('api-test', 'silent'),
     log,
