@@ -1,5 +1,5 @@
 // The API, built from its dependencies: one function that answers every request. It opens nothing and never listens.
-// Ingest is dispatched ahead of Express, as it has to be fast; everything else is declared routes on Express 5.
+// Ingest and OTLP are dispatched ahead of Express, as they have to be fast; everything else is declared routes on Express 5.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
 import { ApiError } from './http/errors.ts';
@@ -8,7 +8,10 @@ import { newRequestId } from './http/request_id.ts';
 import type { Route } from './http/route.ts';
 import { INGEST_DOCS } from './ingest/docs.ts';
 import { createIngestHandler, ingestPathOf, type IngestDeps } from './ingest/handler.ts';
+import { storeEvents } from './ingest/store.ts';
 import { openApiDocument } from './openapi.ts';
+import { OTLP_DOCS } from './otlp/docs.ts';
+import { createOtlpHandler, otlpPathOf } from './otlp/handler.ts';
 import { docsPage } from './system/docs_page.ts';
 import type { ReadinessWatch } from './system/readiness.ts';
 import { systemRoutes } from './system/routes.ts';
@@ -27,7 +30,7 @@ export type RequestListener = (req: IncomingMessage, res: ServerResponse) => voi
 export function createApp(deps: AppDeps): RequestListener {
   const { edge } = deps;
   const routes = [...deps.routes, ...systemRoutes(() => ({ readiness: deps.readiness, document }))];
-  const openapi = openApiDocument([...INGEST_DOCS, ...routes]);
+  const openapi = openApiDocument([...INGEST_DOCS, ...OTLP_DOCS, ...routes]);
   const document = { json: JSON.stringify(openapi), html: docsPage(openapi) };
 
   const app = express();
@@ -47,9 +50,17 @@ export function createApp(deps: AppDeps): RequestListener {
   });
 
   const ingest = createIngestHandler({ ...deps.ingest, edge });
+  const otlp = createOtlpHandler({
+    ...deps.ingest,
+    edge,
+    store: (org_id, events, spentMs) => storeEvents(deps.ingest, org_id, events, spentMs),
+  });
   return (req, res) => {
-    const path = ingestPathOf(req.url ?? '');
-    if (path === null) app(req, res);
-    else ingest(req, res, path);
+    const url = req.url ?? '';
+    const path = ingestPathOf(url);
+    const otlpPath = path === null ? otlpPathOf(req.method ?? '', url) : null;
+    if (path !== null) ingest(req, res, path);
+    else if (otlpPath !== null) otlp(req, res, otlpPath);
+    else app(req, res);
   };
 }

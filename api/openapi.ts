@@ -9,7 +9,11 @@ import { type Access, PERMISSIONS } from './http/permissions.ts';
 import { type Route, templateOf } from './http/route.ts';
 
 /** What the document needs of a route; ingest, which is not served by declaration, gives just this. */
-export type RouteDoc = Omit<Route, 'handler'>;
+export type RouteDoc = Omit<Route, 'handler'> & {
+  /** Where errors have a shape and statuses of their own. */
+  other_errors?: { schema: z.ZodType; status_of: (code: ErrorCode) => number };
+};
+const PROTOBUF = 'application/x-protobuf';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = Record<string, Json>;
@@ -135,7 +139,8 @@ function operationOf(route: RouteDoc, components: JsonObject): JsonObject {
   if (route.body !== null) {
     const media: JsonObject = { schema: schemaOf(route.body, 'input', components) };
     if (route.example !== undefined) media['example'] = route.example as Json;
-    operation['requestBody'] = { required: true, content: { 'application/json': media } };
+    const binary: JsonObject = route.media?.includes(PROTOBUF) === true ? { [PROTOBUF]: {} } : {};
+    operation['requestBody'] = { required: true, content: { 'application/json': media, ...binary } };
   }
   if (route.deprecated !== undefined) markDeprecated(operation, route.deprecated, components);
   return operation;
@@ -193,12 +198,14 @@ function responsesOf(route: RouteDoc, components: JsonObject): JsonObject {
   const kind = route.access === 'person' || route.access === 'operator' || route.access === 'public' ? route.access : 'org';
   const post = route.method === 'post' && route.media === undefined ? OF_POST : [];
   const codes = new Set([...(route.errors ?? []), ...COMMON[kind], ...(route.body === null ? [] : OF_BODY), ...post]);
-  const byStatus = Map.groupBy([...codes].sort(), (code) => STATUS_OF[code]);
+  const { other_errors: other } = route;
+  const error = other === undefined ? { $ref: '#/components/schemas/Error' } : schemaOf(other.schema, 'output', components);
+  const byStatus = Map.groupBy([...codes].sort(), (code) => other?.status_of(code) ?? STATUS_OF[code]);
   for (const [status, of] of [...byStatus].sort(([a], [b]) => a - b)) {
     responses[String(status)] = {
       description: of.join(', '),
       headers: headersOf(route.access, status),
-      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+      content: { 'application/json': { schema: error }, ...(other === undefined ? {} : { [PROTOBUF]: {} }) },
     };
   }
   return responses;

@@ -114,6 +114,8 @@ export const BUCKETS = {
   retention_policies: { ttlHours: 0, history: 1 },
   /** Long work that was asked for (restore, erase) and how far it is, by org and id. */
   job_records: { ttlHours: 2160, history: 1 },
+  /** Values whose data is to be erased, sealed, until that is done; nobody waits longer for it. */
+  erase_asks: { ttlHours: 168, history: 1 },
   /** Who runs the scheduled jobs, and when each ran last. */
   jobs: { ttlHours: 0, history: 1 },
 } as const satisfies Record<string, BucketSpec>;

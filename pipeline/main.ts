@@ -19,6 +19,7 @@ import { openPrices } from './runtime/prices.ts';
 import { openRetentionPolicies } from './retention/policies.ts';
 import { openCold, startLongJobs } from './wiring/cold.ts';
 import { startDelivery } from './wiring/delivery.ts';
+import { openErasure } from './wiring/erasure.ts';
 import { startEvals } from './wiring/evals.ts';
 import { startJudging } from './wiring/judging.ts';
 import { openLanding, startGauges } from './wiring/landing.ts';
@@ -63,7 +64,7 @@ async function main(): Promise<void> {
   const storeUp = await bringUpStore(parts);
   const exposed = await serveMetrics();
   const retention = await openRetentionPolicies(log, onProblem);
-  const cold = openCold(parts);
+  const cold = await openCold(parts);
   const landing = await openLanding({
     ...parts,
     ...storeUp,
@@ -113,7 +114,8 @@ async function main(): Promise<void> {
     },
     onTold,
   });
-  const longJobs = await startLongJobs(parts, cold, retention);
+  const erasure = await openErasure({ ...parts, ...storeUp, sealer, cold: cold.cold, partitions, worker });
+  const longJobs = await startLongJobs(parts, cold, retention, erasure.handlers);
   const janitor = startJanitor(log, logger, () => (ownership.isLeader ? ownership.landedByAll : null));
   const gauges = startGauges(landing);
   process.send?.({ ready: true });
@@ -135,6 +137,7 @@ async function main(): Promise<void> {
     await worker.stop();
     await budgets.stop();
     await delivered;
+    erasure.stop();
     exposed.close();
     retention.close();
     cold.objects.close();

@@ -30,6 +30,7 @@ const STRUCTURE = COLUMNS.map(([name, type]) => `${name} ${type}`)
   .replaceAll("'", "\\'");
 const PLACE = 'partition, log_seq, log_index, log_sub';
 /** The texts of one org and day. */
+const OF_DAYS = `org_id = {org_id:String} AND started_at >= toDateTime64(toDate({since:UInt16}), 3, 'UTC') AND started_at < toDateTime64(toDate({until:UInt16}) + 1, 3, 'UTC')`;
 const OF_DAY = `org_id = {org_id:String} AND started_at >= toDateTime64(toDate({day:UInt16}), 3, 'UTC') AND started_at < toDateTime64(toDate({day:UInt16}) + 1, 3, 'UTC')`;
 
 /** Row groups: what a restore, and the engine on both ways, hold at a time. */
@@ -148,7 +149,7 @@ export class ColdTables {
     return written_rows;
   }
 
-  /** How many places of a run there are, and of those that are of no verified day, or of a part of them. */
+  /** The days that a run takes out, with how many texts each; by org and day. */
   async dueDays(run: string): Promise<DueDay[]> {
     const rows = await this.#rows(
       'cold_due_days',
@@ -245,14 +246,18 @@ export class ColdTables {
     });
   }
 
-  /** Different texts of a task, and how many traces they are of. */
-  async staged(task: string): Promise<{ rows: number; traces: number }> {
+  /** How many different texts a task has taken in, of a day or in all. */
+  async staged(task: string, day?: number): Promise<{ rows: number }> {
+    const ofDay = day === undefined ? '' : ` AND toDate(started_at) = toDate({day:UInt16})`;
     const [row] = await this.#rows(
       'cold_staged',
-      `SELECT uniqExact(${PLACE}) AS rows, uniqExact(trace_id) AS traces FROM cold_staging WHERE task = {task:String}`,
-      { task },
+      `SELECT uniqExact(${PLACE}) AS rows FROM cold_staging WHERE task = {task:String}${ofDay}`,
+      {
+        task,
+        ...(day === undefined ? {} : { day }),
+      },
     );
-    return z.object({ rows: count, traces: count }).parse(row);
+    return z.object({ rows: count }).parse(row);
   }
 
   /** Takes away texts of a task; the condition is the caller's own SQL over the columns of a text. */
@@ -273,17 +278,21 @@ export class ColdTables {
    * @param restoredOn day from which they count as young; @param dropOn a hint for the partition
    * @returns texts that were put back now
    */
-  async unpack(task: string, { org_id, day }: OrgDay, stamps: { restoredOn: number; dropOn: number }): Promise<number> {
+  async unpack(
+    task: string,
+    { org_id, since, until }: { org_id: string; since: number; until: number },
+    stamps: { restoredOn: number; dropOn: number },
+  ): Promise<number> {
     const { written_rows } = await this.#client.execute({
       name: 'cold_unpack',
       sql: `INSERT INTO span_texts (${NAMES}, drop_on, restored_on)
         SELECT ${NAMES}, toDate({drop_on:UInt16}), toDate({restored_on:UInt16}) FROM cold_staging
-        WHERE task = {task:String} AND (${PLACE}) NOT IN (SELECT ${PLACE} FROM span_texts WHERE ${OF_DAY})
-          AND (${PLACE}) NOT IN (SELECT ${PLACE} FROM span_texts_recent WHERE ${OF_DAY})
-          AND (${PLACE}) IN (SELECT ${PLACE} FROM spans WHERE ${OF_DAY})
+        WHERE task = {task:String} AND (${PLACE}) NOT IN (SELECT ${PLACE} FROM span_texts WHERE ${OF_DAYS})
+          AND (${PLACE}) NOT IN (SELECT ${PLACE} FROM span_texts_recent WHERE ${OF_DAYS})
+          AND (${PLACE}) IN (SELECT ${PLACE} FROM spans WHERE ${OF_DAYS})
         LIMIT 1 BY ${PLACE}
         SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 16384, min_insert_block_size_rows = 50000, min_insert_block_size_bytes = 134217728`,
-      params: { task, org_id, day, drop_on: stamps.dropOn, restored_on: stamps.restoredOn },
+      params: { task, org_id, since, until, drop_on: stamps.dropOn, restored_on: stamps.restoredOn },
       timeoutMs: INSERT_MS,
     });
     return written_rows;

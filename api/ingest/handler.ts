@@ -30,7 +30,7 @@ export interface IngestDeps {
   once: IngestOnce;
   partitions: number;
   /** Told of every answer: events and bytes are 0 unless they were accepted now. */
-  observeIngest: (format: IngestFormat | 'unknown', status: number, events: number, bytes: number) => void;
+  observeIngest: (format: IngestFormat | 'otlp' | 'unknown', status: number, events: number, bytes: number) => void;
 }
 
 /** An ingest path, split. */

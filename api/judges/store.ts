@@ -41,14 +41,6 @@ export class JudgeStore {
     return this.#bucket.get(judgeKey(org_id, judge_id)) ?? null;
   }
 
-  /** The version asked for, as long as it was made; null else. */
-  async version(org_id: string, judge_id: string, version: number): Promise<JudgeRecord | null> {
-    const newest = this.get(org_id, judge_id);
-    if (newest?.version === version) return newest;
-    const entry = await this.#versions.get(judgeVersionKey(org_id, judge_id, version));
-    return entry?.operation === 'PUT' ? parseJudge(entry.string()) : null;
-  }
-
   /** Of an org, newest first. */
   list(org_id: string): JudgeRecord[] {
     const keys = this.#byOrg.get(judgeKey(org_id, '').slice(0, -1)) ?? [];

@@ -1,4 +1,5 @@
 // The one place where the slices meet: each gets what it needs of the others as functions, and gives its routes.
+import { EraseAsks } from '../../ops/erase_asks.ts';
 import { openUpstream } from '../../ops/llm/upstream.ts';
 import { isJudgeQuotaUsedUp } from '../../ops/judge_quota.ts';
 import { queueMail } from '../../ops/mail_queue.ts';
@@ -38,6 +39,7 @@ import { orgRoutes } from '../orgs/routes.ts';
 import { transferRoutes } from '../orgs/transfer_routes.ts';
 import { promptRoutes } from '../prompts/routes.ts';
 import { checkPatterns } from '../privacy/check.ts';
+import { eraseRoutes } from '../privacy/erase_routes.ts';
 import { privacyRoutes } from '../privacy/routes.ts';
 import { retentionRoutes } from '../retention/routes.ts';
 import { scoreRoutes } from '../scores/routes.ts';
@@ -113,6 +115,7 @@ export async function openSlices(
   };
   const jobsDeps = { nc: log.nc, connected: () => tracked.connected };
   const deadLetters = await WebhookDeadLetters.open(log);
+  const eraseAsks = await EraseAsks.open(log, sealer);
   const tracesDeps = {
     clickhouse,
     exporterOf: (org_id: string) => piiPolicies.exporter(org_id),
@@ -177,6 +180,10 @@ export async function openSlices(
         change: (org_id, change) => piiPolicies.change(org_id, change, sealer),
       }),
       privacyRoutes({ policies: piiPolicies, sealer }),
+      eraseRoutes({
+        keep: (org_id, value) => eraseAsks.create(org_id, value),
+        ask: askForJob.bind(null, { records: stores.jobs, now }),
+      }),
       auditRoutes({ clickhouse, now }),
       webhookRoutes({ store: stores.webhooks, deadLetters, sealer, log, clickhouse, development, now }),
       sessionRoutes({ orgsOf: (user_id) => orgs.orgsOf(user_id), secure: !development, now }),

@@ -1,10 +1,6 @@
 // Where cold data lies: a folder (file://) or a bucket (s3://), as one interface of streams.
 // Guarantees: an object is there whole or not at all, whenever the writer dies; a failure says what it is (missing, refused,
 // unavailable) and which object it met.
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { FileStore } from './file_store.ts';
-import { S3Store } from './s3_store.ts';
 
 /** missing: no such object. refused: asking again will not help (no right, no bucket, a full disk). unavailable: it may. */
 export type ObjectFailure = 'missing' | 'refused' | 'unavailable';
@@ -39,24 +35,4 @@ export interface ObjectStore {
   /** Objects whose key begins with `prefix`, in no order. */
   list(prefix: string, signal: AbortSignal): AsyncIterable<StoredObject>;
   close(): void;
-}
-
-export interface ObjectStoreSettings {
-  /** file:///dir or s3://bucket/prefix?endpoint=…&region=… */
-  url: string;
-  /** For s3; left out: what the SDK finds around it (a role of the machine). */
-  credentials?: { accessKeyId: string; secretAccessKey: string } | undefined;
-}
-
-/** Opens a store. Nothing is asked of it yet. @throws Error when the URL is none of a store; see objectStoreProblem */
-export function openObjectStore({ url, credentials }: ObjectStoreSettings): ObjectStore {
-  const parsed = new URL(url);
-  if (parsed.protocol === 'file:') return new FileStore(path.resolve(fileURLToPath(parsed)));
-  return new S3Store({
-    bucket: parsed.hostname,
-    prefix: decodeURIComponent(parsed.pathname).replace(/^\/+|\/+$/g, ''),
-    endpoint: parsed.searchParams.get('endpoint') ?? undefined,
-    region: parsed.searchParams.get('region') ?? 'us-east-1',
-    credentials,
-  });
 }

@@ -29,6 +29,16 @@ export type ColdStep = 'writing' | 'written' | 'verified' | 'replaced' | 'staged
 /** How a day got its object: a new one, one with what an earlier one held, or the one that it had, which holds all of it. */
 export type Export = 'exported' | 'merged' | 'kept';
 
+export interface RestoreHow {
+  traceIds: readonly string[] | null;
+  /** Names what is under way. */
+  task: string;
+  stampsOf: (object: ColdObject) => { restoredOn: number; dropOn: number };
+}
+
+/** Texts of days that are put back together: fewer, larger parts with their text index. A day is never parted. */
+const UNPACK_ROWS = 50_000;
+
 /** What is written of an object while it is made. */
 interface Making {
   day: OrgDay;
@@ -82,33 +92,51 @@ export class ColdStorage {
   }
 
   /**
-   * Puts the texts of a day back where they are read and searched.
+   * Puts the texts of days of an org back where they are read and searched, some days at a time: all of them are taken in and counted
+   * before any is put back.
+   * @param objects of one org, by day
    * @param traceIds only those of these traces; null: all
-   * @param stamps see ColdTables.unpack
-   * @returns null when the day has no object
-   * @throws ColdDataError, before anything is put back
+   * @param stampsOf see ColdTables.unpack
+   * @param done called with the days that are back
+   * @throws ColdDataError, before anything of its days is put back
    */
-  async restoreDay(
-    day: OrgDay,
-    traceIds: readonly string[] | null,
-    task: string,
-    stampsOf: (object: ColdObject) => { restoredOn: number; dropOn: number },
+  async restoreDays(
+    objects: readonly ColdObject[],
+    { traceIds, task, stampsOf }: RestoreHow,
+    done: (restored: { days: number; found: number; restored: number }) => void,
     signal: AbortSignal,
-  ): Promise<{ found: number; restored: number } | null> {
+  ): Promise<void> {
     const { tables, step } = this.#deps;
-    await tables.dropTask(task);
-    try {
-      const object = await this.#stageObject(day, task, traceIds, signal);
-      if (object === null) return null;
-      const { rows } = await tables.staged(task);
-      if (traceIds === null && rows !== object.rows)
-        throw new ColdDataError(
-          `the object ${object.object_key} is corrupt: ${String(rows)} of its ${String(object.rows)} texts can be told apart`,
-        );
+    const gathered = { days: [] as ColdObject[], rows: 0, found: 0 };
+    const putBack = async (): Promise<void> => {
+      const [first, last] = [gathered.days[0], gathered.days.at(-1)];
+      if (first === undefined || last === undefined) return;
       await step?.('staged');
-      const restored = rows === 0 ? 0 : await tables.unpack(task, day, stampsOf(object));
+      const range = { org_id: first.org_id, since: first.day, until: last.day };
+      const restored = gathered.found === 0 ? 0 : await tables.unpack(task, range, stampsOf(first));
+      await tables.dropTask(task);
       await step?.('unpacked');
-      return { found: rows, restored };
+      done({ days: gathered.days.length, found: gathered.found, restored });
+      Object.assign(gathered, { days: [], rows: 0, found: 0 });
+    };
+    try {
+      for (const listed of objects) {
+        const [first] = gathered.days;
+        // What is put back together has one stamp.
+        if (first !== undefined && (gathered.rows >= UNPACK_ROWS || stampsOf(first).restoredOn !== stampsOf(listed).restoredOn))
+          await putBack();
+        const object = await this.#stageObject(listed, task, traceIds, signal);
+        if (object === null) continue;
+        const { rows } = await tables.staged(task, object.day);
+        if (traceIds === null && rows !== object.rows)
+          throw new ColdDataError(
+            `the object ${object.object_key} is corrupt: ${String(rows)} of its ${String(object.rows)} texts can be told apart`,
+          );
+        gathered.days.push(object);
+        gathered.rows += object.rows;
+        gathered.found += rows;
+      }
+      await putBack();
     } finally {
       await tables.dropTask(task);
     }

@@ -4,7 +4,7 @@
 import { type RestoreArgs, restoreArgs } from '../../schemas/records/job_record.ts';
 import type { RetentionPolicy } from '../../schemas/records/retention.ts';
 import type { ColdObject, ColdTables } from '../../sql/cold.ts';
-import { dateOf, dayOf } from '../domain/days.ts';
+import { dayOf } from '../domain/days.ts';
 import type { LongJobContext, LongJobHandler } from '../long_jobs/runner.ts';
 import { retentionClassDays } from '../stages/land/rows.ts';
 import type { ColdStorage } from './cold_storage.ts';
@@ -29,7 +29,7 @@ export function createRestore(deps: RestoreDeps): LongJobHandler {
     const { job_id, org_id, progress, signal } = context;
     const args = restoreArgs.parse(context.args);
     await forgetDead(deps, context);
-    const { days, unknown } = await daysOf(deps, org_id, args);
+    const { objects, unknown } = await objectsOf(deps, org_id, args);
     const fullDays = retentionOf(org_id).telemetry_events.full_prompt_response_days;
     // A day that an operator retired ahead of its time counts from there, so that the next such run leaves it.
     const stampsOf = ({ dropped_as_of }: ColdObject) => {
@@ -37,18 +37,17 @@ export function createRestore(deps: RestoreDeps): LongJobHandler {
       return { restoredOn, dropOn: Math.min(DATE_MAX_DAYS, restoredOn + retentionClassDays(fullDays)) };
     };
     const result = { days: 0, texts_found: 0, texts_restored: 0, ...(args.trace_ids === null ? {} : { unknown_trace_ids: unknown }) };
-    progress(0, days.length);
-    for (const [index, day] of days.entries()) {
-      signal.throwIfAborted();
-      const task = `${TASK}${job_id}-${dateOf(day)}`;
-      const restored = await cold.restoreDay({ org_id, day }, args.trace_ids, task, stampsOf, signal);
-      if (restored !== null) {
-        result.days += 1;
-        result.texts_found += restored.found;
-        result.texts_restored += restored.restored;
-      }
-      progress(index + 1, days.length);
-    }
+    progress(0, objects.length);
+    const how = { traceIds: args.trace_ids, task: `${TASK}${job_id}`, stampsOf };
+    const done = (back: { days: number; found: number; restored: number }): void => {
+      result.days += back.days;
+      result.texts_found += back.found;
+      result.texts_restored += back.restored;
+      progress(result.days, objects.length);
+    };
+    await cold.restoreDays(objects, how, done, signal);
+    // An object that has gone meanwhile is of no more concern.
+    progress(objects.length, objects.length);
     return result;
   };
 }
@@ -57,19 +56,22 @@ export function createRestore(deps: RestoreDeps): LongJobHandler {
 async function forgetDead({ tables, openJobs }: RestoreDeps, { job_id }: LongJobContext): Promise<void> {
   const open = openJobs();
   for (const task of await tables.tasks()) {
-    const id = task.startsWith(TASK) ? task.slice(TASK.length).split('-')[0] : undefined;
+    const id = task.startsWith(TASK) ? task.slice(TASK.length) : undefined;
     if (id !== undefined && (id === job_id || !open.has(id))) await tables.dropTask(task);
   }
 }
 
-/** The days that have an object and may hold what is asked for. */
-async function daysOf({ cold, tables }: RestoreDeps, org_id: string, args: RestoreArgs): Promise<{ days: number[]; unknown: number }> {
+/** The objects that may hold what is asked for, by day. */
+async function objectsOf(
+  { cold, tables }: RestoreDeps,
+  org_id: string,
+  args: RestoreArgs,
+): Promise<{ objects: ColdObject[]; unknown: number }> {
   const objects = await cold.objectsOf(org_id, { since: args.since_day, until: args.until_day });
-  const days = objects.map(({ day }) => day);
-  if (args.trace_ids === null) return { days, unknown: 0 };
+  if (args.trace_ids === null) return { objects, unknown: 0 };
   const { traces, ranges } = await tables.daysOfTraces(org_id, args.trace_ids);
   return {
-    days: days.filter((day) => ranges.some(({ from, to }) => from <= day && day <= to)),
+    objects: objects.filter(({ day }) => ranges.some(({ from, to }) => from <= day && day <= to)),
     unknown: args.trace_ids.length - traces,
   };
 }

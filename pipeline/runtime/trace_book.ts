@@ -177,6 +177,21 @@ export class TraceBook {
     }
   }
 
+  /**
+   * Drops traces that are erased from the store, between two batches: they are not told as complete, and what comes of them later
+   * begins anew.
+   */
+  forget(org_id: string, traceIds: readonly string[]): void {
+    for (const trace_id of traceIds) {
+      const key = keyOf(org_id, trace_id);
+      const entry = this.#find(key);
+      if (entry === undefined) continue;
+      for (const map of [this.#rooted, this.#rootless, this.#done]) map.delete(key);
+      this.#touched.delete(entry);
+      this.#inputs?.take(key, org_id, entry.version);
+    }
+  }
+
   /** Keeps what judges will see of open traces within its bound. @param landedThrough log_seq up to which everything has landed */
   trimInputs(landedThrough: number): void {
     this.#inputs?.trim(landedThrough);

@@ -85,6 +85,23 @@ export class Worker {
     });
   }
 
+  /**
+   * Drops traces of a partition from memory; resolves when nothing that was made of them before is on its way to the store.
+   * @returns false when the partition is not this worker's
+   */
+  async forgetTraces(partition: number, org_id: string, traceIds: readonly string[]): Promise<boolean> {
+    if (!this.#states.has(partition)) return false;
+    return new Promise((resolve) => {
+      this.#jobs.push(() => {
+        const state = this.#states.get(partition);
+        state?.book.forget(org_id, traceIds);
+        resolve(state !== undefined && this.#deps.isOwner(partition));
+        return Promise.resolve();
+      });
+      this.wake();
+    });
+  }
+
   /** Drops a partition that is another's by now. */
   lose(partition: number): void {
     if (this.#states.delete(partition)) this.#readAgain();

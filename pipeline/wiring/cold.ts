@@ -2,7 +2,8 @@
 import path from 'node:path';
 import { JobRecords } from '../../ops/job_records.ts';
 import * as metrics from '../../ops/metrics.ts';
-import { type ObjectStore, openObjectStore } from '../../ops/object_store/object_store.ts';
+import type { ObjectStore } from '../../ops/object_store/object_store.ts';
+import { openObjectStore } from '../../ops/object_store/open.ts';
 import { RESTORE } from '../../schemas/records/job_record.ts';
 import { ColdTables } from '../../sql/cold.ts';
 import { RetentionStore } from '../../sql/retention.ts';
@@ -22,10 +23,10 @@ export interface ColdParts {
 }
 
 /** Opens cold storage; nothing is asked of the store of objects yet. */
-export function openCold({ env, log, clickhouse }: WorkerParts): ColdParts {
+export async function openCold({ env, log, clickhouse }: WorkerParts): Promise<ColdParts> {
   const dataDir = path.resolve(env.SERVICE_DATA_DIR);
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env;
-  const objects = openObjectStore({
+  const objects = await openObjectStore({
     url: env.SERVICE_OBJECT_STORE ?? `file://${encodeURI(path.join(dataDir, 'cold'))}`,
     credentials: accessKeyId === undefined || secretAccessKey === undefined ? undefined : { accessKeyId, secretAccessKey },
   });
@@ -43,7 +44,7 @@ export async function startLongJobs(
   { log, logger, workerId, onProblem }: WorkerParts,
   { cold, tables }: ColdParts,
   policies: RetentionPolicies,
-  more: Readonly<Record<string, LongJobHandler>> = {},
+  more: (records: JobRecords) => Readonly<Record<string, LongJobHandler>>,
 ): Promise<{ stop: () => Promise<void> }> {
   const records = await JobRecords.open(log, onProblem);
   const now = (): number => Date.now();
@@ -63,7 +64,7 @@ export async function startLongJobs(
   });
   const runner = new LongJobRunner({
     records,
-    handlers: { [RESTORE]: restore, ...more },
+    handlers: { [RESTORE]: restore, ...more(records) },
     workerId,
     log: logger,
     now,

@@ -43,7 +43,7 @@ const amount = (max: number) =>
   );
 
 /** Free-form; only what money and budgets are computed from is checked. */
-const attributes = z
+export const attributes = z
   .looseObject({ cost_usd: amount(COST_MAX_USD).nullish(), sandbox_seconds: amount(SANDBOX_MAX_SECONDS).nullish() })
   .nullish();
 

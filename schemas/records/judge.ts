@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { orgKey } from './org.ts';
 
 export const JUDGE_KINDS = ['deterministic', 'llm'] as const;
-export type JudgeKind = (typeof JUDGE_KINDS)[number];
 
 export const RULE_TYPES = [
   'regex_absent',

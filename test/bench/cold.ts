@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger } from '../../ops/log.ts';
-import { openObjectStore } from '../../ops/object_store/object_store.ts';
+import { openObjectStore } from '../../ops/object_store/open.ts';
 import { ColdStorage } from '../../pipeline/cold/cold_storage.ts';
 import { createRestore } from '../../pipeline/cold/restore.ts';
 import { createRetention } from '../../pipeline/retention/retention.ts';
@@ -32,7 +32,7 @@ export async function benchCold({ clickhouseUrl, progress }: ColdBench): Promise
   const runSql = sqlRunner(clickhouseUrl);
   const folder = mkdtempSync(path.join(tmpdir(), 'millrace-cold-'));
   const clickhouse = createClickHouse({ url: clickhouseUrl });
-  const store = openObjectStore({ url: `file://${folder}/objects` });
+  const store = await openObjectStore({ url: `file://${folder}/objects` });
   try {
     const tables = new ColdTables(clickhouse);
     const cold = new ColdStorage({ store, tables, tempDir: path.join(folder, 'tmp'), now: () => Date.now() });

@@ -1,7 +1,8 @@
 // A process of its own that runs retention, or a restore, until a step and then stands still: for tests that kill it there.
 // Its parent tells it by the environment what to do, and hears by a message that the step is reached.
 import { createLogger } from '../../ops/log.ts';
-import { type ObjectStore, openObjectStore } from '../../ops/object_store/object_store.ts';
+import type { ObjectStore } from '../../ops/object_store/object_store.ts';
+import { openObjectStore } from '../../ops/object_store/open.ts';
 import { ColdStorage } from '../../pipeline/cold/cold_storage.ts';
 import { createRestore } from '../../pipeline/cold/restore.ts';
 import { createRetention } from '../../pipeline/retention/retention.ts';
@@ -18,7 +19,7 @@ const step = async (name: string): Promise<void> => {
   process.send?.(name);
   await new Promise(() => undefined);
 };
-const objects = openObjectStore({ url: TEST_OBJECTS });
+const objects = await openObjectStore({ url: TEST_OBJECTS });
 /** Stands still in the middle of an object. */
 const slow: ObjectStore = {
   place: objects.place,

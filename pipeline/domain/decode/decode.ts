@@ -1,7 +1,8 @@
-// The first step of every event: raw JSON in one of the ingest formats becomes canonical spans.
+// The first step of every event: raw JSON in one of the formats becomes canonical spans.
 // In: an event as it was accepted. Out: its spans (one; a chain also has a child for each step), priced, within the store's
 // bounds, or what is wrong with it. It reads no clock: the same event gives the same spans, in whatever process.
-import { checkEvent, isIngestFormat, type EventOf, type IngestFormat } from '../../../schemas/formats/formats.ts';
+import type { SourceFormat } from '../../../schemas/codec.ts';
+import { checkEvent, type EventOf, type IngestFormat } from '../../../schemas/formats/formats.ts';
 import type { Refusal } from '../../../schemas/formats/refusal.ts';
 import { checkTimes } from '../../../schemas/formats/times.ts';
 import type { Span } from '../span.ts';
@@ -11,6 +12,7 @@ import { decodeChatcompletion } from './chatcompletion.ts';
 import { decodeCustom } from './custom.ts';
 import type { Draft, Fields } from './draft.ts';
 import { decodeMessages } from './messages.ts';
+import { readOtlp } from './otlp.ts';
 import { redactedSteps } from './redact.ts';
 import { type RawEvent, spanOf, type SpanDeps } from './span.ts';
 
@@ -24,18 +26,20 @@ function reader<F extends IngestFormat>(format: F, decode: (event: EventOf<F>) =
   };
 }
 
-const READERS: Readonly<Record<IngestFormat, (value: unknown) => Read>> = {
+const READERS: Readonly<Partial<Record<SourceFormat, (value: unknown, receivedAt: number) => Read>>> = {
   chatcompletion: reader('chatcompletion', decodeChatcompletion),
   messages: reader('messages', decodeMessages),
   chain: reader('chain', decodeChain),
   custom: reader('custom', decodeCustom),
   app: reader('app', decodeApp),
+  otlp: readOtlp,
 };
 
 /** The spans of an event, its own first; or what is wrong with it. Personal data is replaced in them as the org has it. */
 export function spansOf(deps: SpanDeps, raw: RawEvent, value: unknown): Span[] | string {
-  if (!isIngestFormat(raw.format)) return `no decoder for the format ${raw.format}`;
-  const read = READERS[raw.format](value);
+  const readAs = Object.hasOwn(READERS, raw.format) ? READERS[raw.format] : undefined;
+  if (readAs === undefined) return `no decoder for the format ${raw.format}`;
+  const read = readAs(value, raw.received_at);
   if (!read.ok) return `${read.path}: ${read.message}`;
   const times = checkTimes(read.event, raw.received_at);
   if (!times.ok) return `${times.path}: ${times.message}`;

@@ -36,6 +36,8 @@ export interface Draft {
   attributes: Record<string, unknown>;
   /** [action, observation] of each intermediate step: a tool child each. */
   steps: readonly (readonly [string, string])[];
+  /** What it says of usage and cost is said of its children too, and counted there. */
+  repeats_usage?: boolean;
 }
 
 export const NO_USAGE: Readonly<ReportedUsage> = Object.freeze({

@@ -127,6 +127,7 @@ function estimatePrompt(draft: Draft): number {
 }
 
 function priceOf(prices: PriceBook, orgId: string, draft: Draft, tokens: Tokens, at: number): Priced {
+  if (draft.repeats_usage === true) return UNPRICED;
   const given = draft.attributes['cost_usd'];
   if (typeof given === 'number' || typeof given === 'string') return givenPrice(given);
   if (draft.kind !== 'llm' || draft.model === '') return UNPRICED;

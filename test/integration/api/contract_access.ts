@@ -45,6 +45,8 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'POST /orgs/{org_id}/ingest/chain': ['member', 'ingest:write'],
   'POST /orgs/{org_id}/ingest/custom': ['member', 'ingest:write'],
   'POST /orgs/{org_id}/ingest/app': ['member', 'ingest:write'],
+  'POST /v1/otlp/v1/traces': ['member', 'ingest:write'],
+  'POST /v1/traces': ['member', 'ingest:write'],
   // Reading traces and costs: member and up.
   'GET /v1/traces': ['member', 'traces:read'],
   'GET /v1/traces/{trace_id}/tree': ['member', 'traces:read'],
@@ -138,6 +140,7 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'GET /orgs/{org_id}/retention': ['member', 'retention:read'],
   'PUT /orgs/{org_id}/retention': ['owner', null],
   'POST /orgs/{org_id}/cold-storage/restore': ['owner', null],
+  'POST /orgs/{org_id}/gdpr/erase': ['owner', null],
   'GET /v1/jobs': ['member', 'jobs:read'],
   'GET /v1/jobs/{id}': ['member', 'jobs:read'],
   'GET /orgs/{org_id}/policy': ['viewer', 'org:read'],

@@ -2,7 +2,8 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { createLogger } from '../../../ops/log.ts';
-import { type ObjectStore, openObjectStore } from '../../../ops/object_store/object_store.ts';
+import type { ObjectStore } from '../../../ops/object_store/object_store.ts';
+import { openObjectStore } from '../../../ops/object_store/open.ts';
 import { ColdStorage } from '../../../pipeline/cold/cold_storage.ts';
 import { createRestore } from '../../../pipeline/cold/restore.ts';
 import type { OrgPolicy } from '../../../pipeline/domain/retention.ts';
@@ -78,7 +79,7 @@ export function aText(day: number, over: Partial<Span> = {}): Span {
 export async function openCold(url?: string): Promise<TestCold> {
   const store = await openTestStore();
   const folder = tempDir('cold');
-  const objects = openObjectStore({
+  const objects = await openObjectStore({
     url: url ?? `file://${folder}/objects`,
     credentials: { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' },
   });

@@ -173,6 +173,22 @@ describe('the way of a text', () => {
     expect((await span(trace))['response']).toBe('');
   });
 
+  it('is stamped by the policy of its org when it lands, as a hint for its partition', async () => {
+    await retain({ telemetry_events: { full_prompt_response_days: 5 } });
+    let tries = 0;
+    await eventually(
+      async () => {
+        const trace = await ingest(`text number ${String(tries++)}`);
+        const row = await database.run(
+          `SELECT drop_on - toDate(started_at) FROM (SELECT drop_on, started_at, trace_id FROM span_texts UNION ALL SELECT drop_on, started_at, trace_id FROM span_texts_recent) WHERE trace_id = '${trace}' LIMIT 1`,
+        );
+        // The least class of days that is no less than the policy's.
+        return row.trim() === '7';
+      },
+      { what: 'a text stamped by the new policy' },
+    );
+  });
+
   it('a missing object fails the restore and says which', async () => {
     const trace = await ingest('a lost question');
     await retain({ telemetry_events: { full_prompt_response_days: 1 } });

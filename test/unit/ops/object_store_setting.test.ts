@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
 import { EnvError, parseEnv } from '../../../ops/env.ts';
-import { openObjectStore } from '../../../ops/object_store/object_store.ts';
+import { openObjectStore } from '../../../ops/object_store/open.ts';
 
 it.each([
   ['file:///var/cold', 'file:///var/cold'],
   ['file:///var/with%20space/', 'file:///var/with space'],
   ['s3://bucket', 's3://bucket'],
   ['s3://bucket/a/b/?endpoint=http://127.0.0.1:9000&region=eu-central-1', 's3://bucket/a/b'],
-])('%s is a store of objects', (url, place) => {
+])('%s is a store of objects', async (url, place) => {
   expect(parseEnv({ SERVICE_OBJECT_STORE: url }).SERVICE_OBJECT_STORE).toBe(url);
-  const store = openObjectStore({ url });
+  const store = await openObjectStore({ url });
   expect(store.place).toBe(place);
   store.close();
 });

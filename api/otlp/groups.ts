@@ -1,0 +1,10 @@
+// What a reader of either encoding gives. Types only.
+import type { ReadGroup, ReadSpan } from './normal.ts';
+
+/** The spans of one scope of one resource, each read when it is called for. */
+export interface SpanGroup {
+  resource: ReadGroup;
+  scope: ReadGroup & { name: string; version: string };
+  /** @throws SpanRefused for one that cannot be taken; another Error where the export is none */
+  spans: readonly (() => ReadSpan)[];
+}

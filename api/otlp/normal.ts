@@ -1,0 +1,123 @@
+// A span in the one shape that goes into the log, whichever encoding it came in: the same span is the same text, and so the same
+// event. Fields come in a fixed order; what is empty, zero or left out is not written.
+import type { Fields } from './values.ts';
+import { SpanRefused } from './values.ts';
+
+/** A span as both readers give it. Ids and digits are checked by them. */
+export interface ReadSpan {
+  trace_id: string;
+  span_id: string;
+  parent_span_id: string;
+  trace_state: string;
+  flags: number;
+  name: string;
+  kind: number;
+  start_time_unix_nano: string;
+  end_time_unix_nano: string;
+  attributes: Fields;
+  dropped_attributes_count: number;
+  events: readonly ReadEvent[];
+  dropped_events_count: number;
+  links: readonly ReadLink[];
+  dropped_links_count: number;
+  status: { message: string; code: number };
+}
+
+export interface ReadEvent {
+  time_unix_nano: string;
+  name: string;
+  attributes: Fields;
+  dropped_attributes_count: number;
+}
+
+export interface ReadLink {
+  trace_id: string;
+  span_id: string;
+  trace_state: string;
+  attributes: Fields;
+  dropped_attributes_count: number;
+  flags: number;
+}
+
+export interface ReadGroup {
+  attributes: Fields;
+  dropped_attributes_count: number;
+  schema_url: string;
+  /** Of a scope. */
+  name?: string;
+  version?: string;
+}
+
+const HEX = /^[0-9a-f]*$/;
+const ZEROS = /^0*$/;
+
+/** An id of so many bytes, in lower-case hex. @throws SpanRefused */
+export function idOf(hex: string, bytes: number, where: string): string {
+  if (hex.length !== bytes * 2 || !HEX.test(hex)) throw new SpanRefused(`${where}: takes ${String(bytes)} bytes`);
+  if (ZEROS.test(hex)) throw new SpanRefused(`${where}: is all zeros`);
+  return hex;
+}
+
+/** Empty for a root, whose parent is left out or all zeros. @throws SpanRefused */
+export function parentOf(hex: string, where: string): string {
+  return ZEROS.test(hex) ? '' : idOf(hex, 8, where);
+}
+
+/** The text of a resource or a scope, shared by the spans in it. */
+export function groupText({ name = '', version = '', attributes, dropped_attributes_count, schema_url }: ReadGroup): string {
+  const group: Record<string, unknown> = {};
+  put(group, 'name', name);
+  put(group, 'version', version);
+  putMap(group, 'attributes', attributes);
+  put(group, 'dropped_attributes_count', dropped_attributes_count);
+  put(group, 'schema_url', schema_url);
+  return JSON.stringify(group);
+}
+
+/** The text of a span. */
+export function spanText(span: ReadSpan): string {
+  const normal: Record<string, unknown> = { trace_id: span.trace_id, span_id: span.span_id };
+  put(normal, 'parent_span_id', span.parent_span_id);
+  put(normal, 'trace_state', span.trace_state);
+  put(normal, 'flags', span.flags);
+  normal['name'] = span.name;
+  put(normal, 'kind', span.kind);
+  normal['start_time_unix_nano'] = span.start_time_unix_nano;
+  normal['end_time_unix_nano'] = span.end_time_unix_nano;
+  putMap(normal, 'attributes', span.attributes);
+  put(normal, 'dropped_attributes_count', span.dropped_attributes_count);
+  if (span.events.length > 0) normal['events'] = span.events.map(eventOf);
+  put(normal, 'dropped_events_count', span.dropped_events_count);
+  if (span.links.length > 0) normal['links'] = span.links.map(linkOf);
+  put(normal, 'dropped_links_count', span.dropped_links_count);
+  const { message, code } = span.status;
+  if (message !== '' || code !== 0) normal['status'] = message === '' ? { code } : { message, code };
+  return JSON.stringify(normal);
+}
+
+function eventOf({ time_unix_nano, name, attributes, dropped_attributes_count }: ReadEvent): Record<string, unknown> {
+  const event: Record<string, unknown> = { time_unix_nano, name };
+  putMap(event, 'attributes', attributes);
+  put(event, 'dropped_attributes_count', dropped_attributes_count);
+  return event;
+}
+
+function linkOf({ trace_id, span_id, trace_state, attributes, dropped_attributes_count, flags }: ReadLink): Record<string, unknown> {
+  const link: Record<string, unknown> = { trace_id, span_id };
+  put(link, 'trace_state', trace_state);
+  putMap(link, 'attributes', attributes);
+  put(link, 'dropped_attributes_count', dropped_attributes_count);
+  put(link, 'flags', flags);
+  return link;
+}
+
+function put(record: Record<string, unknown>, key: string, value: string | number): void {
+  if (value !== '' && value !== 0) record[key] = value;
+}
+
+function putMap(record: Record<string, unknown>, key: string, map: Fields): void {
+  for (const _ in map) {
+    record[key] = map;
+    return;
+  }
+}

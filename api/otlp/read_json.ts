@@ -1,0 +1,108 @@
+// An export in JSON: its spans, resource by resource and scope by scope, in the shape that both encodings share. Ids are hex,
+// names camelCase, numbers of 64 bits text or number, as the OTLP specification has it; unknown fields are skipped.
+// In: bytes. Out: groups whose spans are read one at a time; Error where the bytes are no export.
+import { isUtf8 } from 'node:buffer';
+import type { SpanGroup } from './groups.ts';
+import { idOf, parentOf, type ReadSpan } from './normal.ts';
+import { bounded, isFields, jsonAttributes, jsonCount, jsonDigits, jsonEnum, jsonList, jsonText, SpanRefused, type Fields } from './values.ts';
+
+const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'];
+const CODES = ['UNSET', 'OK', 'ERROR'];
+/** A number that may have more digits than a number holds. In a text it costs time and changes nothing. */
+const LONG_NUMBER = /[:[,]\s*-?\d{16}/;
+const INTEGER = /^-?\d+$/;
+
+/** @throws Error when the bytes are no export */
+export function* readJson(bytes: Buffer): Generator<SpanGroup> {
+  const body = parsed(bytes);
+  if (!isFields(body)) throw new Error('the body is no JSON object');
+  for (const [r, group] of objects(body['resourceSpans'], 'resourceSpans')) {
+    const where = `resourceSpans[${String(r)}]`;
+    const resource = objectOf(group['resource'], `${where}.resource`);
+    const ofResource = {
+      attributes: jsonAttributes(resource['attributes'], `${where}.resource.attributes`),
+      dropped_attributes_count: jsonCount(resource['droppedAttributesCount'], `${where}.resource.droppedAttributesCount`),
+      schema_url: jsonText(group['schemaUrl'], `${where}.schemaUrl`),
+    };
+    for (const [s, inScope] of objects(group['scopeSpans'], `${where}.scopeSpans`)) {
+      const scope = scopeOf(inScope, `${where}.scopeSpans[${String(s)}]`);
+      const spans = jsonList(inScope['spans'], `${where}.scopeSpans[${String(s)}].spans`);
+      yield { resource: ofResource, scope, spans: spans.map((span) => () => readSpan(span)) };
+    }
+  }
+}
+
+function parsed(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new Error('the body is not UTF-8');
+  const text = bytes.toString('utf8', bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0);
+  if (!LONG_NUMBER.test(text)) return JSON.parse(text) as unknown;
+  return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>
+    typeof value === 'number' && !Number.isSafeInteger(value) && context?.source !== undefined && INTEGER.test(context.source)
+      ? context.source
+      : value,
+  ) as unknown;
+}
+
+function* objects(value: unknown, where: string): Generator<[number, Fields]> {
+  for (const [index, item] of jsonList(value, where).entries()) yield [index, objectOf(item, `${where}[${String(index)}]`)];
+}
+
+function objectOf(value: unknown, where: string): Fields {
+  if (value === undefined || value === null) return {};
+  if (!isFields(value)) throw new SpanRefused(`${where}: takes an object`);
+  return value;
+}
+
+function scopeOf(inScope: Fields, where: string): SpanGroup['scope'] {
+  const scope = objectOf(inScope['scope'], `${where}.scope`);
+  return {
+    name: jsonText(scope['name'], `${where}.scope.name`),
+    version: jsonText(scope['version'], `${where}.scope.version`),
+    attributes: jsonAttributes(scope['attributes'], `${where}.scope.attributes`),
+    dropped_attributes_count: jsonCount(scope['droppedAttributesCount'], `${where}.scope.droppedAttributesCount`),
+    schema_url: jsonText(inScope['schemaUrl'], `${where}.schemaUrl`),
+  };
+}
+
+const hex = (value: unknown, where: string): string => jsonText(value, where).toLowerCase();
+
+function readSpan(span: unknown): ReadSpan {
+  if (!isFields(span)) throw new SpanRefused('span: takes an object');
+  const status = objectOf(span['status'], 'status');
+  return {
+    trace_id: idOf(hex(span['traceId'], 'traceId'), 16, 'traceId'),
+    span_id: idOf(hex(span['spanId'], 'spanId'), 8, 'spanId'),
+    parent_span_id: parentOf(hex(span['parentSpanId'], 'parentSpanId'), 'parentSpanId'),
+    trace_state: jsonText(span['traceState'], 'traceState'),
+    flags: jsonCount(span['flags'], 'flags'),
+    name: jsonText(span['name'], 'name'),
+    kind: jsonEnum(span['kind'], KINDS, 'kind'),
+    start_time_unix_nano: jsonDigits(span['startTimeUnixNano'], 'startTimeUnixNano'),
+    end_time_unix_nano: jsonDigits(span['endTimeUnixNano'], 'endTimeUnixNano'),
+    attributes: jsonAttributes(span['attributes'], 'attributes'),
+    dropped_attributes_count: jsonCount(span['droppedAttributesCount'], 'droppedAttributesCount'),
+    events: bounded(jsonList(span['events'], 'events'), 'events').map((item) => {
+      const event = objectOf(item, 'events');
+      return {
+        time_unix_nano: jsonDigits(event['timeUnixNano'], 'events.timeUnixNano'),
+        name: jsonText(event['name'], 'events.name'),
+        attributes: jsonAttributes(event['attributes'], 'events.attributes'),
+        dropped_attributes_count: jsonCount(event['droppedAttributesCount'], 'events.droppedAttributesCount'),
+      };
+    }),
+    dropped_events_count: jsonCount(span['droppedEventsCount'], 'droppedEventsCount'),
+    links: bounded(jsonList(span['links'], 'links'), 'links').map((item) => {
+      const link = objectOf(item, 'links');
+      return {
+        trace_id: idOf(hex(link['traceId'], 'links.traceId'), 16, 'links.traceId'),
+        span_id: idOf(hex(link['spanId'], 'links.spanId'), 8, 'links.spanId'),
+        trace_state: jsonText(link['traceState'], 'links.traceState'),
+        attributes: jsonAttributes(link['attributes'], 'links.attributes'),
+        dropped_attributes_count: jsonCount(link['droppedAttributesCount'], 'links.droppedAttributesCount'),
+        flags: jsonCount(link['flags'], 'links.flags'),
+      };
+    }),
+    dropped_links_count: jsonCount(span['droppedLinksCount'], 'droppedLinksCount'),
+    status: { message: jsonText(status['message'], 'status.message'), code: jsonEnum(status['code'], CODES, 'status.code') },
+  };
+}

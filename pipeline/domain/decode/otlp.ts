@@ -1,0 +1,140 @@
+// otlp: a span of OpenTelemetry. In: the body of the log, {resource, scope, span}. Out: what all formats have, and a draft.
+// The span keeps its own name; what its attributes say besides stays in them, with resource, scope, events, links and status message.
+// What became prompt and response leaves the attributes, so that it is kept, redacted and forgotten as such.
+import type { Refusal } from '../../../schemas/formats/refusal.ts';
+import { NAME_LENGTH_MAX } from '../../../schemas/formats/fields.ts';
+import { addAttribute, isFields, NO_USAGE, type Draft, type Fields } from './draft.ts';
+import { otlpAnsweredModel, otlpKind, otlpModel, otlpProvider, otlpRepeats, otlpUsage } from './otlp_kind.ts';
+import { conversationOf, type Conversation } from './otlp_messages.ts';
+import { fieldsOf, firstText, textsOf } from './otlp_parts.ts';
+import { exceptionOf, otlpEvent } from './otlp_span.ts';
+
+const TAGS_MAX = 64;
+const TAG_LENGTH_MAX = 256;
+const SESSIONS = [
+  'session_id',
+  'session.id',
+  'gen_ai.conversation.id',
+  'langfuse.session.id',
+  'traceloop.association.properties.session_id',
+  'ai.telemetry.metadata.sessionId',
+  'ai.telemetry.metadata.session_id',
+];
+const USERS = [
+  'user_id',
+  'user.id',
+  'enduser.id',
+  'langfuse.user.id',
+  'traceloop.association.properties.user_id',
+  'ai.telemetry.metadata.userId',
+  'ai.telemetry.metadata.user_id',
+];
+const AGENTS = ['agent_id', 'gen_ai.agent.id'];
+const TAGS = ['tags', 'tag.tags', 'langfuse.trace.tags', 'ai.telemetry.metadata.tags', 'traceloop.association.properties.tags'];
+const KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer'];
+/** Attributes of events that hold what was said. */
+const SAID = new Set(['content', 'message', 'tool_calls', 'gen_ai.event.content', 'gen_ai.prompt', 'gen_ai.completion']);
+const SAID_BY = /^gen_ai\.(system|user|assistant|tool)\.message$|^gen_ai\.(choice|content\.(prompt|completion))$/;
+const DETAILS = 'gen_ai.client.inference.operation.details';
+const DETAILS_SAID = new Set(['gen_ai.system_instructions', 'gen_ai.input.messages', 'gen_ai.output.messages']);
+
+/** Reads an event of the log. `receivedAt` in milliseconds since the epoch. */
+export function readOtlp(value: unknown, receivedAt: number): { ok: true; event: Fields; draft: Draft } | Refusal {
+  if (!isFields(value) || !isFields(value['span'])) return { ok: false, path: 'span', message: 'takes an object' };
+  const { span } = value;
+  const checked = otlpEvent(span, receivedAt);
+  if (!checked.ok) return checked;
+  const resource = fieldsOf(value['resource']);
+  const ofResource = fieldsOf(resource['attributes']);
+  const given = fieldsOf(span['attributes']);
+  const sources = [given, ofResource];
+  const event = {
+    ...checked.event,
+    session_id: firstText(sources, SESSIONS),
+    user_id: firstText(sources, USERS),
+    tags: TAGS.flatMap((key) => textsOf(given[key], TAGS_MAX))
+      .filter((tag) => tag.length <= TAG_LENGTH_MAX)
+      .slice(0, TAGS_MAX),
+  };
+  const events = Array.isArray(span['events']) ? (span['events'] as unknown[]) : [];
+  const said = conversationOf(given, events);
+  const attributes = attributesOf(given, said);
+  addAttribute(attributes, 'agent_id', firstText(sources, AGENTS) ?? firstText(sources, ['gen_ai.agent.name']));
+  for (const key of ['department', 'realm']) addAttribute(attributes, key, ofResource[key]);
+  if (event.outcome !== 'success') addAttribute(attributes, 'error_message', errorOf(span));
+  addEnvelope(attributes, { value, resource, ofResource, span, events });
+  return { ok: true, event, draft: draftOf(span, given, attributes, said) };
+}
+
+function draftOf(span: Fields, given: Fields, attributes: Record<string, unknown>, said: Conversation): Draft {
+  const kind = otlpKind(given);
+  const isCall = kind === 'llm';
+  const name = typeof span['name'] === 'string' && span['name'] !== '' ? span['name'].slice(0, NAME_LENGTH_MAX) : 'unknown';
+  return {
+    kind,
+    name,
+    model: isCall ? otlpModel(given) : '',
+    answered_model: isCall ? otlpAnsweredModel(given) : '',
+    provider: isCall ? otlpProvider(given) : null,
+    messages: said.messages,
+    prompt_text: said.prompt,
+    response: said.response,
+    usage: isCall ? otlpUsage(given) : NO_USAGE,
+    answered: said.response !== '' || Object.hasOwn(given, 'embedding.embeddings.0.embedding.vector'),
+    attributes,
+    steps: [],
+    ...(otlpRepeats(given, kind) ? { repeats_usage: true } : {}),
+  };
+}
+
+/** The span's own attributes but those that became prompt and response. */
+function attributesOf(given: Fields, { used, tool_calls, finish_reasons, reasoning }: Conversation): Record<string, unknown> {
+  const attributes: Record<string, unknown> = {};
+  for (const key in given) if (!used.has(key)) addAttribute(attributes, key, given[key]);
+  if (tool_calls.length > 0) addAttribute(attributes, 'tool_calls', tool_calls);
+  if (finish_reasons.length > 0) addAttribute(attributes, 'gen_ai.response.finish_reasons', finish_reasons);
+  if (reasoning !== '') addAttribute(attributes, 'gen_ai.response.reasoning', reasoning);
+  const firstChunk = given['ai.response.msToFirstChunk'];
+  if (typeof firstChunk === 'number') addAttribute(attributes, 'time_to_first_token_ms', firstChunk);
+  return attributes;
+}
+
+function errorOf(span: Fields): unknown {
+  const { message } = fieldsOf(span['status']);
+  return typeof message === 'string' && message !== '' ? message : exceptionOf(span)['exception.message'];
+}
+
+interface Parts {
+  value: Fields;
+  resource: Fields;
+  ofResource: Fields;
+  span: Fields;
+  events: readonly unknown[];
+}
+
+/** Adds what a span has besides its attributes; under another name where an attribute has that one. */
+function addEnvelope(attributes: Record<string, unknown>, { value, resource, ofResource, span, events }: Parts): void {
+  const add = (name: string, what: unknown) => {
+    addAttribute(attributes, Object.hasOwn(attributes, name) ? `otel.${name}` : name, what);
+  };
+  if (Object.keys(ofResource).length > 0) add('resource', ofResource);
+  const scope = fieldsOf(value['scope']);
+  if (Object.keys(scope).length > 0) add('scope', scope);
+  if (events.length > 0) add('events', events.map(withoutSaid));
+  add('links', span['links']);
+  const { message } = fieldsOf(span['status']);
+  add('status_message', message);
+  addAttribute(attributes, 'otel.span_kind', KINDS[Number(span['kind'] ?? 0)] || undefined);
+  addAttribute(attributes, 'otel.resource_schema_url', resource['schema_url']);
+  addAttribute(attributes, 'otel.trace_state', span['trace_state']);
+  for (const key of ['dropped_attributes_count', 'dropped_events_count', 'dropped_links_count'])
+    addAttribute(attributes, `otel.${key}`, span[key]);
+}
+
+/** An event without the texts that became prompt and response. */
+function withoutSaid(event: unknown): unknown {
+  if (!isFields(event) || typeof event['name'] !== 'string' || !isFields(event['attributes'])) return event;
+  const said = SAID_BY.test(event['name']) ? SAID : event['name'] === DETAILS ? DETAILS_SAID : null;
+  if (said === null) return event;
+  return { ...event, attributes: Object.fromEntries(Object.entries(event['attributes']).filter(([key]) => !said.has(key))) };
+}

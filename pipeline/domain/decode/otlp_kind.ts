@@ -1,0 +1,158 @@
+// What an OTLP span is: a call of a model, a tool, or anything else; whose model; what it used. By the OpenTelemetry conventions for
+// generative AI (old and new names), OpenInference, OpenLLMetry and the Vercel AI SDK.
+// Guarantees: usage is read from the call of the model alone. What stands above it (an agent's run, a workflow, ai.generateText)
+// repeats it, and is an event here.
+import type { SpanKind } from '../span.ts';
+import { firstString } from './custom.ts';
+import { NO_USAGE, tokenNumber, type Fields, type ReportedUsage } from './draft.ts';
+
+/** gen_ai.operation.name of one call of a model. */
+const CALLS = new Set([
+  'chat',
+  'chat_completion',
+  'completion',
+  'text_completion',
+  'generate_content',
+  'responses',
+  'messages',
+  'embeddings',
+  'embedding',
+]);
+const EMBEDDINGS = new Set(['embeddings', 'embedding']);
+/** The Vercel AI SDK's own names: ai.generateText.doGenerate is a call, ai.generateText is not. */
+const AI_SDK_CALL = /^ai\.\w+\.do[A-Z]\w*$/;
+
+function textOf(attributes: Fields, key: string): string {
+  const value = attributes[key];
+  return typeof value === 'string' ? value : '';
+}
+
+export function otlpKind(attributes: Fields): SpanKind {
+  const operation = textOf(attributes, 'gen_ai.operation.name').toLowerCase();
+  if (CALLS.has(operation)) return 'llm';
+  if (operation === 'execute_tool') return 'tool';
+  if (operation !== '') return 'event';
+  const inference = textOf(attributes, 'openinference.span.kind').toUpperCase();
+  if (inference !== '') return inference === 'LLM' || inference === 'EMBEDDING' ? 'llm' : inference === 'TOOL' ? 'tool' : 'event';
+  const sdk = textOf(attributes, 'ai.operationId');
+  if (sdk !== '') return AI_SDK_CALL.test(sdk) ? 'llm' : sdk === 'ai.toolCall' ? 'tool' : 'event';
+  const request = textOf(attributes, 'llm.request.type');
+  if (request !== '' && request !== 'rerank' && request !== 'unknown') return 'llm';
+  const traceloop = textOf(attributes, 'traceloop.span.kind');
+  if (traceloop !== '') return traceloop === 'tool' ? 'tool' : 'event';
+  if (textOf(attributes, 'gen_ai.tool.name') !== '') return 'tool';
+  // Before the conventions had operations, a call of a model was whatever named a vendor and a model.
+  const vendor = firstString(attributes, ['gen_ai.provider.name', 'gen_ai.system']);
+  return vendor !== '' && firstString(attributes, ['gen_ai.request.model', 'gen_ai.response.model']) !== '' ? 'llm' : 'event';
+}
+
+/** The model that was asked for, or that answered where nothing says which was. */
+export function otlpModel(attributes: Fields): string {
+  return firstString(attributes, [
+    'gen_ai.request.model',
+    'ai.model.id',
+    'llm.request.model',
+    'llm.model_name',
+    'embedding.model_name',
+    'gen_ai.response.model',
+    'ai.response.model',
+  ]);
+}
+
+export function otlpAnsweredModel(attributes: Fields): string {
+  return firstString(attributes, ['gen_ai.response.model', 'ai.response.model', 'llm.response.model']);
+}
+
+/** Vendors whose name differs from the price table's. */
+const VENDORS: readonly (readonly [RegExp, string])[] = [
+  [/^(az|azure)\b/, 'azure'],
+  [/^(aws|amazon)\b/, 'aws'],
+  [/^(gcp|google|vertex)/, 'google'],
+  [/^mistral/, 'mistral'],
+  [/^x_?ai\b/, 'x-ai'],
+];
+
+/** The vendor, without what an SDK adds to its name (openai.chat); null where none is named. */
+export function otlpProvider(attributes: Fields): string | null {
+  const named = firstString(attributes, ['gen_ai.provider.name', 'gen_ai.system', 'llm.provider', 'llm.system', 'ai.model.provider']);
+  if (named === '') return null;
+  const lower = named.toLowerCase();
+  return VENDORS.find(([pattern]) => pattern.test(lower))?.[1] ?? lower.split('.', 1)[0] ?? lower;
+}
+
+function firstTokens(attributes: Fields, keys: readonly string[]): number | null {
+  for (const key of keys) {
+    const tokens = tokenNumber(attributes[key]);
+    if (tokens !== null) return tokens;
+  }
+  return null;
+}
+
+/** What a call used. */
+export function otlpUsage(attributes: Fields): ReportedUsage {
+  const input = firstTokens(attributes, [
+    'gen_ai.usage.input_tokens',
+    'gen_ai.usage.prompt_tokens',
+    'llm.token_count.prompt',
+    'ai.usage.inputTokens',
+    'ai.usage.promptTokens',
+    'ai.usage.tokens',
+    'llm.usage.prompt_tokens',
+  ]);
+  const output = firstTokens(attributes, [
+    'gen_ai.usage.output_tokens',
+    'gen_ai.usage.completion_tokens',
+    'llm.token_count.completion',
+    'ai.usage.outputTokens',
+    'ai.usage.completionTokens',
+    'llm.usage.completion_tokens',
+  ]);
+  const cached =
+    firstTokens(attributes, [
+      'gen_ai.usage.cache_read.input_tokens',
+      'gen_ai.usage.cache_read_input_tokens',
+      'llm.token_count.prompt_details.cache_read',
+      'ai.usage.inputTokenDetails.cacheReadTokens',
+      'ai.usage.cachedInputTokens',
+    ]) ?? 0;
+  const written =
+    firstTokens(attributes, [
+      'gen_ai.usage.cache_creation.input_tokens',
+      'gen_ai.usage.cache_creation_input_tokens',
+      'llm.token_count.prompt_details.cache_write',
+      'ai.usage.inputTokenDetails.cacheWriteTokens',
+    ]) ?? 0;
+  return {
+    ...NO_USAGE,
+    // The conventions count cached tokens within the input. What has more of them than input was counted as Anthropic does.
+    input_tokens: input !== null && cached + written > input ? input + cached + written : input,
+    output_tokens: output ?? (input !== null && isEmbedding(attributes) ? 0 : null),
+    cached_input_tokens: cached,
+    cache_write_tokens: written,
+    input_audio_tokens: firstTokens(attributes, ['llm.token_count.prompt_details.audio']) ?? 0,
+    output_audio_tokens: firstTokens(attributes, ['llm.token_count.completion_details.audio']) ?? 0,
+  };
+}
+
+/** An embedding answers no text: it has no output tokens. */
+function isEmbedding(attributes: Fields): boolean {
+  return (
+    EMBEDDINGS.has(textOf(attributes, 'gen_ai.operation.name').toLowerCase()) ||
+    textOf(attributes, 'openinference.span.kind').toUpperCase() === 'EMBEDDING' ||
+    textOf(attributes, 'llm.request.type') === 'embedding' ||
+    /\.doEmbed/.test(textOf(attributes, 'ai.operationId'))
+  );
+}
+
+const RUNS = new Set(['invoke_agent', 'create_agent', 'invoke_workflow', 'agent_step']);
+
+/** Whether a span stands above calls of models, so that what it says of usage and cost is theirs. */
+export function otlpRepeats(attributes: Fields, kind: SpanKind): boolean {
+  if (kind !== 'event') return false;
+  return (
+    RUNS.has(textOf(attributes, 'gen_ai.operation.name').toLowerCase()) ||
+    ['AGENT', 'CHAIN'].includes(textOf(attributes, 'openinference.span.kind').toUpperCase()) ||
+    textOf(attributes, 'ai.operationId') !== '' ||
+    ['workflow', 'agent', 'task'].includes(textOf(attributes, 'traceloop.span.kind'))
+  );
+}

@@ -1,0 +1,89 @@
+// What an OTLP span has to have, whoever sent it: ids, times, amounts that the store can hold. The API asks it before a span goes
+// into the log, decode before it becomes a row.
+// In: a span in the shape of the log (snake_case names, hex ids, digits). Out: the fields that all formats have, or the refusal.
+import type { Refusal } from '../../../schemas/formats/refusal.ts';
+import { attributes as amounts } from '../../../schemas/formats/fields.ts';
+import { checkTimes } from '../../../schemas/formats/times.ts';
+import type { TraceOutcome } from '../span.ts';
+import { isFields, type Fields } from './draft.ts';
+
+const DIGITS = /^\d{1,20}$/;
+const HEX = /^[0-9a-f]+$/;
+/** Digits of nanoseconds below the millisecond. */
+const NANO_DIGITS = 6;
+const TRACE_ID_LENGTH = 32;
+const SPAN_ID_LENGTH = 16;
+const STATUS_ERROR = 2;
+const TIMEOUT = /time[-_ ]?d?[-_ ]?out|deadline/i;
+
+/** The fields of an event of any format, made from a span. */
+export interface OtlpEvent extends Fields {
+  trace_id: string;
+  span_id: string;
+  parent_span_id: string;
+  started_at: string;
+  ended_at: string;
+  duration_ms: number;
+  outcome: TraceOutcome;
+}
+
+function refuse(path: string, message: string): Refusal {
+  return { ok: false, path, message };
+}
+
+/** Milliseconds of a text of nanoseconds, cut; NaN for anything else. */
+function millisOf(nanos: unknown): number {
+  return typeof nanos === 'string' && DIGITS.test(nanos) ? Number(nanos.slice(0, -NANO_DIGITS)) : NaN;
+}
+
+const isId = (value: unknown, length: number): value is string => typeof value === 'string' && value.length === length && HEX.test(value);
+
+/**
+ * Checks a span.
+ * @param nowMs when it was received, milliseconds since the epoch
+ */
+export function otlpEvent(span: Fields, nowMs: number): { ok: true; event: OtlpEvent } | Refusal {
+  const { trace_id, span_id, parent_span_id = '', name, attributes } = span;
+  if (!isId(trace_id, TRACE_ID_LENGTH)) return refuse('traceId', 'takes 16 bytes');
+  if (!isId(span_id, SPAN_ID_LENGTH)) return refuse('spanId', 'takes 8 bytes');
+  if (parent_span_id !== '' && !isId(parent_span_id, SPAN_ID_LENGTH)) return refuse('parentSpanId', 'takes 8 bytes');
+  if (typeof name !== 'string') return refuse('name', 'takes a text');
+  const start = millisOf(span['start_time_unix_nano']);
+  const end = millisOf(span['end_time_unix_nano']);
+  if (!(start > 0)) return refuse('startTimeUnixNano', 'is needed');
+  if (!(end > 0)) return refuse('endTimeUnixNano', 'is needed');
+  // A clock that was set back during a span is no reason to lose it.
+  const ended = Math.max(start, end);
+  const event: OtlpEvent = {
+    trace_id,
+    span_id,
+    parent_span_id,
+    started_at: new Date(start).toISOString(),
+    ended_at: new Date(ended).toISOString(),
+    duration_ms: ended - start,
+    outcome: outcomeOf(span),
+  };
+  const times = checkTimes(event, nowMs);
+  if (!times.ok) return refuse(times.path === 'ended_at' ? 'endTimeUnixNano' : 'startTimeUnixNano', times.message);
+  if (isFields(attributes) && ('cost_usd' in attributes || 'sandbox_seconds' in attributes)) {
+    const checked = amounts.safeParse(attributes);
+    if (!checked.success) return refuse(`attributes.${String(checked.error.issues[0]?.path[0])}`, 'takes an amount that is not negative');
+  }
+  return { ok: true, event };
+}
+
+/** An error by the span's status; a timeout where the error's type or text says so. */
+function outcomeOf(span: Fields): TraceOutcome {
+  const status = isFields(span['status']) ? span['status'] : {};
+  if (status['code'] !== STATUS_ERROR) return 'success';
+  const attributes = isFields(span['attributes']) ? span['attributes'] : {};
+  const said = [attributes['error.type'], attributes['exception.type'], exceptionOf(span)['exception.type'], status['message']];
+  return said.some((text) => typeof text === 'string' && TIMEOUT.test(text.slice(0, 1000))) ? 'timeout' : 'error';
+}
+
+/** Attributes of the last exception that the span recorded. */
+export function exceptionOf(span: Fields): Fields {
+  const events = Array.isArray(span['events']) ? (span['events'] as unknown[]) : [];
+  const found = events.findLast((event) => isFields(event) && event['name'] === 'exception');
+  return isFields(found) && isFields(found['attributes']) ? found['attributes'] : {};
+}

@@ -1,0 +1,223 @@
+// Erasure, as long work: everything that is stored of the traces that hold a value (a user, a session, an attribute) goes, from the
+// store, cold storage and the ingest log, and is looked for again before the work is called done.
+//
+// In: attribute and value. Out: what was found, what went, what is left (0, or the work has failed).
+// What has been accepted when it begins is waited for until it has landed; what comes later is new data. The traces are written down
+// before anything goes, so whoever goes on after a crash takes the same ones; every step may be done again. Runs of retention are
+// kept away meanwhile, so no text leaves for cold storage beside it.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eraseArgs } from '../../schemas/records/erasure.ts';
+import type { EraseAskState } from '../../ops/erase_asks.ts';
+import type { DeadLetter } from '../../schemas/codec.ts';
+import { StoreUnavailable } from '../../sql/client.ts';
+import { ERASED, type ErasureStore, type Scope } from '../../sql/erasure.ts';
+import type { ColdStorage } from '../cold/cold_storage.ts';
+import type { Lease } from '../jobs/lease.ts';
+import type { LongJobContext, LongJobHandler } from '../long_jobs/runner.ts';
+import { FORGET_AT_ONCE } from './forget.ts';
+
+/** How often what is left is taken out again before the work fails. */
+const ROUNDS_MAX = 5;
+const ROUND_PAUSE_MS = 500;
+/** For as long a run of retention is waited for. */
+const LEASE_MS_MAX = 6 * 3_600_000;
+const LEASE_LOOK_MS = 250;
+const SAMPLES_MAX = 10_000;
+const STEPS = 6;
+
+export type EraseStep = 'collected' | 'erased' | 'rewritten' | 'forgotten' | 'purged' | 'proven';
+
+export interface EraseDeps {
+  store: ErasureStore;
+  cold: ColdStorage;
+  asks: {
+    read: (org_id: string, ask_id: string) => Promise<EraseAskState | null>;
+    settle: (org_id: string, ask_id: string, result: Record<string, unknown>) => Promise<void>;
+  };
+  /** The value and the forms in which it may be stored. */
+  formsOf: (org_id: string, attribute: string, value: string) => Promise<string[]>;
+  /** The right to change cold storage; null while a run of retention has it. */
+  lease: () => Promise<Pick<Lease, 'signal' | 'giveBack'> | null>;
+  /** Ids of jobs that are not over. */
+  openJobs: () => ReadonlySet<string>;
+  log: {
+    /** Sequence of the newest message of the ingest log. */
+    position: () => Promise<number>;
+    /** Resolves when everything that the log holds has landed. */
+    landed: (signal: AbortSignal) => Promise<void>;
+    /** @returns messages up to the position that are still there */
+    purge: (through: number) => Promise<number>;
+    eraseLetters: (
+      org_id: string,
+      isMeant: (letters: readonly DeadLetter[]) => Promise<readonly boolean[]>,
+      signal: AbortSignal,
+    ) => Promise<number>;
+  };
+  /** What the store adds to sequences of the log. */
+  logBase: number;
+  /** Has whoever holds traces in memory forget them. */
+  forget: (org_id: string, traceIds: readonly string[], signal: AbortSignal) => Promise<void>;
+  emptyOpenSamples: (org_id: string, samples: readonly { cluster_id: string; sample: string }[]) => Promise<void>;
+  /** Resolves when everything written before the call would survive power loss. */
+  sync: () => Promise<void>;
+  /** Called between the steps. */
+  step?: ((step: EraseStep) => Promise<void>) | undefined;
+}
+
+/**
+ * Result: matched_traces, spans, texts and rows by table as they were found, cold objects that were rewritten or deleted and the texts that went
+ * with them, dead letters, the sequence up to which the log was purged, and remaining: 0.
+ */
+export function createErase(deps: EraseDeps): LongJobHandler {
+  return async (context) => {
+    const { org_id, job_id, signal } = context;
+    const { attribute, ask_id } = eraseArgs.parse(context.args);
+    await forgetDead(deps, job_id);
+    const ask = await deps.asks.read(org_id, ask_id);
+    if (ask === null) throw new Error('the value has waited for too long and is no longer kept; ask again');
+    if (ask.value === null) return ask.result;
+    const lease = await takeLease(deps, signal);
+    try {
+      const both = AbortSignal.any([signal, lease.signal]);
+      const result = await eraseValue(deps, { ...context, signal: both }, { attribute, value: ask.value });
+      await deps.asks.settle(org_id, ask_id, result);
+      await deps.store.forget(job_id);
+      return result;
+    } catch (error) {
+      if (lease.signal.aborted && !signal.aborted) throw new StoreUnavailable('the lease of cold storage was lost', { cause: error });
+      throw error;
+    } finally {
+      await lease.giveBack();
+    }
+  };
+}
+
+async function eraseValue(
+  deps: EraseDeps,
+  { org_id, job_id, progress, signal }: LongJobContext,
+  { attribute, value }: { attribute: string; value: string },
+): Promise<Record<string, unknown>> {
+  const { store, log, logBase, sync, step } = deps;
+  const scope: Scope = { org_id, job_id };
+  let done = 0;
+  const reached = async (name: EraseStep): Promise<void> => {
+    progress(++done, STEPS);
+    await step?.(name);
+  };
+  progress(0, STEPS);
+  await log.landed(signal);
+  const values = await deps.formsOf(org_id, attribute, value);
+  await store.collect(scope, { attribute, values });
+  await reached('collected');
+
+  await deps.emptyOpenSamples(org_id, await store.samples(scope, SAMPLES_MAX));
+  await store.emptySamples(scope, signal);
+  await store.erase(scope, null, signal);
+  await reached('erased');
+  const cold = await eraseCold(deps, scope, signal);
+  await reached('rewritten');
+  await forgetAll(deps, scope, signal);
+  // What was made of the traces before they were forgotten is in the log up to here; what comes later is new.
+  const through = await log.position();
+  await log.landed(signal);
+  await eraseAgain(deps, scope, logBase + through, signal);
+  await reached('forgotten');
+  await sync();
+  const letters = await log.eraseLetters(org_id, (some) => meantOf(store, scope, values, some), signal);
+  await log.purge(through);
+  await reached('purged');
+
+  const left = await store.remaining(scope, logBase + through);
+  const again = await eraseCold(deps, scope, signal);
+  const inLog = await log.purge(through);
+  const remaining = [...left.values()].reduce((sum, rows) => sum + rows, again.texts + inLog);
+  if (remaining > 0) throw new Error(`not everything is gone: ${leftText(left, again.texts, inLog)}`);
+  await reached('proven');
+  const found = await store.found(scope);
+  return {
+    matched_traces: await store.traceCount(scope),
+    spans: found.get('spans') ?? 0,
+    // Texts on their way may be in both tables for a moment.
+    texts: (found.get('span_texts') ?? 0) + (found.get('span_texts_recent') ?? 0),
+    rows: Object.fromEntries(ERASED.map(({ table }) => [table, found.get(table) ?? 0])),
+    objects_rewritten: cold.rewritten,
+    objects_searched: cold.searched,
+    cold_texts: cold.texts,
+    dead_letters: letters,
+    log_purged_through: through,
+    remaining,
+  };
+}
+
+function leftText(left: ReadonlyMap<string, number>, cold: number, inLog: number): string {
+  const parts = [...left].map(([table, rows]) => `${String(rows)} rows of ${table}`);
+  if (cold > 0) parts.push(`${String(cold)} texts in cold storage`);
+  if (inLog > 0) parts.push(`${String(inLog)} messages of the log`);
+  return parts.join(', ');
+}
+
+/** Waits until no run of retention is under way, and keeps them away. */
+async function takeLease({ lease }: EraseDeps, signal: AbortSignal): Promise<Pick<Lease, 'signal' | 'giveBack'>> {
+  const deadline = performance.now() + LEASE_MS_MAX;
+  for (;;) {
+    const taken = await lease();
+    if (taken !== null) return taken;
+    if (performance.now() > deadline) throw new Error('retention has been running for too long');
+    await sleep(LEASE_LOOK_MS, undefined, { signal });
+  }
+}
+
+/** Takes the texts out of the objects of the days on which spans of the traces began. */
+async function eraseCold(
+  { cold, store }: EraseDeps,
+  scope: Scope,
+  signal: AbortSignal,
+): Promise<{ searched: number; rewritten: number; texts: number }> {
+  const days = new Set(await store.days(scope));
+  const counts = { searched: 0, rewritten: 0, texts: 0 };
+  if (days.size === 0) return counts;
+  // What a run that died has left: an old object would stay beside the one that takes its place.
+  await cold.tidy(signal);
+  for (const object of await cold.objectsOf(scope.org_id, { since: Math.min(...days), until: Math.max(...days) })) {
+    signal.throwIfAborted();
+    if (!days.has(object.day)) continue;
+    const texts = await cold.rewrite(object, store.texts(scope), scope.job_id, signal);
+    counts.searched += 1;
+    counts.texts += texts;
+    if (texts > 0) counts.rewritten += 1;
+  }
+  return counts;
+}
+
+async function forgetAll({ store, forget }: EraseDeps, scope: Scope, signal: AbortSignal): Promise<void> {
+  for (let after = ''; ;) {
+    const page = await store.traces(scope, after, FORGET_AT_ONCE);
+    const last = page.at(-1);
+    if (last === undefined) return;
+    await forget(scope.org_id, page, signal);
+    after = last;
+  }
+}
+
+/** Takes out what came while the rest went. */
+async function eraseAgain({ store }: EraseDeps, scope: Scope, mark: number, signal: AbortSignal): Promise<void> {
+  for (let round = 1; round <= ROUNDS_MAX; round++) {
+    if ((await store.remaining(scope, mark)).size === 0) return;
+    await store.erase(scope, mark, signal);
+    if (round > 1) await sleep(ROUND_PAUSE_MS, undefined, { signal });
+  }
+}
+
+/** Letters of the org that are of one of the traces, or name the value. */
+async function meantOf(store: ErasureStore, scope: Scope, values: readonly string[], letters: readonly DeadLetter[]): Promise<boolean[]> {
+  const listed = await store.listed(scope, [...new Set(letters.map(({ trace_id }) => trace_id))]);
+  // As a whole string of JSON: a short value would else be a part of anything.
+  const texts = values.map((value) => Buffer.from(JSON.stringify(value)));
+  return letters.map(({ trace_id, body }) => listed.has(trace_id) || texts.some((text) => body.includes(text)));
+}
+
+/** Takes away what jobs that are over have written down. */
+async function forgetDead({ store, openJobs }: EraseDeps, job_id: string): Promise<void> {
+  const open = openJobs();
+  for (const id of await store.jobs()) if (id !== job_id && !open.has(id)) await store.forget(id);
+}

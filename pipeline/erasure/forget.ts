@@ -1,0 +1,76 @@
+// Workers hold the newest traces of their partitions in memory, and would write a trace's row anew, with what it said before, when
+// another event of it comes. So who erases asks the owner of each partition to forget its traces first, and an answer says that
+// nothing made of them is on its way to the store any more. Over core NATS: an owner that dies has forgotten them too.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Msg, NatsConnection } from '@nats-io/transport-node';
+import { z } from 'zod';
+import type { Logger } from '../../ops/log.ts';
+import { StoreUnavailable } from '../../sql/client.ts';
+import { partitionOf } from '../domain/ids.ts';
+
+const subjectOf = (partition: number | '*'): string => `erase.forget.${String(partition)}`;
+const ASK_MS_MAX = 5000;
+const PAUSE_MS = 200;
+/** For as long a partition may be nobody's; then the whole work is tried again later. */
+const WAIT_MS_MAX = 60_000;
+
+const forgetCall = z.object({ org_id: z.string(), trace_ids: z.array(z.string()) });
+
+/** Ids of one call are 128 characters each at most. */
+export const FORGET_AT_ONCE = 2000;
+
+/**
+ * Has the owners of their partitions forget traces.
+ * @throws StoreUnavailable when a partition has had no owner for a minute
+ */
+export async function forgetTraces(
+  nc: NatsConnection,
+  partitions: number,
+  { org_id, trace_ids }: z.infer<typeof forgetCall>,
+  signal: AbortSignal,
+): Promise<void> {
+  const owned = Map.groupBy(trace_ids, (trace_id) => partitionOf(org_id, trace_id, partitions));
+  await Promise.all(
+    [...owned].map(async ([partition, own]) => {
+      const deadline = performance.now() + WAIT_MS_MAX;
+      const call = JSON.stringify({ org_id, trace_ids: own });
+      for (;;) {
+        const answered = await nc.request(subjectOf(partition), call, { timeout: ASK_MS_MAX }).then(
+          () => true,
+          () => false,
+        );
+        if (answered) return;
+        if (performance.now() > deadline) throw new StoreUnavailable(`no worker has partition ${String(partition)} of the log`);
+        await sleep(PAUSE_MS, undefined, { signal });
+      }
+    }),
+  );
+}
+
+/**
+ * Answers such calls for the partitions that this worker owns; others stay silent.
+ * @param forget resolves false when the partition is another's
+ * @returns what stops it
+ */
+export function answerForgets(
+  nc: NatsConnection,
+  forget: (partition: number, org_id: string, traceIds: readonly string[]) => Promise<boolean>,
+  logger: Logger,
+): () => void {
+  const answer = async (message: Msg): Promise<void> => {
+    const { org_id, trace_ids } = forgetCall.parse(message.json());
+    const partition = Number(message.subject.split('.')[2]);
+    if ((await forget(partition, org_id, trace_ids)) && !nc.isClosed()) message.respond();
+  };
+  const subscription = nc.subscribe(subjectOf('*'), {
+    callback: (error, message) => {
+      if (error !== null) return;
+      answer(message).catch((cause: unknown) => {
+        logger.warn({ err: cause }, 'traces that are erased could not be forgotten; whoever erases asks again');
+      });
+    },
+  });
+  return () => {
+    subscription.unsubscribe();
+  };
+}

@@ -1,0 +1,79 @@
+// What an erasure does in JetStream: waits until what was accepted has landed, takes what has landed out of the ingest log, and takes
+// dead letters that name the person or a trace out of theirs.
+// The ingest log is purged as a whole up to a position, of all orgs: its messages hold events of many, every one of them has landed,
+// and what it keeps of them is there for mending a decoder, no more.
+import { DeliverPolicy } from '@nats-io/jetstream';
+import { DEAD_LETTERS_STREAM, INGEST_STREAM, type Log } from '../../ops/streams.ts';
+import { type DeadLetter, deadLetterCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
+
+/** Letters that are looked at together. */
+const LETTERS_AT_ONCE = 200;
+
+/** Sequence of the newest message of the ingest log. */
+export async function ingestPosition(log: Log): Promise<number> {
+  return (await log.jsm.streams.info(INGEST_STREAM)).state.last_seq;
+}
+
+/** Takes everything up to a position out of the ingest log; all of it must have landed. @returns messages that are still there */
+export async function purgeIngest(log: Log, through: number): Promise<number> {
+  if (through > 0) await log.jsm.streams.purge(INGEST_STREAM, { seq: through + 1 });
+  const { state } = await log.jsm.streams.info(INGEST_STREAM);
+  return state.messages === 0 || state.first_seq > through ? 0 : through - state.first_seq + 1;
+}
+
+/**
+ * Overwrites dead letters.
+ * @param isMeant which of some letters are to go
+ * @returns how many went
+ */
+export async function eraseLetters(
+  log: Log,
+  org_id: string,
+  isMeant: (letters: readonly DeadLetter[]) => Promise<readonly boolean[]>,
+  signal: AbortSignal,
+): Promise<number> {
+  let erased = 0;
+  let batch: { seq: number; letter: DeadLetter }[] = [];
+  const settle = async (): Promise<void> => {
+    const meant = await isMeant(batch.map(({ letter }) => letter));
+    for (const [index, { seq }] of batch.entries())
+      if (meant[index] === true) {
+        await log.jsm.streams.deleteMessage(DEAD_LETTERS_STREAM, seq, true);
+        erased += 1;
+      }
+    batch = [];
+  };
+  for await (const { seq, letter } of letters(log)) {
+    signal.throwIfAborted();
+    if (letter.org_id !== org_id) continue;
+    batch.push({ seq, letter });
+    if (batch.length >= LETTERS_AT_ONCE) await settle();
+  }
+  if (batch.length > 0) await settle();
+  return erased;
+}
+
+/** Every letter that is there now and can be read. */
+async function* letters(log: Log): AsyncGenerator<{ seq: number; letter: DeadLetter }> {
+  const { state } = await log.jsm.streams.info(DEAD_LETTERS_STREAM);
+  if (state.messages === 0) return;
+  const consumer = await log.js.consumers.get(DEAD_LETTERS_STREAM, { deliver_policy: DeliverPolicy.All });
+  const messages = await consumer.consume({ max_bytes: 16 * 1024 * 1024 });
+  try {
+    for await (const message of messages) {
+      const letter = read(message.data, message.headers?.get(FINGERPRINT_HEADER));
+      if (letter !== null) yield { seq: message.seq, letter };
+      if (message.seq >= state.last_seq || message.info.pending === 0) return;
+    }
+  } finally {
+    messages.stop();
+  }
+}
+
+function read(data: Uint8Array, fingerprint: string | undefined): DeadLetter | null {
+  try {
+    return deadLetterCodec.decode(data, fingerprint);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,101 @@
+// Erasure of a worker: the handler of the long work `erase`, and the answer to whoever has traces forgotten.
+import { EraseAsks } from '../../ops/erase_asks.ts';
+import type { JobRecords } from '../../ops/job_records.ts';
+import type { Sealer } from '../../ops/sealing.ts';
+import type { Log } from '../../ops/streams.ts';
+import { ERASE } from '../../schemas/records/erasure.ts';
+import { orgKey } from '../../schemas/records/org.ts';
+import { hashKeyContext, parsePiiRecord, PII_KINDS } from '../../schemas/records/pii_policy.ts';
+import { ErasureStore } from '../../sql/erasure.ts';
+import { storedForms } from '../domain/erasure.ts';
+import { createErase } from '../erasure/erase.ts';
+import { answerForgets, forgetTraces } from '../erasure/forget.ts';
+import { eraseLetters, ingestPosition, purgeIngest } from '../erasure/logs.ts';
+import { emptyOpenSamples } from '../erasure/samples.ts';
+import { CorrectionLog } from '../jobs/correction_log.ts';
+import { JobLeases } from '../jobs/lease.ts';
+import type { LongJobHandler } from '../long_jobs/runner.ts';
+import { RETENTION } from '../retention/retention.ts';
+import { PatternError } from '../domain/linear_regex.ts';
+import { PiiRedactor, type PiiRules } from '../domain/pii.ts';
+import type { Worker } from '../runtime/worker.ts';
+import type { ColdParts } from './cold.ts';
+import type { WorkerParts } from './parts.ts';
+import type { StoreUp } from './store.ts';
+
+export interface ErasureParts extends WorkerParts, Pick<StoreUp, 'logBase' | 'sync'> {
+  sealer: Sealer;
+  cold: ColdParts['cold'];
+  partitions: number;
+  worker: Pick<Worker, 'forgetTraces'>;
+}
+
+export interface Erasure {
+  /** By kind. */
+  handlers: (records: JobRecords) => Readonly<Record<string, LongJobHandler>>;
+  stop: () => void;
+}
+
+export async function openErasure(parts: ErasureParts): Promise<Erasure> {
+  const { log, logger, clickhouse, workerId, onProblem, sealer, cold, partitions, worker, logBase, sync } = parts;
+  const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem });
+  const asks = await EraseAsks.open(log, sealer);
+  const corrections = new CorrectionLog(log, partitions);
+  const stopAnswers = answerForgets(log.nc, (partition, org_id, traceIds) => worker.forgetTraces(partition, org_id, traceIds), logger);
+  return {
+    handlers: (records) => ({
+      [ERASE]: createErase({
+        store: new ErasureStore(clickhouse),
+        cold,
+        asks,
+        formsOf: async (org_id, attribute, value) => storedForms(attribute, value, await rulesOf(log, sealer, org_id)),
+        lease: () => leases.take(RETENTION),
+        openJobs: () =>
+          new Set(
+            records
+              .all()
+              .filter(({ status }) => status === 'queued' || status === 'running')
+              .map(({ job_id }) => job_id),
+          ),
+        log: {
+          position: () => ingestPosition(log),
+          landed: (signal) => corrections.landed(signal),
+          purge: (through) => purgeIngest(log, through),
+          eraseLetters: (org_id, isMeant, signal) => eraseLetters(log, org_id, isMeant, signal),
+        },
+        logBase,
+        forget: (org_id, trace_ids, signal) => forgetTraces(log.nc, partitions, { org_id, trace_ids: [...trace_ids] }, signal),
+        emptyOpenSamples: (org_id, samples) => emptyOpenSamples(log, org_id, samples),
+        sync,
+      }),
+    }),
+    stop: () => {
+      stopAnswers();
+      leases.close();
+    },
+  };
+}
+
+/**
+ * Rules by which an org's telemetry may have been redacted: those of its policy as it is now, and all kinds; also where it is switched off, as
+ * it may have been on. Only where values were hashed: see storedForms.
+ */
+async function rulesOf(log: Log, sealer: Sealer, org_id: string): Promise<PiiRules[]> {
+  const entry = await (await log.bucket('pii_policies')).get(orgKey(org_id));
+  if (entry?.operation !== 'PUT') return [];
+  const { kinds, custom, hash_key } = parsePiiRecord(entry.string());
+  if (hash_key === null) return [];
+  const key = Buffer.from(sealer.open(hash_key, hashKeyContext(org_id)), 'base64');
+  const usable = custom.filter((pattern) => {
+    try {
+      return new PiiRedactor({ kinds: [], custom: [pattern], hash_key: null }) instanceof PiiRedactor;
+    } catch (error) {
+      if (error instanceof PatternError) return false;
+      throw error;
+    }
+  });
+  return [
+    { kinds, custom: usable, hash_key: key },
+    { kinds: PII_KINDS, custom: [], hash_key: key },
+  ];
+}
