@@ -23,6 +23,7 @@ import { operatorRoutes } from '../orgs/operator_routes.ts';
 import { policyRoutes } from '../orgs/policy_routes.ts';
 import { orgRoutes } from '../orgs/routes.ts';
 import { transferRoutes } from '../orgs/transfer_routes.ts';
+import { samplingRoutes } from '../sampling/routes.ts';
 import { sessionRoutes } from '../session/routes.ts';
 import { spanRoutes } from '../spans/routes.ts';
 import { traceRoutes } from '../traces/routes.ts';
@@ -95,6 +96,7 @@ export async function openSlices(
     routes: [
       traceRoutes({ clickhouse, now }),
       spanRoutes({ clickhouse }),
+      samplingRoutes({ settings: env, clickhouse, now }),
       costRoutes(costDeps),
       budgets.routes,
       agentRoutes(agentsDeps),

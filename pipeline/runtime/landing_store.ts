@@ -1,12 +1,14 @@
 // What the pipeline asks of ClickHouse: landing statements behind a fence, what has landed, and what a new owner needs.
 // Log positions here are the store's: JetStream sequence plus the log's base.
 import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
+import type { Retain } from '../stage.ts';
 import { FENCE, landingStatement, SPAN_TEXTS, type LandingTable, type TableSpec } from '../stages/land/tables.ts';
 import { rowKey, traceRowKey, type LandingStore } from './landing.ts';
 import type { PartitionRecord } from './ownership.ts';
-import type { HistoryStore, PartitionHistory, PartitionMemory } from './partition_state.ts';
+import type { HistoryOptions, HistoryStore, PartitionHistory, PartitionMemory } from './partition_state.ts';
 import { storedTrace, TRACE_COLUMNS, type TraceRecord } from './stored_trace.ts';
 import type { RecentPart, TextStore } from './text_mover.ts';
+import { traceKey } from './trace_book.ts';
 import { TRACE_HASH_SQL } from './trace_filter.ts';
 
 /** The fence of the text mover, beside those of the partitions. */
@@ -175,7 +177,11 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     await this.#command('drop_recent_part', 'ALTER TABLE span_texts_recent DROP PART {name:String}', { name });
   }
 
-  async partitionHistory(record: PartitionRecord, logBase: number, windowMs: number, memory: PartitionMemory): Promise<PartitionHistory> {
+  async partitionHistory(
+    record: PartitionRecord,
+    { logBase, windowMs, tail }: HistoryOptions,
+    memory: PartitionMemory,
+  ): Promise<PartitionHistory> {
     const { partition } = record;
     const checkpoint = logBase + record.checkpoint;
     const above = checkpoint + 1;
@@ -187,7 +193,7 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
        WHERE s.partition = {partition:UInt16} AND s.log_seq > {checkpoint:UInt64} GROUP BY s.trace_id, s.org_id`,
       { partition, checkpoint },
     );
-    const [spans, texts, usage, traces] = await Promise.all([
+    const [spans, texts, usage, traces, decided] = await Promise.all([
       this.landedKeys('spans', partition, above),
       this.landedKeys('span_texts_recent', partition, above),
       this.#rows<{ seq: string }>(
@@ -200,10 +206,29 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
         `SELECT * FROM (SELECT ${TRACE_COLUMNS} FROM traces WHERE partition = {partition:UInt16} AND log_seq > {through:UInt64} AND sign = 1 ORDER BY version DESC LIMIT 1 BY org_id, trace_id) ORDER BY version`,
         { partition, through: logBase + record.completed_through },
       ),
+      tail ? this.#decided(partition, above) : new Map<string, Retain>(),
       this.#recallTraces(partition, memory),
       this.#recallIds(partition, checkpoint, windowMs, memory),
     ]);
-    return { spans, texts, usage_through: Number(usage[0]?.seq ?? 0), traces: traces.map(storedTrace) };
+    return { spans, texts, usage_through: Number(usage[0]?.seq ?? 0), traces: traces.map(storedTrace), decided };
+  }
+
+  /**
+   * What tail sampling made of the traces with rows from a position on. A trace that was kept has no summary row after that; one that
+   * was not may have events that a rule of their own kept. A trace of which only texts have landed was kept.
+   */
+  async #decided(partition: number, fromSeq: number): Promise<ReadonlyMap<string, Retain>> {
+    const ofTexts = (table: string): string =>
+      `SELECT org_id, trace_id, true AS sampled FROM ${table} WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}`;
+    const rows = await this.#rows<{ org_id: string; trace_id: string; full: boolean }>(
+      'decided_traces',
+      `SELECT org_id, trace_id, min(sampled) AS full FROM (
+         SELECT org_id, trace_id, sampled FROM spans WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}
+         UNION ALL ${ofTexts('span_texts_recent')} UNION ALL ${ofTexts('span_texts')}
+       ) GROUP BY org_id, trace_id`,
+      { partition, from: fromSeq },
+    );
+    return new Map(rows.map(({ org_id, trace_id, full }) => [traceKey(org_id, trace_id), full ? 'full' : 'summary']));
   }
 
   /** Newest log position that any table holds; a log that is new to the store counts on from there. */

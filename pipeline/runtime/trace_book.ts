@@ -4,7 +4,7 @@
 // forgotten needs its row from the store first (missing, then restore).
 import type { Span } from '../domain/span.ts';
 import { addSpan, durationMs, emptyTrace, type TraceState } from '../domain/trace_state.ts';
-import type { ScoredEvent } from '../stage.ts';
+import type { Retain, ScoredEvent } from '../stage.ts';
 import { traceCells, traceLine } from '../stages/land/rows.ts';
 import { TraceFilter, traceHash } from './trace_filter.ts';
 
@@ -54,9 +54,12 @@ interface Entry {
   heard_at: number;
   scores: Record<string, number>;
   open: boolean;
+  /** Tail sampling holds its events: it gets no row yet. */
+  held: boolean;
 }
 
-const keyOf = (orgId: string, traceId: string): string => `${orgId} ${traceId}`;
+/** A trace's key within its partition. */
+export const traceKey = (orgId: string, traceId: string): string => `${orgId} ${traceId}`;
 
 export class TraceBook {
   readonly #partition: number;
@@ -67,6 +70,7 @@ export class TraceBook {
   readonly #done = new Map<string, Entry>();
   readonly #known: TraceFilter;
   readonly #touched = new Set<Entry>();
+  #settled: string[] = [];
   #events: BookEvent[] = [];
 
   constructor(partition: number, limits: TraceBookLimits, known: TraceFilter = new TraceFilter()) {
@@ -83,7 +87,7 @@ export class TraceBook {
   missing(events: readonly { org_id: string; trace_id: string }[]): { org_id: string; trace_id: string }[] {
     const wanted = new Map<string, { org_id: string; trace_id: string }>();
     for (const { org_id, trace_id } of events) {
-      const key = keyOf(org_id, trace_id);
+      const key = traceKey(org_id, trace_id);
       if (this.#find(key) === undefined && !wanted.has(key) && this.#known.mayHave(traceHash(org_id, trace_id)))
         wanted.set(key, { org_id, trace_id });
     }
@@ -97,7 +101,7 @@ export class TraceBook {
    */
   restore({ state, version }: StoredTrace, options: { open: boolean; announce: boolean; now: number }): void {
     const entry: Entry = {
-      key: keyOf(state.org_id, state.trace_id),
+      key: traceKey(state.org_id, state.trace_id),
       state,
       restored_version: version,
       version,
@@ -105,22 +109,40 @@ export class TraceBook {
       heard_at: options.now,
       scores: {},
       open: options.open,
+      held: false,
     };
     this.#known.add(traceHash(state.org_id, state.trace_id));
     this.#place(entry);
     if (options.announce) this.#events.push(started(state));
   }
 
-  /** Adds an event's spans to its trace. Events that a restored row holds already change nothing. */
-  apply(event: ScoredEvent): void {
+  /** What sampling has made of a trace, by its key; null for one that is held, or not in memory. */
+  decided(key: string): Retain | null {
+    const entry = this.#find(key);
+    if (entry === undefined || entry.held) return null;
+    return entry.state.sampled ? 'full' : 'summary';
+  }
+
+  /** Gives a held trace its row. */
+  release(key: string): void {
+    const entry = this.#find(key);
+    if (entry !== undefined) entry.held = false;
+  }
+
+  /**
+   * Adds an event's spans to its trace. Events that a restored row holds already change nothing.
+   * @param held true when the event, as all of its trace before it, is held by tail sampling
+   */
+  apply(event: ScoredEvent, held = false): void {
     const [first] = event.spans;
     if (first === undefined) return;
-    const key = keyOf(event.org_id, event.trace_id);
+    const key = traceKey(event.org_id, event.trace_id);
     const entry = this.#find(key) ?? this.#begin(key, first);
     if (event.log_seq <= entry.restored_version) return;
     for (const span of event.spans) addSpan(entry.state, span, event.retain === 'full');
     Object.assign(entry.scores, event.scores);
     entry.version = event.log_seq;
+    entry.held = held;
     entry.heard_at = Math.max(entry.heard_at, event.received_at);
     if (entry.cells === '' && !this.#touched.has(entry)) this.#events.push(started(entry.state));
     this.#touched.add(entry);
@@ -137,7 +159,7 @@ export class TraceBook {
     trace_id: string,
     { log_seq, cost_pico_usd, heardAt }: { log_seq: number; cost_pico_usd: bigint; heardAt: number },
   ): void {
-    const entry = this.#find(keyOf(org_id, trace_id));
+    const entry = this.#find(traceKey(org_id, trace_id));
     if (entry === undefined || log_seq <= entry.restored_version) return;
     entry.state.cost_pico_usd += cost_pico_usd;
     entry.version = log_seq;
@@ -146,17 +168,18 @@ export class TraceBook {
     this.#place(entry);
   }
 
-  /** Rows for all traces that changed since the last call: the old row taken back, the new one put. */
+  /** Rows for all traces that changed since the last call, but for those held: the old row taken back, the new one put. */
   takeRows(): TraceRow[] {
     const rows: TraceRow[] = [];
     for (const entry of this.#touched) {
+      if (entry.held) continue;
+      this.#touched.delete(entry);
       const { state, version } = entry;
       const place = { org_id: state.org_id, trace_id: state.trace_id, version };
       if (entry.cells !== '') rows.push({ line: traceLine(entry.cells, -1), ...place });
       entry.cells = traceCells(state, this.#partition, version);
       rows.push({ line: traceLine(entry.cells, 1), ...place });
     }
-    this.#touched.clear();
     this.#forget();
     return rows;
   }
@@ -170,6 +193,13 @@ export class TraceBook {
       if (oldest === undefined) return;
       this.#complete(oldest);
     }
+  }
+
+  /** Keys of the held traces that became complete since the last call: what they are is to be decided before their rows are taken. */
+  takeSettled(): string[] {
+    const settled = this.#settled;
+    this.#settled = [];
+    return settled;
   }
 
   takeEvents(): BookEvent[] {
@@ -218,6 +248,7 @@ export class TraceBook {
       heard_at: first.received_at,
       scores: {},
       open: true,
+      held: false,
     };
   }
 
@@ -242,6 +273,7 @@ export class TraceBook {
     this.#rooted.delete(entry.key);
     this.#rootless.delete(entry.key);
     entry.open = false;
+    if (entry.held) this.#settled.push(entry.key);
     this.#events.push(completed(entry));
     this.#keepDone(entry);
   }

@@ -25,7 +25,7 @@ export interface WorkerDeps {
   /** Resolves when everything that has landed before the call would survive power loss. */
   sync(): Promise<void>;
   /** @returns false when the partition is another's by now */
-  checkpoint(partition: number, landedThrough: number, completedThrough: number): Promise<boolean>;
+  checkpoint(partition: number, settledThrough: number, completedThrough: number): Promise<boolean>;
 }
 
 export class Worker {
@@ -65,7 +65,7 @@ export class Worker {
     this.#readAgain();
   }
 
-  /** Stops reading partitions and resolves when all that was read has landed and is written down. */
+  /** Stops reading partitions and resolves when all that was read and decided has landed and is written down; the next owner reads the rest. */
   async release(partitions: readonly number[]): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#jobs.push(async () => {
@@ -150,8 +150,9 @@ export class Worker {
     if (casualties.length > 0) await this.#deps.bury(casualties);
     const events = owned(prepared.events);
     if (events.length > 0) await this.#deps.tell(events);
-    for (const { state, landed_through, completed_through, heard_at } of prepared.progress) {
+    for (const { state, landed_through, settled_through, completed_through, heard_at } of prepared.progress) {
       state.landed_through = landed_through;
+      state.settled_through = settled_through;
       state.completed_through = completed_through;
       state.landed_at = heard_at;
     }
@@ -234,15 +235,15 @@ export class Worker {
     const moved = partitions.flatMap((partition) => {
       const state = this.#states.get(partition);
       if (state === undefined) return [];
-      const { landed_through, completed_through } = state;
-      const mark = `${String(landed_through)}:${String(completed_through)}`;
-      return mark === state.checkpointed ? [] : [{ state, landed_through, completed_through, mark }];
+      const { settled_through, completed_through } = state;
+      const mark = `${String(settled_through)}:${String(completed_through)}`;
+      return mark === state.checkpointed ? [] : [{ state, settled_through, completed_through, mark }];
     });
     if (moved.length === 0) return;
     await this.#deps.sync();
     await Promise.all(
-      moved.map(async ({ state, landed_through, completed_through, mark }) => {
-        if (await this.#deps.checkpoint(state.partition, landed_through, completed_through)) state.checkpointed = mark;
+      moved.map(async ({ state, settled_through, completed_through, mark }) => {
+        if (await this.#deps.checkpoint(state.partition, settled_through, completed_through)) state.checkpointed = mark;
       }),
     );
   }

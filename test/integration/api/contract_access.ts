@@ -51,6 +51,7 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'GET /v1/traces/{trace_id}/timeline': ['member', 'traces:read'],
   'POST /v1/traces/{trace_id}/export': ['member', 'traces:export'],
   'GET /v1/spans/search': ['member', 'traces:read'],
+  'GET /v1/sampling': ['member', 'traces:read'],
   'GET /v1/cost/summary': ['member', 'costs:read'],
   'GET /v1/cost/forecast': ['member', 'costs:read'],
   'GET /orgs/{org_id}/cost/forecast': ['member', 'costs:read'],
