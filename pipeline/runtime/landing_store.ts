@@ -1,11 +1,10 @@
 // What the pipeline asks of ClickHouse: landing statements behind a fence, what has landed, and what a new owner needs.
 // Log positions here are the store's: JetStream sequence plus the log's base.
 import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
-import type { Retain } from '../stage.ts';
 import { FENCE, landingStatement, SPAN_TEXTS, type LandingTable, type TableSpec } from '../stages/land/tables.ts';
 import { rowKey, traceRowKey, type LandingStore } from './landing.ts';
 import type { PartitionRecord } from './ownership.ts';
-import type { HistoryOptions, HistoryStore, PartitionHistory, PartitionMemory } from './partition_state.ts';
+import type { FullFrom, HistoryOptions, HistoryStore, PartitionHistory, PartitionMemory } from './partition_state.ts';
 import { storedTrace, TRACE_COLUMNS, type TraceRecord } from './stored_trace.ts';
 import type { RecentPart, TextStore } from './text_mover.ts';
 import { traceKey } from './trace_book.ts';
@@ -206,7 +205,7 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
         `SELECT * FROM (SELECT ${TRACE_COLUMNS} FROM traces WHERE partition = {partition:UInt16} AND log_seq > {through:UInt64} AND sign = 1 ORDER BY version DESC LIMIT 1 BY org_id, trace_id) ORDER BY version`,
         { partition, through: logBase + record.completed_through },
       ),
-      tail ? this.#decided(partition, above) : new Map<string, Retain>(),
+      tail ? this.#decided(partition, above) : new Map<string, FullFrom>(),
       this.#recallTraces(partition, memory),
       this.#recallIds(partition, checkpoint, windowMs, memory),
     ]);
@@ -217,18 +216,24 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
    * What tail sampling made of the traces with rows from a position on. A trace that was kept has no summary row after that; one that
    * was not may have events that a rule of their own kept. A trace of which only texts have landed was kept.
    */
-  async #decided(partition: number, fromSeq: number): Promise<ReadonlyMap<string, Retain>> {
-    const ofTexts = (table: string): string =>
-      `SELECT org_id, trace_id, true AS sampled FROM ${table} WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}`;
-    const rows = await this.#rows<{ org_id: string; trace_id: string; full: boolean }>(
+  async #decided(partition: number, fromSeq: number): Promise<Map<string, FullFrom>> {
+    const select = (sampled: string, table: string): string =>
+      `SELECT org_id, trace_id, log_seq, log_index, ${sampled} AS sampled FROM ${table} WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}`;
+    const rows = await this.#rows<{ org_id: string; trace_id: string; summaries: string; full: string; seq: string; index: number }>(
       'decided_traces',
-      `SELECT org_id, trace_id, min(sampled) AS full FROM (
-         SELECT org_id, trace_id, sampled FROM spans WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}
-         UNION ALL ${ofTexts('span_texts_recent')} UNION ALL ${ofTexts('span_texts')}
-       ) GROUP BY org_id, trace_id`,
+      `SELECT org_id, trace_id, toString(countIf(NOT sampled)) AS summaries, toString(countIf(sampled)) AS full,
+         toString(minIf(log_seq, sampled)) AS seq, argMinIf(log_index, (log_seq, log_index), sampled) AS index
+       FROM (${select('sampled', 'spans')} UNION ALL ${select('true', 'span_texts_recent')} UNION ALL ${select('true', 'span_texts')})
+       GROUP BY org_id, trace_id`,
       { partition, from: fromSeq },
     );
-    return new Map(rows.map(({ org_id, trace_id, full }) => [traceKey(org_id, trace_id), full ? 'full' : 'summary']));
+    return new Map(
+      rows.map(({ org_id, trace_id, summaries, full, seq, index }): [string, FullFrom] => {
+        const key = traceKey(org_id, trace_id);
+        if (summaries === '0') return [key, { log_seq: 0, log_index: 0 }];
+        return [key, full === '0' ? { log_seq: Infinity, log_index: 0 } : { log_seq: Number(seq), log_index: index }];
+      }),
+    );
   }
 
   /** Newest log position that any table holds; a log that is new to the store counts on from there. */

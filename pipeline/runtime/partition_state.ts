@@ -3,12 +3,18 @@
 import type { TraceBookLimits } from './trace_book.ts';
 import { TraceBook, type StoredTrace } from './trace_book.ts';
 import { TraceFilter } from './trace_filter.ts';
-import type { Retain } from '../stage.ts';
+import type { LogPosition } from '../stage.ts';
 import { IdWindow } from '../stages/dedupe/id_window.ts';
 import { HeldTraces } from '../stages/sample/held_traces.ts';
 import type { PartitionRecord } from './ownership.ts';
 
 const TRIM_EVERY_IDS = 1_000_000;
+
+/**
+ * From where in the log on a trace is stored in full: from its beginning (log_seq 0) where it was kept; where it was summarised from
+ * the first event that a rule of its own kept, if there is one (else log_seq is Infinity).
+ */
+export type FullFrom = Pick<LogPosition, 'log_seq' | 'log_index'>;
 
 /** Rows above the checkpoint that a former owner landed already. Log positions are the store's. */
 export interface Replay {
@@ -17,7 +23,7 @@ export interface Replay {
   /** Usage has landed up to this position. */
   usage_through: number;
   /** What tail sampling made of the traces with such rows, by traceKey. */
-  decided: ReadonlyMap<string, Retain>;
+  decided: Map<string, FullFrom>;
   /** Past this position nothing had landed. */
   until: number;
 }
@@ -51,7 +57,7 @@ export interface PartitionHistory {
   texts: ReadonlySet<string>;
   usage_through: number;
   /** What tail sampling made of the traces with rows above the checkpoint, by traceKey; empty without it. */
-  decided: ReadonlyMap<string, Retain>;
+  decided: Map<string, FullFrom>;
   /** Live rows that hold something newer than completed_through, oldest version first. */
   traces: readonly StoredTrace[];
 }

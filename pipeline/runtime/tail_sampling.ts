@@ -7,7 +7,6 @@
 // or there is no more room: then the oldest trace is decided as it stands. Once decided, a trace stays decided: what comes later
 // follows it, but for an event that a rule of its own keeps, and from then on its trace. Nothing of a held trace has a row, so after
 // a crash it is held again from the log; a trace with any row was decided, and as its rows say.
-import { rowKey } from './landing.ts';
 import { traceKey } from './trace_book.ts';
 import type { PartitionState } from './partition_state.ts';
 import type { LogPosition, Retain, ScoredEvent } from '../stage.ts';
@@ -89,14 +88,11 @@ export class TailSampler {
 
   #decide(state: PartitionState, key: string, event: ScoredEvent, held: HeldTrace | undefined): { retain: Retain; reason: string } | null {
     const { retain, sample_reason: reason } = event;
-    if (retain === 'full' && reason !== 'profile') return { retain, reason };
-    // Its texts have landed, and not all else of it: it was kept.
-    if (event.spans.some((_, sub) => state.replay?.texts.has(rowKey(event.log_seq, event.log_index, sub)) === true))
-      return { retain: 'full', reason: 'trace' };
-    if (held === undefined) {
-      const before = state.replay?.decided.get(key) ?? state.book.decided(key);
-      if (before !== null) return { retain: before, reason: 'trace' };
-    }
+    const isKept = retain === 'full' && reason !== 'profile';
+    const landed = landedDecision(state, key, event, isKept);
+    if (isKept) return { retain, reason };
+    const before = landed ?? (held === undefined ? state.book.decided(key) : null);
+    if (before !== null) return { retain: before, reason: 'trace' };
     if (retain === 'full') return { retain, reason };
     const { started_at, ended_at } = bounds(event, held);
     return ended_at - started_at > this.#limits.slowMs ? { retain: 'full', reason: 'slow' } : null;
@@ -128,6 +124,19 @@ export function heldAmong(
   return events
     .filter((event) => states.get(event.partition)?.tail.holdsOther(traceKey(event.org_id, event.trace_id), event) === true)
     .map(({ event_hex }) => event_hex);
+}
+
+/**
+ * What the rows that a former owner has landed say of an event that is read again; null where they say nothing.
+ * @param isKept whether a rule of its own keeps it: what comes later follows it
+ */
+function landedDecision({ replay }: PartitionState, key: string, event: ScoredEvent, isKept: boolean): Retain | null {
+  const from = replay?.decided.get(key);
+  if (replay === null || from === undefined) return null;
+  const { log_seq, log_index } = event;
+  const isPast = log_seq > from.log_seq || (log_seq === from.log_seq && log_index >= from.log_index);
+  if (isKept && !isPast) replay.decided.set(key, { log_seq, log_index });
+  return isPast ? 'full' : 'summary';
 }
 
 function oldestOf(states: readonly PartitionState[]): { state: PartitionState; trace: HeldTrace } | null {
