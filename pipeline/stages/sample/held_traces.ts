@@ -39,7 +39,7 @@ const SPAN_BYTES = 800;
 
 /**
  * What an event takes in memory while it is held: its body as it was sent, and its spans, which hold most of the body once more.
- * Text beyond Latin takes two bytes a character.
+ * Text beyond Latin takes two bytes a character, which is taken for granted: measured, it is 1.1 to 1.9 times what an event takes.
  */
 export function heldBytes({ event, source }: LandingEvent): number {
   const texts = event.spans.reduce((sum, { prompt, response }) => sum + prompt.length + response.length, 0);

@@ -2,6 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import '../../support/properties.ts';
 import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/keep_rules.ts';
+import { heldAmong } from '../../../pipeline/runtime/tail_sampling.ts';
+import { traceKey } from '../../../pipeline/runtime/trace_book.ts';
+import { HeldTraces } from '../../../pipeline/stages/sample/held_traces.ts';
+import { anEvent, aSpan } from '../../support/spans.ts';
 import { type Cut, GRACE_MS, SLOW_MS, IDLE_MS, MODEL_PARTITIONS, type ModelEvent, TailModel } from '../../support/tail_model.ts';
 
 const RATE = PROFILE_RATE.balanced;
@@ -189,6 +193,39 @@ describe('tail sampling', () => {
         expect(sampledOf(model, a)).toEqual(isKept ? [true, true, true, true] : [false, false, false]);
       }
     }
+  });
+});
+
+describe('held traces', () => {
+  const read = { events: 0, bytes: 0 };
+  const hold = (traces: HeldTraces, log_seq: number, trace_id: string, hex: string) =>
+    traces.hold(traceKey('org_a', trace_id), { event: anEvent(log_seq, aSpan({ trace_id, event_hex: hex })), source: null }, read);
+
+  it('know a repeat of an event that has no row yet, and take no event for its own repeat', () => {
+    const tail = new HeldTraces();
+    hold(tail, 5, 'a', 'aa');
+    const states = new Map([[0, { tail }]]);
+    const ref = (log_seq: number, event_hex: string, trace_id = 'a', partition = 0) => ({
+      org_id: 'org_a',
+      trace_id,
+      event_hex,
+      partition,
+      log_seq,
+      log_index: 0,
+    });
+    expect(heldAmong(states, [ref(6, 'aa'), ref(5, 'aa'), ref(6, 'bb'), ref(6, 'aa', 'b'), ref(6, 'aa', 'a', 1)])).toEqual(['aa']);
+  });
+
+  it('account for what they take', () => {
+    const tail = new HeldTraces();
+    hold(tail, 1, 'a', 'aa');
+    const one = tail.bytes;
+    expect(one).toBeGreaterThan(1000);
+    hold(tail, 2, 'b', 'bb');
+    hold(tail, 3, 'a', 'cc');
+    expect([tail.size, tail.bytes, tail.oldest?.key]).toEqual([2, 3 * one, 'org_a a']);
+    expect(tail.release('org_a a')?.events).toHaveLength(2);
+    expect([tail.size, tail.bytes, tail.oldest?.key, tail.release('org_a a')]).toEqual([1, one, 'org_a b', undefined]);
   });
 });
 
