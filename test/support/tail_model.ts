@@ -73,7 +73,7 @@ const silent: StageObserver = {
 const decode: Stage<LoggedEvent, DecodedEvent> = {
   name: 'decode',
   run: (batch) =>
-    batch.map(({ body, format: _, ...event }) => {
+    batch.map(({ body, ...event }) => {
       const given = JSON.parse(body) as ModelEvent['span'];
       const { org_id, trace_id, event_hex, received_at } = event;
       const span = aSpan({ org_id, trace_id, event_hex, received_at, span_id: `spn_${event_hex}`, ...given });

@@ -122,7 +122,7 @@ describe('tail sampling', () => {
   });
 
   it('does so too where it has no memory left, and for a trace that is too large by itself', async () => {
-    const model = new TailModel({ bytes: 30_000, traceBytes: 20_000 });
+    const model = new TailModel({ bytes: 16_000, traceBytes: 20_000 });
     const large = 'x'.repeat(2500);
     model.publish([child(a, { prompt: large })]);
     model.publish([child(b, { prompt: large })]);
@@ -274,7 +274,7 @@ describe('tail sampling, whatever comes and whoever dies', () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(action, { minLength: 1, maxLength: 40 }),
-        fc.constantFrom({}, { slots: 2 }, { bytes: 12_000 }, { read: { events: 10, bytes: 1e9 } }, { holdMs: IDLE_MS }),
+        fc.constantFrom({}, { slots: 2 }, { bytes: 9000 }, { read: { events: 10, bytes: 1e9 } }, { holdMs: IDLE_MS }),
         async (actions, limits) => {
           const model = new TailModel(limits);
           // Ten of the traces are thinned, two are kept by the rate.
