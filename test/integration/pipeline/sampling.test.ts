@@ -9,7 +9,7 @@ import { logged, openTestLog, PARTITIONS, startWorker } from '../../support/pipe
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, call, ORG, startTestApi, type TestApi } from '../api/an_api.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 600_000 });
 
 const TRACES = 240;
 const SPANS = 4;
@@ -170,7 +170,6 @@ describe('the same input through every profile', () => {
   };
   const PROFILES: readonly [string, SamplingProfile, boolean][] = [
     ['full', 'full', false],
-    ['full, tail', 'full', true],
     ['balanced', 'balanced', false],
     ['balanced, tail', 'balanced', true],
     ['aggressive', 'aggressive', false],
