@@ -1,6 +1,7 @@
 // Everything between a process's clients and its request listener, put together: stores, edge, slices, ingest. Reads
 // ClickHouse's state in the background, so that it may come later than the rest.
 import * as metrics from '../ops/metrics.ts';
+import { DiskWatch } from '../ops/disk_watch.ts';
 import { trackConnected } from '../ops/nats/connect.ts';
 import { fixedPartitions } from '../ops/streams.ts';
 import { createApp, type RequestListener } from './app.ts';
@@ -33,20 +34,33 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
   const parts: WiringParts = { ...given, tracked, onProblem };
   const partitions = await fixedPartitions(log, env.SERVICE_PARTITIONS);
   const stores = await openStores(parts);
+  const disk = await DiskWatch.start({
+    folder: env.SERVICE_DISK_GUARD_DIR ?? null,
+    onChange: (low, { free, total }) => {
+      metrics.diskLow.set(low ? 1 : 0);
+      const facts = { free_bytes: free, total_bytes: total };
+      if (low) logger.error(facts, 'the disk is nearly full: ingest answers 429 until there is room');
+      else logger.warn(facts, 'the disk has room again: ingest goes on');
+    },
+    onLook: ({ free }) => {
+      metrics.diskFreeBytes.set(free);
+    },
+    onProblem,
+  });
   const publisher = new Publisher({
     port: new AckInbox(log.nc, tracked),
     partitions,
     now: () => performance.now(),
     observe: observePublish,
   });
-  const slices = await openSlices(parts, stores, { publisher, partitions });
+  const slices = await openSlices(parts, stores, { publisher, partitions, disk });
   const edge = await openEdge(parts, stores);
   const migration = migrateInBackground(parts, slices.follow);
   const pingClickHouse = async () => migration.done && (await clickhouse.ping());
   const readiness = await ReadinessWatch.open(log, { tracked, partitions, pingClickHouse }, onProblem);
   const listener = createApp({
     edge: edge.deps,
-    ingest: { admission: new Admission(), budgets: slices.budgets, publisher, once: edge.once, partitions, observeIngest },
+    ingest: { admission: new Admission(), budgets: slices.budgets, publisher, disk, once: edge.once, partitions, observeIngest },
     readiness,
     routes: slices.routes,
   });
@@ -56,6 +70,7 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
       await Promise.all([publisher.flush(), edge.flush()]);
     },
     close: () => {
+      disk.stop();
       for (const part of [slices, stores, edge, readiness]) part.close();
       migration.stop();
     },

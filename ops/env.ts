@@ -23,6 +23,25 @@ export function decodeKey(text: string): Buffer | null {
   return bytes.length === 32 ? bytes : null;
 }
 
+/** What a store of objects may be asked beside its place. */
+const STORE_PARAMS = new Set(['endpoint', 'region']);
+
+function isObjectStore(text: string): boolean {
+  const parsed = URL.parse(text);
+  if (parsed === null || parsed.username !== '' || parsed.hash !== '') return false;
+  if (parsed.protocol === 'file:') return parsed.hostname === '' && parsed.pathname.length > 1 && parsed.search === '';
+  const endpoint = parsed.searchParams.get('endpoint');
+  return (
+    parsed.protocol === 's3:' &&
+    /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(parsed.hostname) &&
+    [...parsed.searchParams.keys()].every((name) => STORE_PARAMS.has(name)) &&
+    (endpoint === null || ['http:', 'https:'].includes(URL.parse(endpoint)?.protocol ?? ''))
+  );
+}
+
+/** Settings that have their names from elsewhere. */
+const FOREIGN = new Set(['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']);
+
 const schema = z.object({
   SERVICE_ENV: z.enum(['development', 'production']).default('development'),
   SERVICE_HOST: z.string().min(1).default('127.0.0.1'),
@@ -45,6 +64,8 @@ const schema = z.object({
     .regex(/^[A-Za-z0-9_.-]+$/, { error: 'takes the name of a cluster: letters, digits, _ . -' })
     .optional(),
   SERVICE_CLICKHOUSE_ANALYST_PASSWORD: z.string().min(8, { error: 'takes at least 8 characters' }).optional(),
+  /** While the disk that holds this folder is low, ingest answers 429. npm start sets it to its data folder. */
+  SERVICE_DISK_GUARD_DIR: z.string().min(1).optional(),
   SERVICE_PARTITIONS: integer(1, 256).default(8),
   SERVICE_DEDUP_WINDOW_HOURS: integer(1, 720).default(24),
   SERVICE_ADMIN_TOKEN: z.string().min(16, { error: 'takes at least 16 characters' }).optional(),
@@ -68,11 +89,26 @@ const schema = z.object({
     .string()
     .regex(/^([^\r\n<>"]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/, { error: 'takes an address: name@host or Name <name@host>' })
     .default('Millrace <millrace@localhost>'),
+  /** OpenAI-compatible API, as /v1 stands in it: for judges, dataset runs and replay. */
+  SERVICE_LLM_BASE_URL: url('http', 'https')
+    .refine((text) => URL.parse(text)?.username === '', { error: 'takes a URL without a user; the key is SERVICE_LLM_API_KEY' })
+    .optional(),
+  SERVICE_LLM_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, { error: 'takes printable characters without spaces' })
+    .optional(),
   /** Seals secrets that have to be read again (webhook secrets); every process takes the same. npm start makes one and keeps it. */
   SERVICE_ENCRYPTION_KEY: z
     .string()
     .refine((text) => decodeKey(text) !== null, { error: 'takes 32 bytes as base64 or as 64 hex digits' })
     .optional(),
+  /** Cold storage. Unset: a folder of SERVICE_DATA_DIR. */
+  SERVICE_OBJECT_STORE: z
+    .string()
+    .refine((text) => isObjectStore(text), { error: 'takes file:///dir or s3://bucket/prefix?endpoint=…&region=…' })
+    .optional(),
+  AWS_ACCESS_KEY_ID: z.string().min(1).optional(),
+  AWS_SECRET_ACCESS_KEY: z.string().min(1).optional(),
   SERVICE_SAMPLING_PROFILE: z.enum(['full', 'balanced', 'aggressive']).default('full'),
   SERVICE_SAMPLING_ENABLED: boolean.default(true),
   SERVICE_SAMPLING_TAIL: boolean.default(false),
@@ -101,7 +137,9 @@ const PLACEHOLDER = /change[-_ ]?(me|this|it)|(replace|put|insert)[-_ ]?(me|this
  */
 export function parseEnv(source: Record<string, string | undefined>): Env {
   const given = Object.fromEntries(
-    Object.entries(source).filter(([name, value]) => name.startsWith('SERVICE_') && value !== undefined && value !== ''),
+    Object.entries(source).filter(
+      ([name, value]) => (name.startsWith('SERVICE_') || FOREIGN.has(name)) && value !== undefined && value !== '',
+    ),
   );
   const result = schema.safeParse(given);
   const problems = result.success

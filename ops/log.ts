@@ -1,6 +1,6 @@
 // Structured logs of a process: one JSON line a record on stdout.
 // Guarantees: fields that carry credentials by name are blanked, and so are passwords inside URLs of errors.
-import { type Logger as PinoLogger, pino, stdSerializers } from 'pino';
+import { type DestinationStream, type Logger as PinoLogger, pino, stdSerializers } from 'pino';
 
 export type Logger = PinoLogger;
 
@@ -26,13 +26,24 @@ function redactError(error: Error): unknown {
   return { ...rest, message: redactText(message), stack: redactText(stack) };
 }
 
+/** Records that wait to be written; beyond, records are dropped. */
+const WAITING_BYTES_MAX = 1024 * 1024;
+
+/** Where records go. A disk that is full costs records, never the process. */
+function output(): DestinationStream {
+  const stream = pino.destination({ dest: 1, sync: true, maxLength: WAITING_BYTES_MAX });
+  stream.on('error', () => undefined);
+  return stream;
+}
+
 /** A logger that names its process. level: trace, debug, info, warn, error or silent. */
 export function createLogger(name: string, level: string): Logger {
-  return pino({
+  const options = {
     name,
     level,
     base: { name, pid: process.pid },
     redact: { paths, censor: '***' },
     serializers: { err: redactError, error: redactError },
-  });
+  };
+  return pino(options, output());
 }

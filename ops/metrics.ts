@@ -54,6 +54,12 @@ export const ingestBytesTotal = counter({
   help: 'Bytes of accepted request bodies after decompression',
   role: 'api',
 });
+export const diskFreeBytes = gauge({ name: 'millrace_disk_free_bytes', help: 'Room on the disk that holds the data folder', role: 'api' });
+export const diskLow = gauge({
+  name: 'millrace_disk_low',
+  help: '1 while the disk is nearly full and ingest is refused',
+  role: 'api',
+});
 export const rateLimitedTotal = counter({
   name: 'millrace_rate_limited_total',
   help: "Requests refused by a tenant's rate limit",
@@ -206,6 +212,40 @@ export const webhookLogDroppedTotal = counter({
   name: 'millrace_webhook_log_dropped_total',
   help: 'Rows of the log of webhook tries that were never written',
   role: 'pipeline',
+});
+
+export const llmCallsTotal = counter({
+  name: 'millrace_llm_calls_total',
+  help: 'Tries of calls to the upstream for models, by how they ended',
+  role: 'shared',
+  labels: ['result'],
+});
+export const llmCallSeconds = histogram(
+  { name: 'millrace_llm_call_seconds', help: 'Time of one try of a call to the upstream for models', role: 'shared' },
+  [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60],
+);
+export const judgingTokensTotal = counter({
+  name: 'millrace_judging_tokens_total',
+  help: 'Tokens of calls that judges and dataset runs made',
+  role: 'pipeline',
+  labels: ['direction'],
+});
+export const judgingTasksTotal = counter({
+  name: 'millrace_judging_tasks_total',
+  help: 'Live traces for LLM judges, by how they ended',
+  role: 'pipeline',
+  labels: ['outcome'],
+});
+export const evalsRunning = gauge({
+  name: 'millrace_evals_running',
+  help: 'Evals and dataset runs that are running; the leader shows them',
+  role: 'pipeline',
+});
+export const evalScoresTotal = counter({
+  name: 'millrace_eval_scores_total',
+  help: 'Scores of evals and dataset runs, by verdict',
+  role: 'pipeline',
+  labels: ['verdict'],
 });
 
 /**

@@ -14,6 +14,7 @@ export const AUDIT_STREAM = 'AUDIT';
 export const MAIL_STREAM = 'MAIL';
 export const WEBHOOKS_STREAM = 'WEBHOOKS';
 export const JUDGING_STREAM = 'JUDGING';
+export const SCORES_STREAM = 'SCORES';
 
 /** Subject of a partition of the ingest log. */
 export const ingestSubject = (partition: number): string => `ingest.${partition}`;
@@ -36,6 +37,10 @@ export const MAIL_SUBJECT = 'mail.send';
 export const webhookSubject = (org: string, target: string): string => `webhooks.${org}.${target}`;
 /** Subject of slow judging of one kind. */
 export const judgingSubject = (kind: 'live' | 'eval' | 'dataset'): string => `judging.${kind}`;
+/** Subject of scores that people give. */
+export const SCORES_SUBJECT = 'scores.given';
+/** Largest of them: a comment of 10,000 characters in the longest UTF-8, and ids. */
+const SCORE_BYTES_MAX = 64 * 1024;
 /** Subject of a dead letter. */
 export const deadLetterSubject = (stage: string): string => `dead.${stage}`;
 
@@ -91,6 +96,8 @@ export const BUCKETS = {
   judging_marks: { ttlHours: 720, history: 1 },
   /** Calls of LLM judges of each org in its period. */
   judge_quotas: { ttlHours: 0, history: 1 },
+  /** What upstreams answered judges, until it is recorded for good: a task that comes again does not call again. The oldest make room. */
+  judging_answers: { ttlHours: 24, history: 1, bytesMax: GIB / 4, whenFull: 'forget' },
   /** Evals and dataset runs: what was asked, how far it is, what came of it. */
   evals: { ttlHours: 0, history: 1 },
   /** The traces of an eval, by eval and chunk. */
@@ -187,6 +194,17 @@ function streamConfigs(limits: StreamLimits): (Partial<StreamConfig> & { name: s
       max_msg_size: MAIL_BYTES_MAX,
       max_bytes: GIB / 4,
       discard: DiscardPolicy.New,
+      duplicate_window: 120_000_000_000,
+    },
+    {
+      ...common,
+      name: SCORES_STREAM,
+      subjects: [SCORES_SUBJECT],
+      retention: RetentionPolicy.Workqueue,
+      max_msg_size: SCORE_BYTES_MAX,
+      max_bytes: GIB / 4,
+      discard: DiscardPolicy.New,
+      compression: StoreCompression.S2,
       duplicate_window: 120_000_000_000,
     },
     // What waits for each receiver, each org and in all is bounded by those who write here (pipeline/delivery): what is

@@ -25,6 +25,9 @@ const API_STOP_MS_MAX = 15_000;
 const PIPELINE_STOP_MS_MAX = 20_000;
 /** Of a small disk the ingest log takes at most this part, unless SERVICE_LOG_MAX_BYTES says how much. */
 const LOG_DISK_SHARE = 0.5;
+/** nats-server is started again once this much of a disk that was full is free. */
+const REVIVE_BYTES_MIN = 64 * 1024 ** 2;
+const REVIVE_LOOK_MS = 1000;
 /** Those that still run are stopped in this order: who writes before what is written to. */
 const STOP_ORDER = [['api'], ['pipeline'], ['nats', 'clickhouse']] as const;
 type ChildName = (typeof STOP_ORDER)[number][number];
@@ -53,6 +56,8 @@ export class Supervisor {
   readonly #children = new Map<ChildName, Kept>();
   readonly #logs: LogFollower;
   readonly #ended = Promise.withResolvers<number>();
+  /** Runs while nats-server waits for room on the disk. */
+  #reviving: NodeJS.Timeout | undefined;
   #stopping = false;
   #natsUrl: string | undefined;
   #natsPort: number | null = null;
@@ -100,6 +105,7 @@ export class Supervisor {
   async stop(code: number): Promise<void> {
     if (this.#stopping) return;
     this.#stopping = true;
+    clearInterval(this.#reviving);
     for (const group of STOP_ORDER) await Promise.all(group.map(async (name) => this.#children.get(name)?.stop()));
     this.#logs.stop();
     this.#ended.resolve(code);
@@ -130,7 +136,14 @@ export class Supervisor {
     const binary = await findNatsServer(this.#options.say);
     const port = await freePort();
     this.#natsPort = port;
-    const logFile = this.#log('nats', errorsOfNats, false);
+    const logFile = this.#log(
+      'nats',
+      (line) => {
+        if (/no space left on device/i.test(line)) this.#reviveNats();
+        return errorsOfNats(line);
+      },
+      false,
+    );
     const { SERVICE_NATS_SYNC: sync } = this.#env;
     const token = this.#options.secrets.nats_token;
     await this.#keep('nats', async () => {
@@ -138,6 +151,27 @@ export class Supervisor {
       this.#natsUrl = server.url;
       return { ...server, kill: () => server.child.kill('SIGKILL') };
     });
+  }
+
+  #isDiskFull(): boolean {
+    const { bsize, bavail } = statfsSync(this.#options.dataDir);
+    return bsize * bavail < REVIVE_BYTES_MIN;
+  }
+
+  /**
+   * A stream of nats-server that could not be written takes nothing more, also when there is room again, until the server starts anew
+   * (measured with 2.15: every publish goes unanswered). So it is started again as soon as there is room.
+   */
+  #reviveNats(): void {
+    if (this.#reviving !== undefined || this.#stopping) return;
+    this.#options.complain('The disk is full: nothing can be stored until there is room.');
+    this.#reviving = setInterval(() => {
+      if (this.#isDiskFull()) return;
+      clearInterval(this.#reviving);
+      this.#reviving = undefined;
+      this.#options.say('The disk has room again: starting nats-server anew.');
+      void this.#children.get('nats')?.restart();
+    }, REVIVE_LOOK_MS);
   }
 
   async #startClickHouse(): Promise<void> {
@@ -186,6 +220,7 @@ export class Supervisor {
       name,
       runDir: this.#file('run'),
       start,
+      excused: () => this.#isDiskFull(),
       onDeath: this.#options.complain,
       onGiveUp: (line) => {
         this.#options.complain(`${line}; stopping everything (logs in ${this.#file('logs')})`);
@@ -218,6 +253,7 @@ export class Supervisor {
       SERVICE_NATS_URL: this.#natsUrl,
       SERVICE_CLICKHOUSE_URL: this.#clickhouseUrl,
       SERVICE_CLICKHOUSE_DATA_DIR: this.#env.SERVICE_CLICKHOUSE_URL === undefined ? this.#file('clickhouse') : undefined,
+      SERVICE_DISK_GUARD_DIR: this.#env.SERVICE_DISK_GUARD_DIR ?? this.#options.dataDir,
       SERVICE_LOG_MAX_BYTES: String(logBytesMax(this.#env, this.#options.dataDir)),
       SERVICE_ADMIN_TOKEN: SERVICE_ADMIN_TOKEN ?? this.#options.secrets.admin_token,
       SERVICE_BOOTSTRAP_API_KEY: SERVICE_BOOTSTRAP_API_KEY ?? this.#options.secrets.api_key,

@@ -12,9 +12,15 @@ import { openBudgetRecords } from './budgets/records.ts';
 import { openIncidents } from './incidents/open.ts';
 import { startJobs } from './jobs/start.ts';
 import { startJanitor } from './runtime/janitor.ts';
+import { openJudges } from './runtime/judges.ts';
+import { openPiiPolicies } from './runtime/pii_policies.ts';
 import { openPolicies } from './runtime/policies.ts';
 import { openPrices } from './runtime/prices.ts';
+import { openRetentionPolicies } from './retention/policies.ts';
+import { openCold, startLongJobs } from './wiring/cold.ts';
 import { startDelivery } from './wiring/delivery.ts';
+import { startEvals } from './wiring/evals.ts';
+import { startJudging } from './wiring/judging.ts';
 import { openLanding, startGauges } from './wiring/landing.ts';
 import { serveMetrics } from './wiring/metrics_server.ts';
 import { onTold, type WorkerParts } from './wiring/parts.ts';
@@ -44,16 +50,32 @@ async function main(): Promise<void> {
     logger.warn({ err: cause }, problem);
   };
   const parts: WorkerParts = { env, logger, log, clickhouse, workerId, onProblem };
-  const [policies, prices, budgetRecords] = await Promise.all([
+  const sealer = await openSealer(log, env.SERVICE_ENCRYPTION_KEY);
+  const [policies, piiPolicies, prices, judges, budgetRecords] = await Promise.all([
     openPolicies(log, onProblem),
+    openPiiPolicies(log, sealer, onProblem),
     openPrices(log, onProblem),
+    openJudges(log, onProblem),
     openBudgetRecords(log, onProblem),
   ]);
   // Ahead of the wait for ClickHouse: what happened is delivered whether or not it can be stored just now.
-  const delivery = await startDelivery(parts, { sealer: await openSealer(log, env.SERVICE_ENCRYPTION_KEY), budgetRecords });
+  const delivery = await startDelivery(parts, { sealer, budgetRecords });
   const storeUp = await bringUpStore(parts);
   const exposed = await serveMetrics();
-  const landing = await openLanding({ ...parts, ...storeUp, policies, prices, budgetRecords, partitions, metricsUrl: exposed.url });
+  const retention = await openRetentionPolicies(log, onProblem);
+  const cold = openCold(parts);
+  const landing = await openLanding({
+    ...parts,
+    ...storeUp,
+    policies,
+    retention,
+    piiPolicies,
+    prices,
+    judges,
+    budgetRecords,
+    partitions,
+    metricsUrl: exposed.url,
+  });
   const { ownership, worker, mover, budgets } = landing;
 
   worker.start((error) => {
@@ -74,9 +96,12 @@ async function main(): Promise<void> {
     onTold,
   });
   incidents.start();
+  const judging = await startJudging(parts, { policies, partitions });
+  const evals = await startEvals(parts, { policies, prices, piiPolicies, models: judging.models, isLeader: () => ownership.isLeader });
   const jobs = await startJobs({
     budgets: budgets.keeper,
     incidents,
+    retention: cold.retention,
     log,
     clickhouse,
     workerId,
@@ -88,6 +113,7 @@ async function main(): Promise<void> {
     },
     onTold,
   });
+  const longJobs = await startLongJobs(parts, cold, retention);
   const janitor = startJanitor(log, logger, () => (ownership.isLeader ? ownership.landedByAll : null));
   const gauges = startGauges(landing);
   process.send?.({ ready: true });
@@ -103,14 +129,16 @@ async function main(): Promise<void> {
     }, DRAIN_MS).unref();
     janitor.stop();
     clearInterval(gauges);
-    const delivered = Promise.all([jobs.stop(), incidents.stop(), delivery.stop()]);
+    const delivered = Promise.all([jobs.stop(), longJobs.stop(), incidents.stop(), evals.stop(), judging.stop(), delivery.stop()]);
     await mover.stop();
     await ownership.stop();
     await worker.stop();
     await budgets.stop();
     await delivered;
     exposed.close();
-    for (const bucket of [policies, prices, budgetRecords]) bucket.close();
+    retention.close();
+    cold.objects.close();
+    for (const bucket of [policies, piiPolicies, prices, judges, budgetRecords]) bucket.close();
     await nc.close();
     await clickhouse.close();
     logger.info('pipeline worker has drained');

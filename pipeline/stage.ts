@@ -85,8 +85,3 @@ export interface Usage {
 export interface MeteredEvent extends SampledEvent {
   usage: Usage;
 }
-
-/** What score gives; the scores of deterministic judges join here. */
-export interface ScoredEvent extends MeteredEvent {
-  scores: Record<string, number>;
-}

@@ -1,12 +1,14 @@
 // The table of contents of the data plane: every stage that an event passes, in order, and the bounds of the way.
 //
-//   ingest.<partition>  ──▶ decode ▸ dedupe ▸ sample ▸ meter ▸ score ▸ land ──▶ spans, span_texts, traces, usage_events
-//                                                                     └──▶ events.batch (trace.started, trace.completed)
+//   ingest.<partition>  ──▶ decode ▸ dedupe ▸ sample ▸ meter ▸ score ▸ land ──▶ spans, span_texts, traces, usage_events, judge_scores
+//                                                                     ├──▶ events.batch (trace.started, trace.completed, judge.threshold_breach)
+//                                                                     └──▶ judging.live (traces for LLM judges)
+//   score is not for events: it judges the traces that a batch completes (stages/score/score.ts, runtime/score_traces.ts).
 //   what can never land ──▶ dead.<stage>
 //
 // Corrections of costs (a schema of their own on ingest.<partition>, sent by a repricing) pass no stage: they go to land alone.
 import type { IngestEvent } from '../schemas/codec.ts';
-import type { DecodedEvent, LoggedEvent, MeteredEvent, SampledEvent, ScoredEvent, Stage } from './stage.ts';
+import type { DecodedEvent, LoggedEvent, MeteredEvent, SampledEvent, Stage } from './stage.ts';
 
 /**
  * The stages of one worker. They hold no event between two batches: traces that wait for tail sampling are the runtime's
@@ -21,8 +23,6 @@ export interface Topology {
   sample: Stage<DecodedEvent, SampledEvent>;
   /** What the event used, whatever sampling said. */
   meter: Stage<SampledEvent, MeteredEvent>;
-  /** Scores of deterministic judges. */
-  score: Stage<MeteredEvent, ScoredEvent>;
 }
 
 export const LIMITS = {
@@ -38,6 +38,10 @@ export const LIMITS = {
   dedupe_ids_exact_max: 24_000_000,
   open_traces_max: 200_000,
   done_traces_max: 20_000,
+  /** What judges see of open traces, in memory; beyond it is read back from the store when the trace is complete. */
+  judged_bytes_max: 64 * 1024 * 1024,
+  /** Tasks for LLM judges that are on their way to JetStream at a time. */
+  judging_publishes_max: 64,
   /** Estimated memory of the traces that tail sampling holds, and of one of them; their number is a setting. */
   held_bytes_max: 256 * 1024 * 1024,
   held_trace_bytes_max: 16 * 1024 * 1024,
@@ -53,9 +57,6 @@ export const LIMITS = {
   /** The janitor keeps consumed messages for re-reading until the log is this full. */
   log_keep_fraction: 0.5,
 } as const;
-
-/** Retention of prompts and responses where an org has no policy of its own, days. */
-export const FULL_TEXT_DAYS = 30;
 
 export function loggedEvent(event: IngestEvent, partition: number, logSeq: number, logIndex: number): LoggedEvent {
   return { ...event, partition, log_seq: logSeq, log_index: logIndex };

@@ -144,6 +144,28 @@ export interface JudgingTask {
   created_at: number;
 }
 
+/** What a person or an application says of a trace or a span. */
+export interface UserScore {
+  score_id: string;
+  org_id: string;
+  trace_id: string;
+  /** Empty for the trace as a whole. */
+  span_id: string;
+  /** Milliseconds since the epoch. */
+  trace_started_at: number;
+  name: string;
+  data_type: 'numeric' | 'boolean' | 'categorical';
+  /** Of a boolean 1 or 0; null for categories. */
+  number: number | null;
+  /** Of a category; empty otherwise. */
+  text: string;
+  comment: string;
+  author_type: 'user' | 'api_key';
+  author_id: string;
+  /** Milliseconds since the epoch. */
+  created_at: number;
+}
+
 /** Header of every JetStream message of ours. */
 export const FINGERPRINT_HEADER = 'Schema-Fingerprint';
 
@@ -183,3 +205,4 @@ export const auditEntryCodec = defineCodec<AuditEntry>('./audit_entry.v1.avsc');
 export const mailCodec = defineCodec<Mail>('./mail.v1.avsc');
 export const webhookDeliveryCodec = defineCodec<WebhookDelivery>('./webhook_delivery.v1.avsc');
 export const judgingTaskCodec = defineCodec<JudgingTask>('./judging_task.v1.avsc');
+export const userScoreCodec = defineCodec<UserScore>('./user_score.v1.avsc');

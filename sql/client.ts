@@ -154,6 +154,31 @@ export class ClickHouse {
     });
   }
 
+  /**
+   * The bytes of a SELECT … FORMAT …, as they come. A statement that fails after its first bytes may only cut them off: whoever
+   * reads them has to know their end by the format.
+   */
+  async *bytes({ name, sql, params, timeoutMs, signal }: Read): AsyncGenerator<Buffer> {
+    const began = performance.now();
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const stop = new AbortController();
+    const abort_signal = AbortSignal.any([timeout, stop.signal, ...(signal === undefined ? [] : [signal])]);
+    try {
+      const { stream } = await this.#client.exec({
+        query: sql,
+        ...bound(params),
+        abort_signal,
+        clickhouse_settings: { log_comment: name, readonly: '2', cancel_http_readonly_queries_on_client_close: 1 },
+      });
+      for await (const chunk of stream) yield chunk as Buffer;
+    } catch (error) {
+      throw explained(error, name, timeout, timeoutMs, signal);
+    } finally {
+      stop.abort();
+      this.#observe(name, (performance.now() - began) / 1000);
+    }
+  }
+
   /** Runs a statement, with rows to insert where it takes some; resolves with what it wrote. */
   async execute({ name, sql, params, body, query_id, timeoutMs }: BodyStatement): Promise<{ written_rows: number }> {
     return this.#timed(name, timeoutMs, undefined, async (abort_signal) => {

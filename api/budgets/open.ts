@@ -16,6 +16,7 @@ import type { Route } from '../http/route.ts';
 import { alertRoutes } from './alert_routes.ts';
 import type { BudgetsDeps } from './budgets.ts';
 import { BudgetGate } from './gate.ts';
+import { Homes } from './homes.ts';
 import { budgetRoutes } from './routes.ts';
 import { LetInSharing } from './sharing.ts';
 import { BudgetStore } from './store.ts';
@@ -49,8 +50,13 @@ export interface Budgets {
   routes: Route[];
   /** Whether the org has a limit that can refuse. */
   guards: (org_id: string) => boolean;
-  /** @throws ApiError rate_limited, payment_required */
-  admit: (org_id: string, events: readonly EnteringEvent[]) => Reservation;
+  /**
+   * Far from every limit, or with no other API process, at once.
+   * @throws ApiError (or rejects with it) rate_limited, payment_required
+   */
+  admit: (org_id: string, events: readonly EnteringEvent[]) => Reservation | Promise<Reservation>;
+  /** Lets nothing in: refuses what is known to be beyond a limit here. @throws ApiError rate_limited, payment_required */
+  check: (org_id: string, events: readonly EnteringEvent[]) => void;
   close: () => void;
 }
 
@@ -75,13 +81,31 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     if (hasHardLimit(record)) follower.follow(record.org_id, limitedAgents(record));
     else follower.unfollow(record.org_id);
   });
-  const sharing = new LetInSharing({ nc: log.nc, ledger, onProblem });
-  const gate = new BudgetGate({
+  const sharing = new LetInSharing({
+    nc: log.nc,
+    ledger,
+    onCrossing: (crossing) => {
+      gate.heardCrossing(crossing);
+    },
+    onProblem,
+  });
+  const gate: BudgetGate = new BudgetGate({
     budgets,
     ledger,
     periodOf: (org_id) => follower.period(org_id),
     overageUsdOf: (org_id) => orgOf(org_id)?.overage_budget_usd ?? null,
     now,
+    onCrossing: (crossing) => {
+      sharing.crossed(crossing);
+    },
+  });
+  const homes = new Homes({
+    nc: log.nc,
+    sharing,
+    guards: (org_id) => gate.guards(org_id),
+    isSettled: (org_id) => gate.isSettled(org_id),
+    admit: (org_id, uses) => gate.admit(org_id, uses),
+    onProblem,
   });
   const deps: BudgetsDeps = { budgets, clickhouse, now, periodOf, planOf: (org_id) => orgOf(org_id)?.plan_name ?? '' };
   const alerts = alertRoutes({
@@ -103,10 +127,18 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
   return {
     routes: [...budgetRoutes(deps), ...alerts],
     guards: (org_id) => gate.guards(org_id),
-    admit: (org_id, events) => sharing.told(org_id, gate.admit(org_id, usesOf(prices, events))),
+    admit: (org_id, events) => {
+      const uses = usesOf(prices, events);
+      if (gate.check(org_id, uses, sharing.view(org_id, uses))) return homes.decide(org_id, ledger.merged(org_id, uses));
+      return sharing.told(org_id, ledger.reserve(org_id, uses));
+    },
+    check: (org_id, events) => {
+      gate.check(org_id, usesOf(prices, events), null);
+    },
     close: () => {
       unwatch();
       follower.close();
+      homes.close();
       sharing.close();
       budgets.close();
     },

@@ -14,8 +14,8 @@ export interface EnteringEvent {
 
 /** One use an event. An event that the pipeline will not be able to decode lands nowhere and uses nothing. */
 export function usesOf(prices: PriceBook, events: readonly EnteringEvent[]): AskedUse[] {
-  // How much of a prompt is stored changes no amount.
-  const deps = { prices, maxPromptTokens: () => null };
+  // How much of a prompt is stored, and what is redacted in it, changes no amount.
+  const deps = { prices, maxPromptTokens: () => null, redactorOf: () => null };
   return events.flatMap(({ event, partition }) => {
     const spans = spansOf(deps, event, JSON.parse(event.body));
     if (typeof spans === 'string') return [];

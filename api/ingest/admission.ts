@@ -23,8 +23,10 @@ interface BudgetHold {
 export interface BudgetCheck {
   /** Whether the org has a limit that can refuse. */
   guards: (org_id: string) => boolean;
-  /** @throws ApiError rate_limited, payment_required */
-  admit: (org_id: string, events: readonly OutgoingEvent[]) => BudgetHold;
+  /** A promise where another process has to be asked. @throws ApiError (or rejects with it) rate_limited, payment_required */
+  admit: (org_id: string, events: readonly OutgoingEvent[]) => BudgetHold | Promise<BudgetHold>;
+  /** Lets nothing in: only refuses what this process knows to be beyond a limit. @throws ApiError as admit does */
+  check: (org_id: string, events: readonly OutgoingEvent[]) => void;
 }
 
 interface InFlight {

@@ -25,6 +25,8 @@ export interface IngestDeps {
   admission: Admission;
   budgets: BudgetCheck;
   publisher: Publisher;
+  /** See StoreDeps. */
+  disk: { readonly low: boolean };
   once: IngestOnce;
   partitions: number;
   /** Told of every answer: events and bytes are 0 unless they were accepted now. */

@@ -2,9 +2,15 @@
 import type { IngestFormat } from '../../schemas/formats/formats.ts';
 import type { BudgetCheck } from './admission.ts';
 import { type EventIds, readEvents } from './events.ts';
+import { ApiError } from '../http/errors.ts';
 import type { OutgoingEvent, Publisher } from './publisher.ts';
 
+/** How long a sender should wait for a full disk, seconds. */
+const DISK_RETRY_AFTER_SECONDS = 10;
+
 export interface StoreDeps {
+  /** Whether the disk that holds the log is low: nothing is let in then, as what was acknowledged needs the rest of it. */
+  disk: { readonly low: boolean };
   budgets: BudgetCheck;
   publisher: Publisher;
 }
@@ -15,14 +21,17 @@ export interface StoreDeps {
  * @throws ApiError rate_limited, payment_required, upstream_unavailable
  */
 export async function storeEvents(
-  { budgets, publisher }: StoreDeps,
+  { budgets, publisher, disk }: StoreDeps,
   org_id: string,
   events: readonly OutgoingEvent[],
   spentMs: number,
 ): Promise<void> {
-  const hold = budgets.guards(org_id) ? budgets.admit(org_id, events) : null;
+  if (disk.low) throw diskLow();
+  const began = performance.now();
+  const admitted = budgets.guards(org_id) ? budgets.admit(org_id, events) : null;
+  const hold = admitted instanceof Promise ? await admitted : admitted;
   try {
-    const positions = await publisher.publish(events, spentMs);
+    const positions = await publisher.publish(events, spentMs + performance.now() - began);
     hold?.confirm(positions);
   } catch (error) {
     hold?.cancel();
@@ -39,5 +48,43 @@ export function createStoreBody(deps: StoreDeps & { partitions: number; now: () 
     const { events, ids } = readEvents(body, { format, org_id, received_at: deps.now(), partitions: deps.partitions });
     await storeEvents(deps, org_id, events, 0);
     return ids;
+  };
+}
+
+function diskLow(): ApiError {
+  return new ApiError(
+    'rate_limited',
+    'The disk of the service is nearly full: nothing new is stored until there is room. Send it again later.',
+    {
+      headers: { 'Retry-After': String(DISK_RETRY_AFTER_SECONDS) },
+    },
+  );
+}
+
+/** A body, and the format whose ingest path it would have come to. */
+export interface FormattedBody {
+  format: IngestFormat;
+  body: unknown;
+}
+
+/** For slices that record several events which belong together, and spend something before they have them. */
+export interface BodyRecorder {
+  /** Refuses what the budget does not let in, before anything is spent on it; stores nothing. @throws ApiError as ingest does */
+  check: (org_id: string, bodies: readonly FormattedBody[]) => void;
+  /** Stores all of them together. @throws ApiError as ingest does */
+  store: (org_id: string, bodies: readonly FormattedBody[]) => Promise<void>;
+}
+
+export function createBodyRecorder(deps: StoreDeps & { partitions: number; now: () => number }): BodyRecorder {
+  const read = (org_id: string, bodies: readonly FormattedBody[]) => {
+    const source = { org_id, received_at: deps.now(), partitions: deps.partitions };
+    return bodies.flatMap(({ format, body }) => readEvents(body, { format, ...source }).events);
+  };
+  return {
+    check: (org_id, bodies) => {
+      if (deps.disk.low) throw diskLow();
+      if (deps.budgets.guards(org_id)) deps.budgets.check(org_id, read(org_id, bodies));
+    },
+    store: (org_id, bodies) => storeEvents(deps, org_id, read(org_id, bodies), 0),
   };
 }

@@ -1,5 +1,7 @@
-// Routes of an org's policy: its own settings of how its telemetry is treated.
+// Routes of an org's policy: its own settings of how its telemetry is treated. The field pii is the org's PII policy, which has a
+// record and routes of its own.
 import { parseFormula } from '../../pipeline/domain/formula.ts';
+import { piiPolicy, type PiiPolicy, piiPolicyChange, type PiiPolicyChange } from '../../schemas/records/pii_policy.ts';
 import { policy, policyChange } from '../../schemas/records/policy.ts';
 import { ApiError } from '../http/errors.ts';
 import { defineRoute, type Route } from '../http/route.ts';
@@ -8,7 +10,22 @@ import { storeAway } from './orgs.ts';
 import type { PolicyStore } from './policy_store.ts';
 import { orgParams } from './schema.ts';
 
-export function policyRoutes(policies: PolicyStore): Route[] {
+const shownPolicy = policy
+  .extend({ pii: piiPolicy.describe('What is redacted before it is stored: the PII policy') })
+  .meta({ id: 'Policy' });
+const policyBody = policyChange.extend({ pii: piiPolicyChange.nullish() });
+const PII_DEFAULTS: PiiPolicyChange = { enabled: null, kinds: null, custom: null, mode: null };
+
+/** The org's PII policy, as whoever keeps it shows it. */
+export interface PiiPolicyView {
+  of: (org_id: string) => PiiPolicy;
+  /** @throws ApiError invalid_request naming the field, behind `at` */
+  check: (change: PiiPolicyChange, at: string) => void;
+  /** @throws ApiError upstream_unavailable */
+  change: (org_id: string, change: PiiPolicyChange) => Promise<{ before: PiiPolicy; after: PiiPolicy }>;
+}
+
+export function policyRoutes(policies: PolicyStore, pii: PiiPolicyView): Route[] {
   return [
     defineRoute({
       method: 'get',
@@ -18,8 +35,8 @@ export function policyRoutes(policies: PolicyStore): Route[] {
       tag: 'Organization',
       permission: 'org:read',
       params: orgParams,
-      response: policy,
-      handler: ({ org_id }) => ({ data: policies.get(org_id) }),
+      response: shownPolicy,
+      handler: ({ org_id }) => ({ data: { ...policies.get(org_id), pii: pii.of(org_id) } }),
     }),
     defineRoute({
       method: 'put',
@@ -30,17 +47,23 @@ export function policyRoutes(policies: PolicyStore): Route[] {
       tag: 'Organization',
       permission: 'settings:edit',
       params: orgParams,
-      body: policyChange,
+      body: policyBody,
       example: { max_prompt_tokens: 8000, value_of_outcomes: 'tickets * 12.5 + leads * 40' },
-      response: policy,
+      response: shownPolicy,
       audit: { action: 'policy.update', target: 'policy', param: 'org_id' },
-      handler: async ({ org_id, body, audit }) => {
+      handler: async ({ org_id, body: { pii: given, ...body }, audit }) => {
+        const piiChange = given === null ? PII_DEFAULTS : given;
+        if (piiChange !== undefined) pii.check(piiChange, 'pii.');
         const formula = typeof body.value_of_outcomes === 'string' ? parseFormula(body.value_of_outcomes) : null;
         if (formula?.ok === false) throw new ApiError('invalid_request', `value_of_outcomes: ${formula.message}`);
-        const { before, after } = await policies.change(org_id, body).catch((error: unknown) => {
+        const changed = await policies.change(org_id, body).catch((error: unknown) => {
           throw storeAway(error);
         });
-        const changes = fromTo(before, after, policy.keyof().options);
+        // Two records: where the second cannot be written the answer is 502, and the same request again makes it whole.
+        const redacted = piiChange === undefined ? null : await pii.change(org_id, piiChange);
+        const before = { ...changed.before, pii: redacted?.before ?? pii.of(org_id) };
+        const after = { ...changed.after, pii: redacted?.after ?? before.pii };
+        const changes = fromTo(before, after, shownPolicy.keyof().options);
         if (Object.keys(changes).length === 0) audit.nothing();
         else audit.changes(changes);
         return { data: after };

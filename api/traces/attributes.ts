@@ -4,7 +4,6 @@
 interface RawJson {
   parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
   rawJSON(text: string): unknown;
-  isRawJSON(value: unknown): boolean;
 }
 /** These have been in the language since ES2026, ahead of the compiler's library. */
 const json = JSON as unknown as RawJson;
@@ -30,12 +29,4 @@ function keepDigits(_key: string, value: unknown, { source }: { source?: string 
   return typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && INTEGER.test(source)
     ? json.rawJSON(source)
     : value;
-}
-
-/** The same value with every text in it changed; keys stay. */
-export function mapTexts(value: unknown, change: (text: string) => string): unknown {
-  if (typeof value === 'string') return change(value);
-  if (typeof value !== 'object' || value === null || json.isRawJSON(value)) return value;
-  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, change)]));
 }

@@ -3,9 +3,8 @@
 // is away is an answer; one that fails later breaks the response off, so a file that ended well is whole.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { anonymize } from '../../pipeline/domain/pii.ts';
+import type { PiiRedactor } from '../../pipeline/domain/pii.ts';
 import type { ClickHouse } from '../../sql/client.ts';
-import { mapTexts } from './attributes.ts';
 import { locateTrace, traceNotFound } from './locate.ts';
 import type { ExportBody, SpanItem } from './schema.ts';
 import { readChildren, type SpanRow, streamSpans, type TraceRange } from './store.ts';
@@ -17,12 +16,20 @@ const CHUNK_BYTES_MAX = 8 * 1024 * 1024;
 
 const MEDIA = { json: 'application/json', ndjson: 'application/x-ndjson' } as const;
 
+export interface ExportDeps {
+  /** What exports of an org are anonymised with. */
+  exporterOf: (org_id: string) => PiiRedactor;
+}
+
+/** What an export is made of; `redactor` replaces personal data, null where it stays. */
+type ExportOptions = Omit<ExportBody, 'anonymize_pii'> & { redactor: PiiRedactor | null };
+
 /** Writes the file to the response and ends it. */
 export async function exportTrace(
   clickhouse: ClickHouse,
   orgId: string,
   traceId: string,
-  options: ExportBody,
+  options: ExportOptions,
   res: ServerResponse,
   signal: AbortSignal,
 ): Promise<void> {
@@ -48,7 +55,7 @@ async function write(res: ServerResponse, text: string, signal: AbortSignal): Pr
 async function* itemChunks(
   clickhouse: ClickHouse,
   range: TraceRange,
-  options: ExportBody,
+  options: ExportOptions,
   signal: AbortSignal,
 ): AsyncGenerator<SpanItem[]> {
   for await (const rows of rowChunks(streamSpans.stream(clickhouse, range, { signal }))) {
@@ -83,25 +90,27 @@ export async function* rowChunks(blocks: AsyncIterable<readonly SpanRow[]>): Asy
 }
 
 /** Texts that were not asked for must not come back by way of the attributes that refer to them. */
-function asked(texts: SpanTexts | undefined, options: ExportBody): SpanTexts | undefined {
+function asked(texts: SpanTexts | undefined, options: ExportOptions): SpanTexts | undefined {
   if (texts === undefined) return undefined;
   return { ...texts, prompt: options.include_prompts ? texts.prompt : '', response: options.include_responses ? texts.response : '' };
 }
 
-function shaped(item: SpanItem, options: ExportBody): SpanItem {
+function shaped(item: SpanItem, options: ExportOptions): SpanItem {
   const { prompt, response, ...rest } = item;
   const kept = {
     ...rest,
     ...(options.include_prompts && prompt !== undefined ? { prompt } : {}),
     ...(options.include_responses && response !== undefined ? { response } : {}),
   };
-  if (!options.anonymize_pii) return kept;
+  if (options.redactor === null) return kept;
+  const redaction = options.redactor.begin();
   return {
     ...kept,
-    name: anonymize(kept.name),
-    tags: kept.tags.map(anonymize),
-    attributes: mapTexts(kept.attributes, anonymize) as Record<string, unknown>,
-    ...(kept.prompt === undefined ? {} : { prompt: anonymize(kept.prompt) }),
-    ...(kept.response === undefined ? {} : { response: anonymize(kept.response) }),
+    name: redaction.text(kept.name),
+    tags: kept.tags.map((tag) => redaction.text(tag)),
+    // Ahead of the attributes, which may hold them once more.
+    ...(kept.prompt === undefined ? {} : { prompt: redaction.textOrJson(kept.prompt) }),
+    ...(kept.response === undefined ? {} : { response: redaction.textOrJson(kept.response) }),
+    attributes: redaction.fields(kept.attributes),
   };
 }

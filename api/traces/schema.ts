@@ -157,7 +157,12 @@ export const exportBody = z.strictObject({
   format: z.enum(['json', 'ndjson']).default('json'),
   include_prompts: z.boolean().default(true),
   include_responses: z.boolean().default(true),
-  anonymize_pii: z.boolean().default(false).describe('Replaces what the PII policy finds with [EMAIL], [PHONE], [CARD], [IP], [SSN]'),
+  anonymize_pii: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Replaces what the PII policy looks for (all kinds where none is set) with [EMAIL], [PHONE], [CARD], [IP], [SSN] or the label of an own pattern, whether or not events are redacted when they come',
+    ),
 });
 export type ExportBody = z.output<typeof exportBody>;
 export const exportFile = z.object({ trace_id: z.string(), spans: z.array(spanItem) }).describe('ndjson: one span a line');

@@ -8,9 +8,11 @@ import { locateTrace } from '../traces/locate.ts';
 export interface GrantableDeps {
   clickhouse: ClickHouse;
   agents: { exists: (org_id: string, agent_id: string) => boolean };
+  judges: { get: (org_id: string, judge_id: string) => unknown };
+  datasets: { get: (org_id: string, dataset_id: string) => unknown };
 }
 
-export function grantable({ clickhouse, agents }: GrantableDeps): Record<Resource['type'], Exists> {
+export function grantable({ clickhouse, agents, judges, datasets }: GrantableDeps): Record<Resource['type'], Exists> {
   return {
     trace: async (org_id, trace_id, signal) => {
       await locateTrace(clickhouse, org_id, trace_id, signal);
@@ -18,12 +20,11 @@ export function grantable({ clickhouse, agents }: GrantableDeps): Record<Resourc
     agent: (org_id, agent_id) => {
       if (!agents.exists(org_id, agent_id)) throw missing('agent_not_found', 'agent');
     },
-    // No org has any of these yet.
-    judge: () => {
-      throw missing('judge_not_found', 'judge');
+    judge: (org_id, judge_id) => {
+      if (judges.get(org_id, judge_id) === null) throw missing('judge_not_found', 'judge');
     },
-    dataset: () => {
-      throw missing('dataset_not_found', 'dataset');
+    dataset: (org_id, dataset_id) => {
+      if (datasets.get(org_id, dataset_id) === null) throw missing('dataset_not_found', 'dataset');
     },
   };
 }

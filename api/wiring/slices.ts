@@ -1,9 +1,15 @@
 // The one place where the slices meet: each gets what it needs of the others as functions, and gives its routes.
+import { openUpstream } from '../../ops/llm/upstream.ts';
+import { isJudgeQuotaUsedUp } from '../../ops/judge_quota.ts';
 import { queueMail } from '../../ops/mail_queue.ts';
+import * as metrics from '../../ops/metrics.ts';
+import { publishRecord } from '../../ops/nats/publish_record.ts';
 import { openSealer } from '../../ops/sealing.ts';
+import { SCORES_SUBJECT } from '../../ops/streams.ts';
 import { WebhookDeadLetters } from '../../ops/webhook_queue.ts';
+import { periodAt } from '../../pipeline/domain/period.ts';
 import { createPriceBook } from '../../pipeline/domain/pricing.ts';
-import type { Mail } from '../../schemas/codec.ts';
+import { type Mail, userScoreCodec } from '../../schemas/codec.ts';
 import { ownerOf } from '../../schemas/records/org.ts';
 import { AgentActivity } from '../agents/activity.ts';
 import { agentRoutes } from '../agents/routes.ts';
@@ -11,11 +17,18 @@ import { RegisterTokens } from '../agents/tokens.ts';
 import { auditRoutes } from '../audit/routes.ts';
 import { type Budgets, openBudgets } from '../budgets/open.ts';
 import { costRoutes } from '../costs/routes.ts';
+import { datasetRoutes } from '../datasets/routes.ts';
+import { answered, beginRun } from '../evals/evals.ts';
+import { evalRoutes } from '../evals/routes.ts';
+import { evalItem } from '../evals/schema.ts';
 import type { Route } from '../http/route.ts';
 import { incidentRoutes } from '../incidents/routes.ts';
 import type { Publisher } from '../ingest/publisher.ts';
+import { createBodyRecorder } from '../ingest/store.ts';
+import { askForJob, jobRecordRoutes } from '../jobs/records.ts';
 import { repriceRoutes } from '../jobs/reprice.ts';
 import { jobRoutes } from '../jobs/routes.ts';
+import { judgeRoutes } from '../judges/routes.ts';
 import { bootstrapOrg } from '../orgs/bootstrap.ts';
 import { grantRoutes } from '../orgs/grant_routes.ts';
 import { memberRoutes } from '../orgs/member_routes.ts';
@@ -24,13 +37,23 @@ import { policyRoutes } from '../orgs/policy_routes.ts';
 import { orgRoutes } from '../orgs/routes.ts';
 import { transferRoutes } from '../orgs/transfer_routes.ts';
 import { samplingRoutes } from '../sampling/routes.ts';
+import { promptRoutes } from '../prompts/routes.ts';
+import { checkPatterns } from '../privacy/check.ts';
+import { privacyRoutes } from '../privacy/routes.ts';
+import { retentionRoutes } from '../retention/routes.ts';
+import { scoreRoutes } from '../scores/routes.ts';
 import { sessionRoutes } from '../session/routes.ts';
+import { sessionListRoutes } from '../sessions/routes.ts';
 import { spanRoutes } from '../spans/routes.ts';
+import { locateTrace } from '../traces/locate.ts';
 import { traceRoutes } from '../traces/routes.ts';
 import { webhookRoutes } from '../webhooks/routes.ts';
 import { grantable } from './grantable.ts';
 import type { WiringParts } from './parts.ts';
 import type { Stores } from './stores.ts';
+
+/** A score that the log does not confirm in this time is refused. */
+const SCORE_MS_MAX = 2000;
 
 export interface Slices {
   routes: Route[];
@@ -44,17 +67,17 @@ export interface Slices {
 export async function openSlices(
   parts: WiringParts,
   stores: Stores,
-  _ingest: { publisher: Publisher; partitions: number },
+  ingest: { publisher: Publisher; partitions: number; disk: { readonly low: boolean } },
 ): Promise<Slices> {
   const { env, log, clickhouse, now, show, tracked, onProblem } = parts;
-  const { orgs, keys, agents, grants, policies, costs } = stores;
+  const { orgs, keys, agents, grants, policies, piiPolicies, costs, prompts } = stores;
   const development = env.SERVICE_ENV === 'development';
   const sealer = await openSealer(log, env.SERVICE_ENCRYPTION_KEY);
   const orgsDeps = {
     orgs,
     keys,
     grants,
-    exists: grantable({ clickhouse, agents }),
+    exists: grantable({ clickhouse, agents, judges: stores.judges, datasets: stores.datasets }),
     queueMail: (mail: Mail) => queueMail(log, mail),
     showTokens: development,
     now,
@@ -91,26 +114,78 @@ export async function openSlices(
   };
   const jobsDeps = { nc: log.nc, connected: () => tracked.connected };
   const deadLetters = await WebhookDeadLetters.open(log);
+  const tracesDeps = {
+    clickhouse,
+    exporterOf: (org_id: string) => piiPolicies.exporter(org_id),
+    policyOf: (org_id: string) => policies.get(org_id),
+    promptOf: (org_id: string, name: string) => prompts.newest(org_id, name),
+    upstream: openUpstream({
+      base_url: env.SERVICE_LLM_BASE_URL,
+      api_key: env.SERVICE_LLM_API_KEY,
+      observe: (result, seconds) => {
+        metrics.llmCallsTotal.inc({ result });
+        metrics.llmCallSeconds.observe(seconds);
+      },
+    }),
+    recorder: createBodyRecorder({ ...ingest, budgets, now }),
+    now,
+  };
+  const evalsDeps = {
+    evals: stores.evals,
+    clickhouse,
+    judgeOf: (org_id: string, judge_id: string) => stores.judges.get(org_id, judge_id),
+    isQuotaUsedUp: (org_id: string) => {
+      const policy = policies.get(org_id);
+      return isJudgeQuotaUsedUp(log, { org_id, limit: policy.judge_quota_calls, period_start: periodAt(policy, now()).start });
+    },
+    hasUpstream: env.SERVICE_LLM_BASE_URL !== undefined,
+    now,
+    onProblem,
+  };
+  const datasetsDeps = {
+    datasets: stores.datasets,
+    promptOf: (org_id: string, ref: string) => prompts.resolve(org_id, ref),
+    beginRun: beginRun.bind(null, evalsDeps),
+    now,
+  };
   return {
     budgets,
     routes: [
-      traceRoutes({ clickhouse, now }),
+      traceRoutes(tracesDeps),
+      promptRoutes({ store: prompts, now }),
+      sessionListRoutes({ clickhouse }),
+      scoreRoutes({
+        clickhouse,
+        locate: (org_id, trace_id, signal) => locateTrace(clickhouse, org_id, trace_id, signal),
+        queue: (score) => publishRecord(log, SCORES_SUBJECT, userScoreCodec, score, { msgID: score.score_id, timeoutMs: SCORE_MS_MAX }),
+        now,
+      }),
       spanRoutes({ clickhouse }),
       samplingRoutes({ settings: env, clickhouse, now }),
       costRoutes(costDeps),
       budgets.routes,
+      judgeRoutes({ judges: stores.judges, now }),
       agentRoutes(agentsDeps),
+      evalRoutes(evalsDeps),
+      datasetRoutes(datasetsDeps, { item: evalItem, answered: answered.bind(null, evalsDeps) }),
       incidentRoutes({ clickhouse, incidents: stores.incidents, now, onProblem }),
       orgRoutes(orgsDeps),
       memberRoutes(orgsDeps),
       transferRoutes(orgsDeps),
       grantRoutes(orgsDeps),
-      policyRoutes(policies),
+      policyRoutes(policies, {
+        of: (org_id) => piiPolicies.get(org_id),
+        check: checkPatterns,
+        change: (org_id, change) => piiPolicies.change(org_id, change, sealer),
+      }),
+      privacyRoutes({ policies: piiPolicies, sealer }),
       auditRoutes({ clickhouse, now }),
       webhookRoutes({ store: stores.webhooks, deadLetters, sealer, log, clickhouse, development, now }),
       sessionRoutes({ orgsOf: (user_id) => orgs.orgsOf(user_id), secure: !development, now }),
       operatorRoutes(orgsDeps),
       jobRoutes(jobsDeps),
+      retentionRoutes({ policies: stores.retention, ask: askForJob.bind(null, { records: stores.jobs, now }) }),
+      jobRecordRoutes({ records: stores.jobs, now }),
       repriceRoutes({ ...jobsDeps, hasOrg: (org_id) => orgs.get(org_id) !== null }),
     ].flat(),
     follow: () => {

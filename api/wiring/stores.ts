@@ -1,10 +1,18 @@
 // The state of the control plane as one API process holds it: every bucket that requests are answered from, watched into memory.
+import { JobRecords } from '../../ops/job_records.ts';
 import { AgentStore } from '../agents/store.ts';
 import { CostSettings } from '../costs/settings.ts';
+import { DatasetStore } from '../datasets/store.ts';
+import { EvalStore } from '../evals/store.ts';
 import { type OpenIncidents, openIncidentRecords } from '../incidents/store.ts';
+
+import { JudgeStore } from '../judges/store.ts';
 import { GrantStore } from '../orgs/grant_store.ts';
 import { PolicyStore } from '../orgs/policy_store.ts';
 import { KeyStore, OrgStore } from '../orgs/store.ts';
+import { PiiPolicyStore } from '../privacy/store.ts';
+import { PromptStore } from '../prompts/store.ts';
+import { RetentionStore } from '../retention/store.ts';
 import { WebhookStore } from '../webhooks/store.ts';
 import type { WiringParts } from './parts.ts';
 
@@ -14,26 +22,76 @@ export interface Stores {
   agents: AgentStore;
   grants: GrantStore;
   policies: PolicyStore;
+  piiPolicies: PiiPolicyStore;
   costs: CostSettings;
   webhooks: WebhookStore;
+  judges: JudgeStore;
+  prompts: PromptStore;
+  evals: EvalStore;
+  datasets: DatasetStore;
   incidents: OpenIncidents;
+  retention: RetentionStore;
+  /** Long work that was asked for. */
+  jobs: JobRecords;
   close: () => void;
 }
 
 /** Resolves when all that the buckets hold now is loaded. */
 export async function openStores({ log, now, onProblem }: WiringParts): Promise<Stores> {
-  const [orgs, keys, agents, policies, costs, webhooks, incidents] = await Promise.all([
-    OrgStore.open(log, onProblem),
-    KeyStore.open(log, onProblem),
-    AgentStore.open(log, onProblem),
-    PolicyStore.open(log, onProblem),
-    CostSettings.open(log, onProblem),
-    WebhookStore.open(log, onProblem),
-    openIncidentRecords(log, onProblem),
-  ]);
+  const [orgs, keys, agents, policies, piiPolicies, costs, webhooks, incidents, prompts, judges, evals, datasets, retention, jobs] =
+    await Promise.all([
+      OrgStore.open(log, onProblem),
+      KeyStore.open(log, onProblem),
+      AgentStore.open(log, onProblem),
+      PolicyStore.open(log, onProblem),
+      PiiPolicyStore.open(log, onProblem),
+      CostSettings.open(log, onProblem),
+      WebhookStore.open(log, onProblem),
+      openIncidentRecords(log, onProblem),
+      PromptStore.open(log, onProblem),
+      JudgeStore.open(log, onProblem),
+      EvalStore.open(log, onProblem),
+      DatasetStore.open(log, onProblem),
+      RetentionStore.open(log, onProblem),
+      JobRecords.open(log, onProblem),
+    ]);
   const grants = await GrantStore.open({ log, memberOf: (org_id, user_id) => orgs.memberOf(org_id, user_id), now, onProblem });
   const close = () => {
-    for (const store of [orgs, keys, agents, policies, costs, webhooks, incidents, grants]) store.close();
+    for (const store of [
+      orgs,
+      keys,
+      agents,
+      policies,
+      piiPolicies,
+      costs,
+      webhooks,
+      incidents,
+      prompts,
+      judges,
+      evals,
+      datasets,
+      retention,
+      jobs,
+      grants,
+    ])
+      store.close();
   };
-  return { orgs, keys, agents, grants, policies, costs, webhooks, incidents, close };
+  return {
+    orgs,
+    keys,
+    agents,
+    grants,
+    policies,
+    piiPolicies,
+    costs,
+    webhooks,
+    incidents,
+    prompts,
+    judges,
+    evals,
+    datasets,
+    retention,
+    jobs,
+    close,
+  };
 }

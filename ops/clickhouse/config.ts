@@ -3,7 +3,14 @@
 import { createHash } from 'node:crypto';
 
 /** Views that analysts read; sql/views makes them with DEFINER = app SQL SECURITY DEFINER, so no grant on a table is needed. */
-export const ANALYST_VIEWS = ['analyst_spans', 'analyst_traces', 'analyst_usage', 'analyst_costs_daily', 'analyst_texts'] as const;
+export const ANALYST_VIEWS = [
+  'analyst_spans',
+  'analyst_traces',
+  'analyst_usage',
+  'analyst_costs_daily',
+  'analyst_texts',
+  'analyst_scores',
+] as const;
 
 /** Table engines that migrations may use; every other one (File, URL, S3, Executable …) would reach out of the store. */
 const ENGINES = [
@@ -30,6 +37,8 @@ export interface ServerConfig {
   /** Name that the server gives in every answer: tells it from another server on the same port. */
   displayName: string;
   memoryMaxBytes: number;
+  /** Room on its disk that it leaves alone, bytes. */
+  diskKeepBytes: number;
 }
 
 export interface UsersConfig {
@@ -44,8 +53,12 @@ export interface UsersConfig {
 const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Settings of the server: caches and pools for two cores and a gigabyte, and no system log that grows while nobody asks. */
-export function serverXml({ usersFile, logFile, backupDir, displayName, memoryMaxBytes }: ServerConfig): string {
+/**
+ * Settings of the server: caches and pools for two cores and a gigabyte, and no system log that grows while nobody asks.
+ * It begins no insert and no merge that would use the room it has to leave: a merge that meets a full disk may become a part of empty files
+ * and take the place of its sources (seen with 26.7).
+ */
+export function serverXml({ usersFile, logFile, backupDir, displayName, memoryMaxBytes, diskKeepBytes }: ServerConfig): string {
   return `<clickhouse>
   <display_name>${escape(displayName)}</display_name>
   <logger><level>warning</level><log>${escape(logFile)}</log><size>20M</size><count>2</count></logger>
@@ -75,6 +88,7 @@ export function serverXml({ usersFile, logFile, backupDir, displayName, memoryMa
     <number_of_free_entries_in_pool_to_execute_mutation>2</number_of_free_entries_in_pool_to_execute_mutation>
     <number_of_free_entries_in_pool_to_execute_optimize_entire_partition>2</number_of_free_entries_in_pool_to_execute_optimize_entire_partition>
   </merge_tree>
+  <storage_configuration><disks><default><keep_free_space_bytes>${diskKeepBytes}</keep_free_space_bytes></default></disks></storage_configuration>
   <backups><allowed_path>${escape(backupDir)}</allowed_path></backups>
   <access_control_improvements><table_engines_require_grant>true</table_engines_require_grant></access_control_improvements>
 </clickhouse>

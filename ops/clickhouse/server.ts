@@ -2,9 +2,10 @@
 // Comes in: a data folder, ports, passwords. Goes out: URLs of its two users, and a way to stop it. It does not restart it.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { chmodSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, closeSync } from 'node:fs';
+import { chmodSync, mkdirSync, openSync, readFileSync, rmSync, statfsSync, writeFileSync, closeSync } from 'node:fs';
 import { get } from 'node:http';
 import path from 'node:path';
+import { reserveOf } from '../disk_watch.ts';
 import { freePort } from '../process/ports.ts';
 import { type Exit, exitOf, hasEnded, stopChild } from '../process/child.ts';
 import { serverXml, usersXml } from './config.ts';
@@ -106,6 +107,7 @@ function prepare(options: ClickHouseOptions, { host, httpPort, tcpPort, displayN
   rmSync(file('data/system'), { recursive: true, force: true });
   rmSync(file('run.fifo'), { force: true });
   execFileSync('mkfifo', ['-m', '600', file('run.fifo')]);
+  const disk = statfsSync(path.resolve(dataDir));
   const write = (name: string, text: string): string => {
     writeFileSync(file(name), text, { mode: 0o600 });
     return file(name);
@@ -116,7 +118,14 @@ function prepare(options: ClickHouseOptions, { host, httpPort, tcpPort, displayN
   );
   const configFile = write(
     'config.xml',
-    serverXml({ usersFile, logFile: path.resolve(logFile), backupDir: file('backups'), displayName, memoryMaxBytes }),
+    serverXml({
+      usersFile,
+      logFile: path.resolve(logFile),
+      backupDir: file('backups'),
+      displayName,
+      memoryMaxBytes,
+      diskKeepBytes: Math.floor(reserveOf(disk.bsize * disk.blocks) / 2),
+    }),
   );
   const start = write('start.sql', 'SYSTEM START LISTEN HTTP;\nSYSTEM START LISTEN TCP;\n');
   const args = [

@@ -1,7 +1,7 @@
 // nats-server as a child process: writes its configuration, starts it, waits until it answers. It does not restart it.
 // It cannot know that its parent is gone, so a shell beside it holds the other end of a pipe, and ends it when that pipe breaks.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Writable } from 'node:stream';
 import { MESSAGE_BYTES_MAX } from '../streams.ts';
@@ -14,6 +14,11 @@ const STOP_MS_MAX = 10_000;
 /** How long it outlives a parent that vanished, so that the other children can land what they hold. */
 const ORPHAN_GRACE_SECONDS = 3;
 const MEBIBYTE = 1024 ** 2;
+/**
+ * The server refuses to make streams whose bounds together are above its own, though they never fill at once: on a disk of 14 GB nothing
+ * would start. What a disk holds is guarded by whoever lets events in (ops/disk_watch.ts).
+ */
+const STORE_BYTES_MAX = 2 ** 50;
 
 /**
  * Becomes nats-server ($1 binary, $2 configuration); a part of it stays behind and reads a pipe from the parent: a line says that
@@ -32,7 +37,7 @@ export interface NatsOptions {
   sync: string;
   token: string;
   logFile: string;
-  /** Most bytes of streams on disk; unset: what the disk has, less a tenth. */
+  /** Most bytes of streams on disk; unset: as many as their own bounds let them have. */
   storeMaxBytes?: number;
 }
 
@@ -102,16 +107,10 @@ authorization { token: $NATS_TOKEN }
 jetstream {
   store_dir: ${quote(path.join(dataDir, 'js'))}
   max_memory_store: ${64 * MEBIBYTE}
-  max_file_store: ${storeMaxBytes ?? diskBytes(dataDir)}
+  max_file_store: ${storeMaxBytes ?? STORE_BYTES_MAX}
   sync_interval: ${sync}
 }
 `;
-}
-
-/** What streams may take of the disk in all: the free space and what they hold already would be exact; nine tenths of the disk is simple. */
-function diskBytes(folder: string): number {
-  const { bsize, blocks } = statfsSync(folder);
-  return Math.floor(bsize * blocks * 0.9);
 }
 
 async function ready(child: ChildProcess, dataDir: string, logFile: string): Promise<void> {

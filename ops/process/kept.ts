@@ -23,6 +23,8 @@ export interface KeptOptions {
   runDir: string;
   /** Starts it; signal: stop() was called before it was up. */
   start(signal: AbortSignal): Promise<Running>;
+  /** True while deaths are no fault of its own (a full disk): it is not given up on then. */
+  excused?: () => boolean;
   /** Told in one line when it died and is started again. */
   onDeath: (line: string) => void;
   /** Told once, in one line, when it is given up on. */
@@ -51,6 +53,11 @@ export class Kept {
     await this.#booting?.catch(() => null);
     await this.#running?.stop();
     forgetProcess(this.#options.runDir, this.#options.name);
+  }
+
+  /** Ends what runs; it is started again as if it had died. Nothing happens while it is down. */
+  async restart(): Promise<void> {
+    if (!this.#isStopping()) await this.#running?.stop();
   }
 
   /** kill -9, without waiting. */
@@ -102,6 +109,7 @@ export class Kept {
     const now = performance.now();
     this.#deaths.push(now);
     while ((this.#deaths[0] ?? now) < now - DEATHS_WINDOW_MS) this.#deaths.shift();
+    if (this.#deaths.length > DEATHS_MAX && this.#options.excused?.() === true) return BACKOFF_MAX_MS;
     if (this.#deaths.length > DEATHS_MAX) return null;
     return Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (this.#deaths.length - 1));
   }

@@ -12,6 +12,8 @@ export interface DurableReaderOptions {
   log: Log;
   logger: Logger;
   stream: string;
+  /** Of the messages that are read; all of the stream's unless given. Fixed when the consumer is made. */
+  subject?: string;
   durable: string;
   /** The server gives a message to somebody else when nothing was heard of it for this long. */
   ackWaitMs: number;
@@ -80,11 +82,12 @@ export class DurableReader {
 
   /** Makes the durable consumer where it is missing, and brings its bounds up to date. */
   async #ensure(): Promise<void> {
-    const { log, stream, durable, ackWaitMs, unansweredMax } = this.#options;
+    const { log, stream, subject, durable, ackWaitMs, unansweredMax } = this.#options;
     const bounds = { ack_wait: ackWaitMs * 1_000_000, max_ack_pending: unansweredMax, max_deliver: -1 };
     const known = await log.jsm.consumers.info(stream, durable).catch(() => null);
     if (known === null) {
-      const made = { durable_name: durable, ack_policy: AckPolicy.Explicit, deliver_policy: DeliverPolicy.All, ...bounds };
+      const filter = subject === undefined ? {} : { filter_subject: subject };
+      const made = { durable_name: durable, ack_policy: AckPolicy.Explicit, deliver_policy: DeliverPolicy.All, ...filter, ...bounds };
       await log.jsm.consumers.add(stream, made);
     } else if (known.config.ack_wait !== bounds.ack_wait || known.config.max_ack_pending !== bounds.max_ack_pending) {
       await log.jsm.consumers.update(stream, durable, bounds);

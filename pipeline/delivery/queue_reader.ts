@@ -12,6 +12,8 @@ export interface QueueReaderOptions {
   /** Name of the durable consumer. */
   queue: string;
   stream: string;
+  /** Of the messages that are read; all of the stream's unless given. Fixed when the consumer is made. */
+  subject?: string;
   /** Bounds of what is held: messages, and bytes were each as large as the stream takes. */
   messagesMax: number;
   bytesMax: number;
@@ -93,13 +95,14 @@ export class QueueReader {
 
   /** Makes the durable consumer where it is missing, and brings it up to date. */
   async #open(): Promise<{ consumer: Consumer; heldMax: number }> {
-    const { log, queue, stream, messagesMax, bytesMax, unfinishedMax, ackWaitMs } = this.#options;
+    const { log, queue, stream, subject, messagesMax, bytesMax, unfinishedMax, ackWaitMs } = this.#options;
     const { config } = await log.jsm.streams.info(stream);
     const largest = config.max_msg_size > 0 ? config.max_msg_size : MESSAGE_BYTES_MAX;
     const changeable = { ack_wait: ackWaitMs * NANOS_PER_MS, max_ack_pending: unfinishedMax, max_deliver: -1 };
     const known = await log.jsm.consumers.info(stream, queue).catch(() => null);
     if (known === null) {
-      const made = { durable_name: queue, ack_policy: AckPolicy.Explicit, deliver_policy: DeliverPolicy.All, ...changeable };
+      const filter = subject === undefined ? {} : { filter_subject: subject };
+      const made = { durable_name: queue, ack_policy: AckPolicy.Explicit, deliver_policy: DeliverPolicy.All, ...filter, ...changeable };
       await log.jsm.consumers.add(stream, made);
     } else if (known.config.max_ack_pending !== unfinishedMax || known.config.ack_wait !== changeable.ack_wait) {
       await log.jsm.consumers.update(stream, queue, changeable);

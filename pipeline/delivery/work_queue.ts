@@ -49,6 +49,8 @@ export interface WorkQueueOptions<T> {
   /** Closed set: names the durable consumer, the dead letters and the metrics. */
   queue: string;
   stream: string;
+  /** Of the messages that are read, where the stream has several kinds with readers of their own; all of them unless given. */
+  subject?: string;
   codec: Codec<T>;
   /** Does the work of a batch; all of it is done when it resolves, none counts as done when it rejects. */
   handle: (batch: readonly QueueItem<T>[]) => Promise<void>;

@@ -15,6 +15,9 @@ export interface Used {
 
 export const nothingUsed = (): Used => ({ tokens: 0, storage_bytes: 0, sandbox_micros: 0, cost_pico_usd: 0n });
 
+export const isNothing = ({ tokens, storage_bytes, sandbox_micros, cost_pico_usd }: Used): boolean =>
+  tokens === 0 && storage_bytes === 0 && sandbox_micros === 0 && cost_pico_usd === 0n;
+
 /** Adds `more` to `used`, or takes it away. */
 export function addUsed(used: Used, more: Used, sign: 1 | -1 = 1): void {
   used.tokens += sign * more.tokens;

@@ -1,55 +1,294 @@
-// Personal data in texts: what is found, and what stands in its place.
-// Every pattern is bounded in length and begins only where no longer match could have begun before it, so the time is
-// linear in the text, whatever the text holds.
+// Personal data in telemetry: what is found, and what stands in its place. In: texts, or JSON values of any depth. Out: the same
+// with each find replaced: [EMAIL], [PHONE], [CARD], [IP], [SSN] or [<label>] of an own pattern, or the like with a keyed hash.
+// Guarantees: linear in the text; finds that overlap are replaced together, by the label of the longest (of the first in the order
+// of the policy where they are alike), so nothing of any find is left; the same value is replaced by the same text every time.
+import { createHmac } from 'node:crypto';
+import type { CustomPattern, PiiKind } from '../../schemas/records/pii_policy.ts';
+import { findEmails, findIpv4, findIpv6 } from './pii_addresses.ts';
+import { type CustomFinder, customFinder } from './pii_custom.ts';
+import { findNumbers, isCard, mayHoldNumbers, type NumberKind, type Place } from './pii_numbers.ts';
 
-const EMAIL =
-  /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}][\p{L}\p{N}._%+-]{0,63}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.){1,8}\p{L}{2,24}(?![\p{L}\p{N}])/gu;
-const SSN = /(?<![\d-])(?!000|666|9\d\d)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?![\d-])/g;
-const CARD = /(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-])/g;
-const IPV4 = /(?<![\d.])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\d]|\.\d)/g;
-const IPV6 = /(?<![0-9A-Fa-f:.])(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![0-9A-Fa-f:])/g;
-/** With a country's code; as North America writes them; as others do, with a leading zero. Bare digits are ids, not phones. */
-const PHONES = [
-  /(?<![\d\p{L}+])\+\d{1,3}(?:[ .-]?\(?\d{2,4}\)?){2,5}(?!\d)/gu,
-  /(?<![\d\p{L}.-])(?:\(\d{3}\)[ .-]?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\d\p{L}]|[-.]\d)/gu,
-  /(?<![\d\p{L}.,-])0\d{1,4}[ /-]\d{3,4}[ .-]?\d{3,5}(?![\d\p{L}]|[-.]\d)/gu,
-];
+/** Hex digits of a hash: enough to keep a billion values of an org apart, too few to be worth attacking without the key. */
+const HASH_DIGITS = 12;
+/** Names of fields that hold nothing, remembered: every event brings the same ones. */
+const CLEAN_NAMES_MAX = 10_000;
+const CLEAN_NAME_CHARS_MAX = 64;
+/** What every address of a machine has in it; written without look-behind, so that it costs next to nothing. */
+const HAS_IPV4 = /\d\.\d{1,3}\.\d{1,3}\.\d/;
+const HAS_IPV6 = /:[0-9A-Fa-f]{0,4}:/;
+/** Texts that are kept with what became of them, so that a prompt that is an attribute too is looked at once. */
+const KNOWN_TEXTS_MAX = 4;
+const KNOWN_TEXT_CHARS_MIN = 64;
+/** The least number with thirteen digits: smaller ones are no cards. */
+const CARD_MIN = 1e12;
+/** A value of this shape is read together with its name: {"phone": "5551234567"} says what it is. */
+const NUMBER_VALUE = /^[+(]?[\d ().\-/]{7,32}$/;
 
-/** The text with each find replaced by [EMAIL], [SSN], [CARD], [IP] or [PHONE]. */
-export function anonymize(text: string): string {
-  if (text === '') return text;
-  const emails = text.includes('@') ? text.replace(EMAIL, '[EMAIL]') : text;
-  const rest = emails
-    .replace(SSN, '[SSN]')
-    .replace(CARD, (found) => (isCard(found) ? '[CARD]' : found))
-    .replace(IPV4, '[IP]')
-    .replace(IPV6, (found) => (isIpv6(found) ? '[IP]' : found));
-  return PHONES.reduce((changed, pattern) => changed.replace(pattern, (found) => (isPhone(found) ? '[PHONE]' : found)), rest);
+/** What a find is, in the order in which finds of one length come first. */
+interface Find {
+  start: number;
+  end: number;
+  /** In brackets in the text. */
+  label: string;
+  /** In pii.match. */
+  kind: string;
+  rank: number;
 }
 
-/** Luhn's check over 13 to 19 digits that are not all the same. */
-function isCard(found: string): boolean {
-  const digits = found.replaceAll(/\D/g, '');
-  if (/^(\d)\1*$/.test(digits)) return false;
-  let sum = 0;
-  for (let i = 0; i < digits.length; i++) {
-    const digit = Number(digits[digits.length - 1 - i]);
-    const doubled = i % 2 === 1 ? digit * 2 : digit;
-    sum += doubled > 9 ? doubled - 9 : doubled;
+export interface PiiRules {
+  kinds: readonly PiiKind[];
+  custom: readonly CustomPattern[];
+  /** Key of the org's hashes; null where a find is replaced by its label alone. */
+  hash_key: Buffer | null;
+}
+
+type Finder = (text: string, found: (place: Place) => void) => void;
+
+/** What an org has redacted, ready to run. Made once for each version of a policy. */
+export class PiiRedactor {
+  readonly #kinds: ReadonlySet<PiiKind>;
+  readonly #numbers: readonly NumberKind[];
+  readonly #custom: readonly CustomFinder[];
+  readonly #hashKey: Buffer | null;
+  readonly #cleanNames = new Set<string>();
+
+  /** @throws PatternError when the engine cannot take one of the patterns */
+  constructor({ kinds, custom, hash_key }: PiiRules) {
+    this.#kinds = new Set(kinds);
+    this.#numbers = (['card', 'ssn', 'phone'] as const).filter((kind) => this.#kinds.has(kind));
+    this.#custom = custom.map(({ label, pattern }) => customFinder(label, pattern));
+    this.#hashKey = hash_key;
   }
-  return sum % 10 === 0;
+
+  /** One event's redaction: what it finds is gathered, and no text is looked at twice. */
+  begin(): Redaction {
+    return new Redaction(this);
+  }
+
+  /** Whether a text can hold anything that is looked for: false for most, at little cost. */
+  suspects(text: string): boolean {
+    const kinds = this.#kinds;
+    if (kinds.has('email') && text.includes('@')) return true;
+    if (this.#numbers.length > 0 && text.length >= 7 && mayHoldNumbers(text)) return true;
+    if (kinds.has('ip') && (HAS_IPV4.test(text) || (text.includes(':') && HAS_IPV6.test(text)))) return true;
+    return this.#custom.some((finder) => finder.test(text));
+  }
+
+  /** Whether the name of a field holds nothing that is looked for. */
+  isCleanName(name: string): boolean {
+    if (this.#cleanNames.has(name)) return true;
+    if (name.length > CLEAN_NAME_CHARS_MAX || this.suspects(name)) return false;
+    if (this.#cleanNames.size < CLEAN_NAMES_MAX) this.#cleanNames.add(name);
+    return true;
+  }
+
+  /** The finds of a text, overlapping ones as one, from left to right. */
+  findsIn(text: string): Find[] {
+    const finds: Find[] = [];
+    const collect = (label: string, kind: string, rank: number, finder: Finder): void => {
+      finder(text, ([start, end]) => finds.push({ start, end, label, kind, rank }));
+    };
+    const kinds = this.#kinds;
+    if (kinds.has('email') && text.includes('@')) collect('EMAIL', 'email', 0, findEmails);
+    if (this.#numbers.length > 0) {
+      findNumbers(text, this.#numbers, (kind, [start, end]) => {
+        finds.push({ start, end, label: kind.toUpperCase(), kind, rank: 1 + this.#numbers.indexOf(kind) });
+      });
+    }
+    if (kinds.has('ip') && HAS_IPV4.test(text)) collect('IP', 'ip', 4, findIpv4);
+    if (kinds.has('ip') && HAS_IPV6.test(text)) collect('IP', 'ip', 4, findIpv6);
+    for (const [rank, finder] of this.#custom.entries())
+      if (finder.test(text))
+        collect(finder.label, finder.label, 5 + rank, (whole, found) => {
+          finder.find(whole, found);
+        });
+    return finds.length < 2 ? finds : joined(finds);
+  }
+
+  /** Numbers have no separators and no words beside them: they can be cards. */
+  isCardNumber(digits: string): boolean {
+    return this.#kinds.has('card') && digits.length >= 13 && isCard(digits);
+  }
+
+  /** What stands in the place of a find. */
+  replacement(label: string, kind: string, text: string): string {
+    if (this.#hashKey === null) return `[${label}]`;
+    const hash = createHmac('sha256', this.#hashKey)
+      .update(`${label}\n${canonical(kind, text)}`)
+      .digest('hex');
+    return `[${label}:${hash.slice(0, HASH_DIGITS)}]`;
+  }
 }
 
-/** Eight groups, or fewer around one "::"; a time of day such as 12:30:45 is none. */
-function isIpv6(found: string): boolean {
-  const halves = found.split('::');
-  const groups = found.split(':').filter((group) => group !== '').length;
-  if (halves.length === 2) return groups >= 1 && groups <= 7;
-  return halves.length === 1 && groups === 8 && !found.startsWith(':') && !found.endsWith(':');
+/** One pass over the texts of an event or of an export. */
+export class Redaction {
+  readonly #redactor: PiiRedactor;
+  readonly #known: { text: string; redacted: string; kinds: readonly string[] }[] = [];
+  #kinds = new Set<string>();
+
+  constructor(redactor: PiiRedactor) {
+    this.#redactor = redactor;
+  }
+
+  /** Kinds and labels found since the last call, in order of their name. */
+  takeKinds(): string[] {
+    const kinds = [...this.#kinds].sort();
+    if (kinds.length > 0) this.#kinds = new Set();
+    return kinds;
+  }
+
+  /** The text with each find replaced; the same string where there is none. @param name of the field that holds it */
+  text(text: string, name = ''): string {
+    if (text.length < KNOWN_TEXT_CHARS_MIN) return this.#redactor.suspects(text) ? this.#changed(text, name).redacted : text;
+    const known = this.#known.find((one) => one.text === text);
+    if (known !== undefined) {
+      for (const kind of known.kinds) this.#kinds.add(kind);
+      return known.redacted;
+    }
+    const { redacted, kinds } = this.#redactor.suspects(text) ? this.#changed(text, '') : { redacted: text, kinds: [] };
+    this.#known.push({ text, redacted, kinds });
+    if (this.#known.length > KNOWN_TEXTS_MAX) this.#known.shift();
+    return redacted;
+  }
+
+  /** A JSON text is redacted as the value that it is, and stays one; long numbers keep their digits. Any other text is a text. */
+  textOrJson(text: string): string {
+    const first = text.charCodeAt(0);
+    const redacted = this.text(text);
+    if (first !== 0x7b && first !== 0x5b) return redacted;
+    // A number is read together with the name of its field, which the text alone may not show.
+    if (redacted === text && !mayHoldNumbers(text)) return redacted;
+    const value = parsedJson(text);
+    if (value === undefined) return redacted;
+    const changed = this.value(value);
+    return changed === value ? text : JSON.stringify(changed);
+  }
+
+  /**
+   * A JSON value with each find in its strings and in the names of its fields replaced, and numbers that are card numbers; the
+   * same object where there is none.
+   */
+  value(value: unknown, name = ''): unknown {
+    if (typeof value === 'string') return this.text(value, name);
+    if (typeof value === 'number') return value < CARD_MIN ? value : this.#number(value, String(value));
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return this.#array(value, name);
+    if (isRawJson(value)) return this.#number(value, value.rawJSON);
+    return this.fields(value as Record<string, unknown>);
+  }
+
+  /** The same for an object, but for the fields that are left as they are. */
+  fields(fields: Record<string, unknown>, untouched?: ReadonlySet<string>): Record<string, unknown> {
+    let changed: [string, unknown][] | null = null;
+    const keys = Object.keys(fields);
+    for (const [index, key] of keys.entries()) {
+      const value = fields[key];
+      const isLeft = untouched?.has(key) === true;
+      const newKey = isLeft || this.#redactor.isCleanName(key) ? key : this.text(key);
+      const newValue = isLeft || typeof value === 'boolean' || value === null ? value : this.value(value, key);
+      if (changed === null && newKey === key && newValue === value) continue;
+      changed ??= keys.slice(0, index).map((earlier) => [earlier, fields[earlier]]);
+      changed.push([newKey, newValue]);
+    }
+    return changed === null ? fields : withOwnNames(changed);
+  }
+
+  #array(items: readonly unknown[], name: string): readonly unknown[] {
+    let changed: unknown[] | null = null;
+    for (const [index, item] of items.entries()) {
+      const redacted = this.value(item, name);
+      if (redacted !== item) (changed ??= [...items])[index] = redacted;
+    }
+    return changed ?? items;
+  }
+
+  #number(value: unknown, digits: string): unknown {
+    if (!this.#redactor.isCardNumber(digits)) return value;
+    this.#kinds.add('card');
+    return this.#redactor.replacement('CARD', 'card', digits);
+  }
+
+  #changed(text: string, name: string): { redacted: string; kinds: readonly string[] } {
+    const lead = name !== '' && NUMBER_VALUE.test(text) ? `${name.replaceAll(/[_-]|(?<=[a-z])(?=[A-Z])/g, ' ')}: ` : '';
+    const finds = this.#redactor.findsIn(lead + text);
+    let redacted = '';
+    let at = 0;
+    const kinds: string[] = [];
+    for (const { start, end, label, kind } of finds) {
+      const from = start - lead.length;
+      const to = end - lead.length;
+      if (from < 0) continue;
+      redacted += text.slice(at, from) + this.#redactor.replacement(label, kind, text.slice(from, to));
+      at = to;
+      kinds.push(kind);
+      this.#kinds.add(kind);
+    }
+    return { redacted: at === 0 ? text : redacted + text.slice(at), kinds };
+  }
 }
 
-/** Numbers have eight to fifteen digits (E.164). */
-function isPhone(found: string): boolean {
-  const digits = found.replaceAll(/\D/g, '').length;
-  return digits >= 8 && digits <= 15;
+/** Finds that overlap become one: from the first start to the last end, called what the longest of them is. */
+function joined(finds: Find[]): Find[] {
+  finds.sort((a, b) => a.start - b.start || b.end - a.end || a.rank - b.rank);
+  const kept: Find[] = [];
+  let longest = 0;
+  for (const find of finds) {
+    const last = kept.at(-1);
+    const length = find.end - find.start;
+    if (last === undefined || find.start >= last.end) {
+      kept.push({ ...find });
+      longest = length;
+      continue;
+    }
+    if (length > longest || (length === longest && find.rank < last.rank)) {
+      [last.label, last.kind, last.rank] = [find.label, find.kind, find.rank];
+      longest = length;
+    }
+    last.end = Math.max(last.end, find.end);
+  }
+  return kept;
+}
+
+/** What is equal to people is equal to the hash: digits without separators, addresses whatever the case. */
+function canonical(kind: string, text: string): string {
+  if (kind === 'card' || kind === 'ssn' || kind === 'phone') return text.replaceAll(/\D/g, '');
+  return kind === 'email' || kind === 'ip' ? text.toLowerCase() : text;
+}
+
+interface RawJson {
+  parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
+  rawJSON(text: string): unknown;
+  isRawJSON(value: unknown): boolean;
+}
+/** These have been in the language since ES2026, ahead of the compiler's library. */
+const json = JSON as unknown as RawJson;
+
+/** A number whose digits are kept as they were sent. */
+function isRawJson(value: object): value is { rawJSON: string } {
+  return json.isRawJSON(value);
+}
+
+/** The value of a JSON text, integers beyond 2^53 with all their digits; undefined where it is none. */
+function parsedJson(text: string): unknown {
+  try {
+    return json.parse(text, (_key, value, { source }) =>
+      typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined ? json.rawJSON(source) : value,
+    );
+  } catch {
+    return undefined;
+  }
+}
+
+/** Fields whose names became alike are told apart: [EMAIL], [EMAIL] 2. */
+function withOwnNames(entries: readonly [string, unknown][]): Record<string, unknown> {
+  const named = new Map<string, unknown>();
+  const counts = new Map<string, number>();
+  for (const [key, value] of entries) {
+    let name = key;
+    let count = counts.get(key) ?? 1;
+    while (named.has(name)) name = `${key} ${String(++count)}`;
+    counts.set(key, count);
+    named.set(name, value);
+  }
+  return Object.fromEntries(named);
 }

@@ -48,4 +48,6 @@ export interface Span {
   /** Bytes of the event's body; 0 on chain children, so that an event is metered once. */
   storage_bytes: number;
   sandbox_seconds: number;
+  /** Kinds of personal data that were replaced in it, and labels of own patterns; left out where there were none. */
+  redacted?: readonly string[];
 }

@@ -7,7 +7,7 @@
 // before it, so one that was lost is noticed with the next: from then on an account stands still, and gives nothing back of
 // what was let in, until it has been read anew. So at no moment does it hold less than what was let in here.
 import { addUsed, nothingUsed, type Used } from './budget.ts';
-import { type AskedUse, LettingIn, type Reservation, Reserves } from './usage_reserves.ts';
+import { type AskedUse, LettingIn, mergedUses, type Reservation, Reserves } from './usage_reserves.ts';
 
 export type { AskedUse, Reservation } from './usage_reserves.ts';
 
@@ -207,6 +207,11 @@ export class UsageLedger {
     const account = this.#accounts.get(org_id);
     if (account === undefined) return 0;
     return (account.settled?.agents.get(agent_id) ?? 0) + account.reserves.agentTokens(agent_id, account.scope);
+  }
+
+  /** The same use in as few rows as the org's account counts it by. */
+  merged(org_id: string, uses: readonly AskedUse[]): AskedUse[] {
+    return mergedUses(this.#accounts.get(org_id)?.scope.agents ?? new Set(), uses);
   }
 
   /** Counts what is let in now, until it has landed or is cancelled. Exactly one of the two functions has to be called. */

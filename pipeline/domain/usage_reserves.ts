@@ -1,6 +1,6 @@
 // What was let in and has not landed yet, by org, hour and agent, and when it is given back. Pure: part of the usage ledger.
 // Bounds: what waits is one sum for an org, hour, agent with limits and message of the log, of SLOTS_MAX messages a partition.
-import { addUsed, nothingUsed, type Used } from './budget.ts';
+import { addUsed, isNothing, nothingUsed, type Used } from './budget.ts';
 
 /** Messages of one partition whose reservations are kept apart; beyond it the newest ones are given back together. */
 const SLOTS_MAX = 4096;
@@ -64,8 +64,23 @@ function addIn<K>(sums: Map<K, Used>, key: K, use: Used, sign: 1 | -1): void {
   else sums.set(key, sum);
 }
 
-const isNothing = ({ tokens, storage_bytes, sandbox_micros, cost_pico_usd }: Used): boolean =>
-  tokens === 0 && storage_bytes === 0 && sandbox_micros === 0 && cost_pico_usd === 0n;
+/** By partition, and there by hour and agent; agents that are not counted apart are one. */
+type Sums = Map<number, Map<string, AskedUse>>;
+
+function summed(agents: ReadonlySet<string>, asked: readonly AskedUse[]): Sums {
+  const byPartition: Sums = new Map();
+  for (const use of asked) {
+    const sums = byPartition.get(use.partition) ?? new Map<string, AskedUse>();
+    byPartition.set(use.partition, sums);
+    merge(sums, agents.has(use.agent_id) ? use : { ...use, agent_id: '' });
+  }
+  return byPartition;
+}
+
+const flat = (byPartition: Sums): AskedUse[] => [...byPartition.values()].flatMap((sums) => [...sums.values()]);
+
+/** The same use in as few rows as it is counted by. */
+export const mergedUses = (agents: ReadonlySet<string>, asked: readonly AskedUse[]): AskedUse[] => flat(summed(agents, asked));
 
 /** Reservations that end with one message of the log. */
 interface Slot {
@@ -84,13 +99,8 @@ export class LettingIn {
 
   /** @param agents those that are counted apart */
   reserve(reserves: Reserves, agents: ReadonlySet<string>, asked: readonly AskedUse[]): Reservation {
-    const byPartition = new Map<number, Map<string, AskedUse>>();
-    for (const use of asked) {
-      const sums = byPartition.get(use.partition) ?? new Map<string, AskedUse>();
-      byPartition.set(use.partition, sums);
-      merge(sums, agents.has(use.agent_id) ? use : { ...use, agent_id: '' });
-    }
-    const uses = [...byPartition.values()].flatMap((sums) => [...sums.values()]);
+    const byPartition = summed(agents, asked);
+    const uses = flat(byPartition);
     for (const use of uses) reserves.add(use, 1);
     return {
       uses,

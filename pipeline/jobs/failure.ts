@@ -1,5 +1,6 @@
 // What an operator is told of a job that failed: the reason in a line, without statements and stacks, which go to the log.
 import { ClickHouseError } from '@clickhouse/client';
+import { ObjectStoreError } from '../../ops/object_store/object_store.ts';
 import { StoreUnavailable } from '../../sql/client.ts';
 
 const DETAIL_CHARS_MAX = 300;
@@ -9,5 +10,6 @@ export function describeFailure(error: unknown): { unavailable: boolean; detail:
   if (error instanceof StoreUnavailable) return { unavailable: true, detail: 'ClickHouse did not answer' };
   if (error instanceof ClickHouseError) return { unavailable: false, detail: `ClickHouse refused a statement (code ${error.code})` };
   const text = error instanceof Error ? error.message : String(error);
-  return { unavailable: false, detail: (text.split('\n')[0] ?? '').slice(0, DETAIL_CHARS_MAX) };
+  const unavailable = error instanceof ObjectStoreError && error.failure === 'unavailable';
+  return { unavailable, detail: (text.split('\n')[0] ?? '').slice(0, DETAIL_CHARS_MAX) };
 }

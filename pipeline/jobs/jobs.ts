@@ -20,6 +20,7 @@ import { budgetJobs, type Budgets } from './budgets.ts';
 import { incidentJobs, type Incidents } from './incidents.ts';
 import { createForecast, FORECAST } from './forecast.ts';
 import type { OrgPrice } from '../domain/pricing.ts';
+import { createRetention, RETENTION, type RetentionDeps } from '../retention/retention.ts';
 import { CorrectionLog } from './correction_log.ts';
 import type { Job } from './job.ts';
 import { createReprice } from './reprice.ts';
@@ -33,6 +34,7 @@ export interface JobsDeps {
   audit: AuditLog;
   budgets: Budgets;
   incidents: Incidents;
+  retention: RetentionDeps;
   /** Partitions of the ingest log. */
   partitions: number;
   /** Resolves when everything written before the call would survive power loss. */
@@ -44,7 +46,7 @@ export interface JobsDeps {
 
 /** Every job of the service. */
 export function createJobs(deps: JobsDeps): Job[] {
-  const { log, clickhouse, audit, budgets, incidents, partitions, sync, onTold, onProblem } = deps;
+  const { log, clickhouse, audit, budgets, incidents, retention, partitions, sync, onTold, onProblem } = deps;
   const tell = async (event: JobEvent): Promise<void> => {
     await tellEvent(log, event);
     onTold(event.event);
@@ -75,6 +77,12 @@ export function createJobs(deps: JobsDeps): Job[] {
         pricesOf: (org_id) => pricesOf(log, org_id),
         sync,
       }),
+    },
+    {
+      name: RETENTION,
+      cron: '30 3 * * *',
+      timeout_ms: 12 * 60 * MINUTE_MS,
+      run: createRetention(retention),
     },
     {
       name: ANOMALIES,

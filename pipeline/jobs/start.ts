@@ -5,6 +5,7 @@ import { trackConnected } from '../../ops/nats/connect.ts';
 import type { Log } from '../../ops/streams.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import type { Budgets } from './budgets.ts';
+import type { RetentionDeps } from '../retention/retention.ts';
 import type { Incidents } from './incidents.ts';
 import { createJobs } from './jobs.ts';
 import { JobLeases } from './lease.ts';
@@ -15,6 +16,7 @@ export interface JobsParts {
   clickhouse: ClickHouse;
   budgets: Budgets;
   incidents: Incidents;
+  retention: RetentionDeps;
   workerId: string;
   /** Partitions of the ingest log. */
   partitions: number;
@@ -32,6 +34,7 @@ export async function startJobs({
   clickhouse,
   budgets,
   incidents,
+  retention,
   workerId,
   partitions,
   sync,
@@ -45,7 +48,7 @@ export async function startJobs({
   const tracked = trackConnected(log.nc);
   const audit = new AuditLog(log, { now: () => Date.now(), connected: () => tracked.connected, onProblem });
   const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem });
-  const jobs = createJobs({ log, clickhouse, audit, budgets, incidents, partitions, sync, onTold, onProblem });
+  const jobs = createJobs({ log, clickhouse, audit, budgets, incidents, retention, partitions, sync, onTold, onProblem });
   const runner = new JobRunner({ nc: log.nc, leases, jobs, log: logger, observe });
   await runner.start();
   return {

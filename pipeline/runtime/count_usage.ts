@@ -1,7 +1,7 @@
 // What a batch of events and corrections used, as rows: one for each partition, hour, day, agent, model and the like.
 // In: all events of a batch, whatever sampling does with them. Out: the totals, and their rows in the landing.
 import { addOutcomes } from '../domain/outcomes.ts';
-import type { ScoredEvent, Usage } from '../stage.ts';
+import type { MeteredEvent, Usage } from '../stage.ts';
 import { usageLine } from '../stages/land/rows.ts';
 import type { Correction } from './corrections.ts';
 import type { LandingUnit } from './landing.ts';
@@ -16,19 +16,19 @@ export interface CountedUsage {
 
 /** What a batch changes, each in the order of the log. */
 export interface Changes {
-  scored: readonly ScoredEvent[];
+  metered: readonly MeteredEvent[];
   corrections: readonly Correction[];
 }
 
 /** The usage of all events, decided or held: in the order of the log, so that one watermark tells what has landed. */
 export function countUsage(
   states: ReadonlyMap<number, PartitionState>,
-  { scored, corrections }: Changes,
+  { metered, corrections }: Changes,
   rows: LandingUnit,
 ): CountedUsage[] {
   const usage = new Map<string, { usage: Usage; partition: number }>();
   const lastSeq = new Map<number, number>();
-  for (const event of scored) {
+  for (const event of metered) {
     const state = states.get(event.partition);
     if (state === undefined) continue;
     lastSeq.set(event.partition, event.log_seq);
@@ -60,7 +60,7 @@ export function countUsage(
 
 function addUsage(
   totals: Map<string, { usage: Usage; partition: number }>,
-  { usage, partition }: Pick<ScoredEvent, 'usage' | 'partition'>,
+  { usage, partition }: Pick<MeteredEvent, 'usage' | 'partition'>,
 ): void {
   const { org_id, agent_id, model, department, realm } = usage;
   const key = JSON.stringify([partition, usage.hour, usage.day, org_id, agent_id, model, department, realm, String(usage.correction)]);

@@ -5,7 +5,7 @@
 import type { Logger } from '../../ops/log.ts';
 import type { LoggedEvent } from '../stage.ts';
 import type { LandingTable, TableSpec } from '../stages/land/tables.ts';
-import { SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS } from '../stages/land/tables.ts';
+import { JUDGE_SCORES, SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS } from '../stages/land/tables.ts';
 import { LIMITS } from '../topology.ts';
 import { backoffMs } from './backoff.ts';
 
@@ -54,10 +54,10 @@ export interface LandingOptions {
   observe(table: LandingTable, rows: number, seconds: number): void;
 }
 
-const SPECS: readonly TableSpec[] = [SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS];
+const SPECS: readonly TableSpec[] = [SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS, JUDGE_SCORES];
 
 export function emptyUnit(): LandingUnit {
-  return { spans: [], span_texts_recent: [], traces: [], usage_events: [] };
+  return { spans: [], span_texts_recent: [], traces: [], usage_events: [], judge_scores: [] };
 }
 
 /** The key of a span's or text's row within its partition. */

@@ -1,6 +1,7 @@
 // What the pipeline asks of ClickHouse: landing statements behind a fence, what has landed, and what a new owner needs.
 // Log positions here are the store's: JetStream sequence plus the log's base.
 import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
+import { ORG_HIGH_SQL, ORG_LOW_SQL } from '../domain/event_identity.ts';
 import { FENCE, landingStatement, SPAN_TEXTS, type LandingTable, type TableSpec } from '../stages/land/tables.ts';
 import { rowKey, traceRowKey, type LandingStore } from './landing.ts';
 import type { PartitionRecord } from './ownership.ts';
@@ -18,9 +19,9 @@ const READ_TIMEOUT_MS = 60_000;
 /** How long a new owner waits for statements of former owners to end by themselves before it ends them. */
 const FORMER_WAIT_MS = 3000;
 const LOOK_MS = 50;
-/** Records of fixed width: a UInt32; a UInt64 and a UInt32. */
+/** Records of fixed width: a UInt32; a UInt64 and three UInt32. */
 const HASH_BYTES = 4;
-const ID_BYTES = 12;
+const ID_BYTES = 20;
 
 const tuples = (pairs: readonly (readonly [number, number])[]): string =>
   `[${pairs.map(([partition, epoch]) => `(${String(partition)},${String(epoch)})`).join(',')}]`;
@@ -53,7 +54,16 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
   /** Whether every insert is synced by itself, or rows are made durable otherwise before a checkpoint passes them. */
   async syncInserts(each: boolean): Promise<void> {
     const on = each ? '1' : '0';
-    for (const table of ['spans', 'span_texts', 'span_texts_recent', 'traces', 'trace_lookup', 'usage_events', 'agent_activity']) {
+    for (const table of [
+      'spans',
+      'span_texts',
+      'span_texts_recent',
+      'traces',
+      'trace_lookup',
+      'usage_events',
+      'agent_activity',
+      'judge_scores',
+    ]) {
       await this.#command(
         'sync_inserts',
         `ALTER TABLE ${table} MODIFY SETTING fsync_after_insert = ${on}, fsync_part_directory = ${on}`,
@@ -94,6 +104,8 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
       );
       return new Set(rows.map((row) => traceRowKey(row.org_id, row.trace_id, Number(row.version))));
     }
+    // A score that is written twice is replaced: all are sent again.
+    if (table === 'judge_scores') return new Set();
     const select = (name: string): string =>
       `SELECT log_seq, log_index, log_sub FROM ${name} WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}`;
     const sql = table === 'spans' ? select('spans') : `${select('span_texts_recent')} UNION ALL ${select('span_texts')}`;
@@ -287,14 +299,16 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
   async #recallIds(partition: number, checkpoint: number, windowMs: number, memory: PartitionMemory): Promise<void> {
     const read = {
       name: 'window_ids',
-      sql: `SELECT event_key, toUnixTimestamp(received_at) FROM spans
+      sql: `SELECT event_key, toUnixTimestamp(received_at), ${ORG_HIGH_SQL}, ${ORG_LOW_SQL} FROM spans
         WHERE partition = {partition:UInt16} AND received_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC') AND log_seq <= {checkpoint:UInt64} AND log_sub = 0 FORMAT RowBinary`,
       params: { partition, since: Date.now() - windowMs, checkpoint },
       timeoutMs: READ_TIMEOUT_MS,
     };
     await this.#client.records(read, ID_BYTES, (records) => {
       for (let at = 0; at < records.length; at += ID_BYTES) {
-        memory.id(records.readUInt32LE(at + 4), records.readUInt32LE(at), records.readUInt32LE(at + 8) * 1000);
+        const high = records.readUInt32LE(at + 4) ^ records.readUInt32LE(at + 12);
+        const low = records.readUInt32LE(at) ^ records.readUInt32LE(at + 16);
+        memory.id(high >>> 0, low >>> 0, records.readUInt32LE(at + 8) * 1000);
       }
     });
   }

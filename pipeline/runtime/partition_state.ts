@@ -2,6 +2,7 @@
 // Nothing here is the only copy: all of it comes back from the store and the log.
 import type { TraceBookLimits } from './trace_book.ts';
 import { TraceBook, type StoredTrace } from './trace_book.ts';
+import type { JudgedInputs } from './judged_inputs.ts';
 import { TraceFilter } from './trace_filter.ts';
 import type { LogPosition } from '../stage.ts';
 import { IdWindow } from '../stages/dedupe/id_window.ts';
@@ -64,7 +65,7 @@ export interface PartitionHistory {
 
 /** What is recalled from the store one by one, as there may be many. */
 export interface PartitionMemory {
-  /** Halves of the id of an event at or below the checkpoint; received_at in milliseconds. */
+  /** Halves of the identity of an event at or below the checkpoint; received_at in milliseconds. */
   id(high: number, low: number, receivedAt: number): void;
   /** Hash of a trace that has a row. */
   trace(hash: number): void;
@@ -109,6 +110,8 @@ export interface HistoryStore {
 export interface RebuildOptions {
   logBase: number;
   limits: TraceBookLimits;
+  /** Where what judges will see is gathered. */
+  inputs: JudgedInputs;
   now: number;
 }
 
@@ -119,7 +122,7 @@ export function rebuild(
   options: RebuildOptions,
 ): PartitionState {
   window.trim(options.now);
-  const book = new TraceBook(record.partition, options.limits, known);
+  const book = new TraceBook(record.partition, options.limits, known, options.inputs);
   const checkpoint = options.logBase + record.checkpoint;
   let until = Math.max(checkpoint, history.usage_through);
   for (const trace of history.traces) {

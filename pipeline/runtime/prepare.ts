@@ -3,7 +3,8 @@
 // to tell once the rows are in. It writes nothing.
 import { costCorrectionsCodec, ingestBatchCodec, UnknownSchemaError } from '../../schemas/codec.ts';
 import { partitionOf } from '../domain/ids.ts';
-import type { DeadReason, LogPosition, LoggedEvent, ScoredEvent } from '../stage.ts';
+import { piiMatches } from '../domain/pii_match.ts';
+import type { DeadReason, LogPosition, LoggedEvent, MeteredEvent } from '../stage.ts';
 import { spanLine, textLine } from '../stages/land/rows.ts';
 import type { LandingEvent } from '../stages/sample/held_traces.ts';
 import { LIMITS, loggedEvent, type Topology } from '../topology.ts';
@@ -11,9 +12,10 @@ import { correctionsOf, freshCorrections, type Correction } from './corrections.
 import { type Changes, type CountedUsage, countUsage } from './count_usage.ts';
 import { emptyUnit, rowKey, traceRowKey, type LandingUnit } from './landing.ts';
 import type { LogMessage } from './log_reader.ts';
+import { judgeCompleted, type Judging, type JudgingOf } from './judge_completed.ts';
 import type { PartitionState } from './partition_state.ts';
 import type { DeadEvent, StageObserver, StageRunner } from './stage_runner.ts';
-import type { TailSampler } from './tail_sampling.ts';
+import { type TailSampler, withReleased } from './tail_sampling.ts';
 import type { BookEvent, StoredTrace } from './trace_book.ts';
 
 /** A message and the partitions for which it is new: those that were not past it when it was taken. */
@@ -43,6 +45,8 @@ export interface Prepared {
   usage: CountedUsage[];
   casualties: Casualty[];
   events: (BookEvent & { partition: number })[];
+  /** What LLM judges are asked. */
+  tasks: Judging['tasks'];
   progress: Progress[];
   count: number;
 }
@@ -68,37 +72,44 @@ export interface PrepareDeps {
    */
   findCorrections(partition: number, corrections: readonly string[]): Promise<ReadonlyMap<string, number>>;
   now(): number;
+  /** Judges complete traces of a partition; what it needs of the store is there, or comes back some time. */
+  judge: JudgingOf;
   /** Gives timers their turn. */
   yield(): Promise<void>;
 }
 
+/** @param landed resolves when the batches before this one have landed */
 export async function prepare(
   deps: PrepareDeps,
   states: ReadonlyMap<number, PartitionState>,
   messages: readonly TakenMessage[],
+  landed: () => Promise<void>,
 ): Promise<Prepared> {
   const casualties: Casualty[] = [];
-  const scored: ScoredEvent[] = [];
+  const metered: MeteredEvent[] = [];
   const sent: Correction[] = [];
   const byPosition = new Map<string, LoggedEvent>();
   for (const slice of slices(messages)) {
     const events = slice.flatMap((message) => readMessage(deps, message, casualties, sent));
     for (const event of events) byPosition.set(positionKey(event), event);
     const dead: DeadEvent[] = [];
-    scored.push(...(await runStages(deps, events, dead)));
+    metered.push(...(await runStages(deps, events, dead)));
     for (const one of dead) casualties.push({ dead: one, event: byPosition.get(positionKey(one.position)) ?? null, raw: null });
     await deps.yield();
   }
   const corrections = await freshCorrections(deps, states, sent);
-  await restoreForgotten(deps, states, [...scored, ...corrections]);
+  await restoreForgotten(deps, states, [...metered, ...corrections]);
   const rows = emptyUnit();
-  const usage = countUsage(states, { scored, corrections }, rows);
-  deps.tail?.countRead(scored.length, bytesOf(messages));
-  const { progress, decided } = keepBooks(deps, states, messages, { scored, corrections }, byPosition);
+  const usage = countUsage(states, { metered, corrections }, rows);
+  deps.tail?.countRead(metered.length, bytesOf(messages));
+  const { progress, decided } = keepBooks(deps, states, messages, { metered, corrections }, byPosition);
   await fillRows(deps, states, decided, rows);
   endReplays(deps, progress);
-  const events = progress.flatMap(({ state }) => takeBook(state, rows));
-  return { rows, usage, casualties, events, progress, count: scored.length };
+  const told = progress.flatMap(({ state }) => takeBook(state, rows));
+  const { events, tasks } = await judgeCompleted(deps, states, withReleased(told, decided), rows, landed);
+  for (const { state } of progress) state.book.trimInputs(deps.logBase + state.landed_through);
+  for (const { partition, spans } of metered) events.push(...piiMatches(spans).map((match) => ({ ...match, partition })));
+  return { rows, usage, casualties, events, tasks, progress, count: metered.length };
 }
 
 const positionKey = (position: LogPosition): string =>
@@ -151,12 +162,11 @@ function readMessage(deps: PrepareDeps, message: TakenMessage, casualties: Casua
   }
 }
 
-async function runStages({ topology, stages }: PrepareDeps, events: LoggedEvent[], dead: DeadEvent[]): Promise<ScoredEvent[]> {
+async function runStages({ topology, stages }: PrepareDeps, events: LoggedEvent[], dead: DeadEvent[]): Promise<MeteredEvent[]> {
   const decoded = await stages.run(topology.decode, events, dead);
   const fresh = await stages.run(topology.dedupe, decoded, dead);
   const sampled = await stages.run(topology.sample, fresh, dead);
-  const metered = await stages.run(topology.meter, sampled, dead);
-  return stages.run(topology.score, metered, dead);
+  return stages.run(topology.meter, sampled, dead);
 }
 
 async function restoreForgotten(
@@ -183,7 +193,7 @@ async function fillRows(
   decided: readonly LandingEvent[],
   rows: LandingUnit,
 ): Promise<void> {
-  const counts = new Map<string, Pick<ScoredEvent, 'retain' | 'sample_reason'> & { count: number }>();
+  const counts = new Map<string, Pick<MeteredEvent, 'retain' | 'sample_reason'> & { count: number }>();
   let bytes = 0;
   for (const { event, source } of decided) {
     const state = states.get(event.partition);
@@ -215,7 +225,7 @@ function keepBooks(
   deps: PrepareDeps,
   states: ReadonlyMap<number, PartitionState>,
   messages: readonly TakenMessage[],
-  { scored, corrections }: Changes,
+  { metered, corrections }: Changes,
   logged: ReadonlyMap<string, LoggedEvent>,
 ): { progress: Progress[]; decided: LandingEvent[] } {
   let heardAt = 0;
@@ -231,7 +241,7 @@ function keepBooks(
       states.get(partition)?.book.correct(org_id, trace_id, { log_seq: seq, cost_pico_usd: usage.cost_pico_usd, heardAt: now });
     }
   };
-  for (const event of scored) {
+  for (const event of metered) {
     correctBefore(event.log_seq);
     const state = states.get(event.partition);
     const one = { event, source: logged.get(positionKey(event)) ?? null };

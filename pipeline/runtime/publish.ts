@@ -4,8 +4,15 @@
 import { createHash } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
 import type { Logger } from '../../ops/log.ts';
-import { deadLetterSubject, EVENTS_SUBJECT, type Log } from '../../ops/streams.ts';
-import { deadLetterCodec, FINGERPRINT_HEADER, serviceEventsCodec, type ServiceEvent } from '../../schemas/codec.ts';
+import { deadLetterSubject, EVENTS_SUBJECT, judgingSubject, type Log } from '../../ops/streams.ts';
+import {
+  deadLetterCodec,
+  FINGERPRINT_HEADER,
+  judgingTaskCodec,
+  type JudgingTask,
+  serviceEventsCodec,
+  type ServiceEvent,
+} from '../../schemas/codec.ts';
 import { LIMITS } from '../topology.ts';
 import { backoffMs } from './backoff.ts';
 import type { Casualty } from './prepare.ts';
@@ -16,11 +23,13 @@ const PUBLISH_TIMEOUT_MS = 3000;
 export interface Publisher {
   tell(events: readonly BookEvent[]): Promise<void>;
   bury(casualties: readonly Casualty[]): Promise<void>;
+  hand(tasks: readonly JudgingTask[]): Promise<void>;
 }
 
 /** evt_ + hex16 over what the event is: told twice, it has the same id. */
-export function serviceEventId({ event, org_id, trace_id }: BookEvent): string {
-  return `evt_${createHash('sha256').update(`${event}\n${org_id}\n${trace_id}`).digest('hex').slice(0, 16)}`;
+export function serviceEventId({ event, org_id, trace_id, subject }: BookEvent): string {
+  const parts = [event, org_id, trace_id, ...(subject === undefined ? [] : [subject])];
+  return `evt_${createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 16)}`;
 }
 
 export function createPublisher(
@@ -55,6 +64,14 @@ export function createPublisher(
         const data = serviceEventsCodec.encode({ events: records });
         await publish(EVENTS_SUBJECT, data, serviceEventsCodec.fingerprint, createHash('sha256').update(data).digest('hex').slice(0, 32));
         for (const [name, group] of Map.groupBy(records, ({ event }) => event)) options.onTold(name, group.length);
+      }
+    },
+    async hand(tasks) {
+      for (let at = 0; at < tasks.length; at += LIMITS.judging_publishes_max) {
+        const some = tasks.slice(at, at + LIMITS.judging_publishes_max);
+        await Promise.all(
+          some.map((task) => publish(judgingSubject(task.kind), judgingTaskCodec.encode(task), judgingTaskCodec.fingerprint, task.task_id)),
+        );
       }
     },
     async bury(casualties) {

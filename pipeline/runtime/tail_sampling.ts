@@ -7,9 +7,12 @@
 // or there is no more room: then the oldest trace is decided as it stands. Once decided, a trace stays decided: what comes later
 // follows it, but for an event that a rule of its own keeps, and from then on its trace. Nothing of a held trace has a row, so after
 // a crash it is held again from the log; a trace with any row was decided, and as its rows say.
-import { traceKey } from './trace_book.ts';
+import { eventIdentity } from '../domain/event_identity.ts';
+import { emptyDraft } from '../domain/judged_draft.ts';
+import { addEvent } from './judged_inputs.ts';
+import { type BookEvent, traceKey } from './trace_book.ts';
 import type { PartitionState } from './partition_state.ts';
-import type { LogPosition, Retain, ScoredEvent } from '../stage.ts';
+import type { LogPosition, Retain, MeteredEvent } from '../stage.ts';
 import { bounds, type HeldTrace, type LandingEvent, type LogRead } from '../stages/sample/held_traces.ts';
 
 export interface TailLimits {
@@ -86,7 +89,7 @@ export class TailSampler {
     }
   }
 
-  #decide(state: PartitionState, key: string, event: ScoredEvent, held: HeldTrace | undefined): { retain: Retain; reason: string } | null {
+  #decide(state: PartitionState, key: string, event: MeteredEvent, held: HeldTrace | undefined): { retain: Retain; reason: string } | null {
     const { retain, sample_reason: reason } = event;
     const isKept = retain === 'full' && reason !== 'profile';
     const landed = landedDecision(state, key, event, isKept);
@@ -123,20 +126,42 @@ export function heldAmong(
 ): string[] {
   return events
     .filter((event) => states.get(event.partition)?.tail.holdsOther(traceKey(event.org_id, event.trace_id), event) === true)
-    .map(({ event_hex }) => event_hex);
+    .map(eventIdentity);
 }
 
 /**
  * What the rows that a former owner has landed say of an event that is read again; null where they say nothing.
  * @param isKept whether a rule of its own keeps it: what comes later follows it
  */
-function landedDecision({ replay }: PartitionState, key: string, event: ScoredEvent, isKept: boolean): Retain | null {
+function landedDecision({ replay }: PartitionState, key: string, event: MeteredEvent, isKept: boolean): Retain | null {
   const from = replay?.decided.get(key);
   if (replay === null || from === undefined) return null;
   const { log_seq, log_index } = event;
   const isPast = log_seq > from.log_seq || (log_seq === from.log_seq && log_index >= from.log_index);
   if (isKept && !isPast) replay.decided.set(key, { log_seq, log_index });
   return isPast ? 'full' : 'summary';
+}
+
+/**
+ * Completes what judges will see of the traces that were held until now: what came while their org had no judges is neither in their
+ * drafts nor in the store.
+ * @param decided by the batch that completes them
+ */
+export function withReleased<T extends BookEvent>(told: readonly T[], decided: readonly LandingEvent[]): T[] {
+  const wanted = new Map<string, LandingEvent[]>();
+  for (const { complete } of told)
+    if (complete !== undefined && complete.stored_through > 0 && !complete.restored)
+      wanted.set(traceKey(complete.state.org_id, complete.state.trace_id), []);
+  if (wanted.size === 0) return [...told];
+  for (const one of decided) if (one.wasHeld === true) wanted.get(traceKey(one.event.org_id, one.event.trace_id))?.push(one);
+  return told.map((event) => {
+    const { complete } = event;
+    const released = complete === undefined ? [] : (wanted.get(traceKey(complete.state.org_id, complete.state.trace_id)) ?? []);
+    if (complete === undefined || released.length === 0) return event;
+    const draft = complete.draft ?? emptyDraft();
+    for (const one of released) if (one.event.log_seq <= complete.stored_through) addEvent(draft, one.event);
+    return { ...event, complete: { ...complete, draft, stored_through: 0 } };
+  });
 }
 
 function oldestOf(states: readonly PartitionState[]): { state: PartitionState; trace: HeldTrace } | null {
@@ -150,9 +175,10 @@ function oldestOf(states: readonly PartitionState[]): { state: PartitionState; t
 
 function release(state: PartitionState, { key }: HeldTrace, retain: Retain, reason: string, decided: LandingEvent[]): void {
   state.book.release(key);
-  for (const { event, source } of state.tail.release(key)?.events ?? []) decided.push({ event: marked(event, retain, reason), source });
+  for (const { event, source } of state.tail.release(key)?.events ?? [])
+    decided.push({ event: marked(event, retain, reason), source, wasHeld: true });
 }
 
-function marked(event: ScoredEvent, retain: Retain, sample_reason: string): ScoredEvent {
+function marked(event: MeteredEvent, retain: Retain, sample_reason: string): MeteredEvent {
   return event.retain === retain && event.sample_reason === sample_reason ? event : { ...event, retain, sample_reason };
 }

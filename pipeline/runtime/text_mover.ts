@@ -41,10 +41,15 @@ const SMALL_ROWS_MAX = 5000;
 const SMALL_WAIT_SECONDS = 1;
 /** Uncompressed bytes of one move; the engine holds them while it sorts and indexes. */
 const MOVE_BYTES_MAX = 128 * 1024 * 1024;
+/**
+ * After a failure a move takes half as much, down to this: texts in which nearly every word is a new one (ids, hashes) need ten times
+ * their size while they are indexed, more than the engine may have. After a move that worked it takes twice as much again.
+ */
+const MOVE_BYTES_MIN = 4 * 1024 * 1024;
 const LOOK_MS = 500;
 
 /** The parts that the next move takes, oldest first; none when it is better to wait. */
-export function chooseParts(parts: readonly RecentPart[]): RecentPart[] {
+export function chooseParts(parts: readonly RecentPart[], bytesMax = MOVE_BYTES_MAX): RecentPart[] {
   const rows = parts.reduce((sum, part) => sum + part.rows, 0);
   const age = Math.max(0, ...parts.map((part) => part.age_seconds));
   const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
@@ -57,7 +62,7 @@ export function chooseParts(parts: readonly RecentPart[]): RecentPart[] {
   const chosen: RecentPart[] = [];
   let taken = 0;
   for (const part of parts.toSorted((a, b) => b.age_seconds - a.age_seconds)) {
-    if (chosen.length > 0 && taken + part.bytes > MOVE_BYTES_MAX) break;
+    if (chosen.length > 0 && taken + part.bytes > bytesMax) break;
     chosen.push(part);
     taken += part.bytes;
   }
@@ -68,6 +73,7 @@ export class TextMover {
   readonly #options: TextMoverOptions;
   #epoch: number | null = null;
   #moves = 0;
+  #bytesMax = MOVE_BYTES_MAX;
   #stopped = false;
   #running: Promise<void> | null = null;
   #wake: (() => void) | null = null;
@@ -125,14 +131,14 @@ export class TextMover {
     this.#epoch ??= await store.takeMoverFence(workerId);
     const parts = await store.recentParts();
     const waiting = parts.reduce((sum, part) => sum + part.rows, 0);
-    const chosen = chooseParts(parts);
+    const chosen = chooseParts(parts, this.#bytesMax);
     if (chosen.length === 0) {
       this.#options.observe(waiting, 0, 0);
       return false;
     }
     this.#moves += 1;
     const began = performance.now();
-    if (!(await store.move(chosen, this.#epoch, `move-${workerId}-${String(this.#moves)}`))) {
+    if (!(await this.#move(chosen, this.#epoch))) {
       this.#options.log.warn('another worker moves texts by now');
       this.#epoch = null;
       return false;
@@ -142,5 +148,16 @@ export class TextMover {
     const rows = chosen.reduce((sum, part) => sum + part.rows, 0);
     this.#options.observe(waiting - rows, rows, (performance.now() - began) / 1000);
     return waiting - rows >= MOVE_ROWS_MIN;
+  }
+
+  async #move(parts: readonly RecentPart[], epoch: number): Promise<boolean> {
+    try {
+      const moved = await this.#options.store.move(parts, epoch, `move-${this.#options.workerId}-${String(this.#moves)}`);
+      this.#bytesMax = Math.min(MOVE_BYTES_MAX, this.#bytesMax * 2);
+      return moved;
+    } catch (error) {
+      this.#bytesMax = Math.max(MOVE_BYTES_MIN, this.#bytesMax / 2);
+      throw error;
+    }
   }
 }

@@ -4,8 +4,9 @@
 // forgotten needs its row from the store first (missing, then restore).
 import type { Span } from '../domain/span.ts';
 import { addSpan, durationMs, emptyTrace, type TraceState } from '../domain/trace_state.ts';
-import type { Retain, ScoredEvent } from '../stage.ts';
+import type { MeteredEvent, Retain } from '../stage.ts';
 import { traceCells, traceLine } from '../stages/land/rows.ts';
+import type { CompleteTrace, JudgedInputs } from './judged_inputs.ts';
 import { TraceFilter, traceHash } from './trace_filter.ts';
 
 export interface TraceBookLimits {
@@ -35,10 +36,14 @@ export interface TraceRow {
 }
 
 export interface BookEvent {
-  event: 'trace.started' | 'trace.completed';
+  event: 'trace.started' | 'trace.completed' | 'judge.threshold_breach' | 'pii.match';
   org_id: string;
   trace_id: string;
-  payload: Record<string, unknown>;
+  /** What tells it from others of its kind and trace; left out where there is one. */
+  subject?: string;
+  payload: Readonly<Record<string, unknown>>;
+  /** Of trace.completed: what judges may look at. Left out where nobody judges it. */
+  complete?: CompleteTrace;
 }
 
 interface Entry {
@@ -52,7 +57,6 @@ interface Entry {
   cells: string;
   /** received_at of the newest event, milliseconds. */
   heard_at: number;
-  scores: Record<string, number>;
   open: boolean;
   /** Tail sampling holds its events: it gets no row yet. */
   held: boolean;
@@ -69,14 +73,16 @@ export class TraceBook {
   readonly #rootless = new Map<string, Entry>();
   readonly #done = new Map<string, Entry>();
   readonly #known: TraceFilter;
+  readonly #inputs: JudgedInputs | null;
   readonly #touched = new Set<Entry>();
   #settled: string[] = [];
   #events: BookEvent[] = [];
 
-  constructor(partition: number, limits: TraceBookLimits, known: TraceFilter = new TraceFilter()) {
+  constructor(partition: number, limits: TraceBookLimits, known: TraceFilter = new TraceFilter(), inputs: JudgedInputs | null = null) {
     this.#partition = partition;
     this.#limits = limits;
     this.#known = known;
+    this.#inputs = inputs;
   }
 
   get openCount(): number {
@@ -107,7 +113,6 @@ export class TraceBook {
       version,
       cells: traceCells(state, this.#partition, version),
       heard_at: options.now,
-      scores: {},
       open: options.open,
       held: false,
     };
@@ -133,14 +138,14 @@ export class TraceBook {
    * Adds an event's spans to its trace. Events that a restored row holds already change nothing.
    * @param held true when the event, as all of its trace before it, is held by tail sampling
    */
-  apply(event: ScoredEvent, held = false): void {
+  apply(event: MeteredEvent, held = false): void {
     const [first] = event.spans;
     if (first === undefined) return;
     const key = traceKey(event.org_id, event.trace_id);
     const entry = this.#find(key) ?? this.#begin(key, first);
     if (event.log_seq <= entry.restored_version) return;
+    if (entry.open) this.#inputs?.add(key, { version: entry.version, spans: entry.state.spans }, event);
     for (const span of event.spans) addSpan(entry.state, span, event.retain === 'full');
-    Object.assign(entry.scores, event.scores);
     entry.version = event.log_seq;
     entry.held = held;
     entry.heard_at = Math.max(entry.heard_at, event.received_at);
@@ -195,6 +200,11 @@ export class TraceBook {
     }
   }
 
+  /** Keeps what judges will see of open traces within its bound. @param landedThrough log_seq up to which everything has landed */
+  trimInputs(landedThrough: number): void {
+    this.#inputs?.trim(landedThrough, (key) => this.#find(key)?.held === true);
+  }
+
   /** Keys of the held traces that became complete since the last call: what they are is to be decided before their rows are taken. */
   takeSettled(): string[] {
     const settled = this.#settled;
@@ -246,7 +256,6 @@ export class TraceBook {
       version: 0,
       cells: '',
       heard_at: first.received_at,
-      scores: {},
       open: true,
       held: false,
     };
@@ -274,8 +283,13 @@ export class TraceBook {
     this.#rootless.delete(entry.key);
     entry.open = false;
     if (entry.held) this.#settled.push(entry.key);
-    this.#events.push(completed(entry));
+    this.#events.push({ ...completed(entry), ...this.#judgedOf(entry) });
     this.#keepDone(entry);
+  }
+
+  #judgedOf({ key, state, version, restored_version }: Entry): Pick<BookEvent, 'complete'> {
+    const input = this.#inputs?.take(key, state.org_id, version) ?? null;
+    return input === null ? {} : { complete: { ...input, state, version, restored: restored_version > 0 } };
   }
 
   #keepDone(entry: Entry): void {
@@ -314,7 +328,7 @@ function started(state: TraceState): BookEvent {
   };
 }
 
-function completed({ state, scores }: Entry): BookEvent {
+function completed({ state }: Entry): BookEvent {
   return {
     event: 'trace.completed',
     org_id: state.org_id,
@@ -327,7 +341,7 @@ function completed({ state, scores }: Entry): BookEvent {
       input_tokens: state.input_tokens,
       output_tokens: state.output_tokens,
       cost_usd: Number(state.cost_pico_usd) / 1e12,
-      judge_scores: scores,
+      judge_scores: {},
     },
   };
 }

@@ -3,6 +3,7 @@
 // Order of effects: rows, dead letters, platform events, checkpoint. So what the checkpoint covers is done, and what is
 // done twice after a crash is either recognised (rows) or carries a stable id (events, dead letters).
 import type { Logger } from '../../ops/log.ts';
+import type { JudgingTask } from '../../schemas/codec.ts';
 import { LIMITS } from '../topology.ts';
 import type { Lander } from './landing.ts';
 import type { LogReader } from './log_reader.ts';
@@ -20,6 +21,8 @@ export interface WorkerDeps {
   bury(casualties: readonly Casualty[]): Promise<void>;
   /** Resolves when all are stored in EVENTS. */
   tell(events: readonly BookEvent[]): Promise<void>;
+  /** Resolves when all are stored in JUDGING. */
+  hand(tasks: readonly JudgingTask[]): Promise<void>;
   /** Tells whoever keeps accounts what has landed; nothing waits for it. */
   landed(prepared: Pick<Prepared, 'usage' | 'progress'>): void;
   /** Resolves when everything that has landed before the call would survive power loss. */
@@ -119,7 +122,7 @@ export class Worker {
 
   async #handle(messages: readonly TakenMessage[]): Promise<void> {
     try {
-      const prepared = await prepare(this.#deps.prepare, new Map(this.#states), messages);
+      const prepared = await prepare(this.#deps.prepare, new Map(this.#states), messages, () => this.#landing);
       await this.#landing;
       this.#landing = this.#finish(prepared);
       this.#landing.catch(this.#fail);
@@ -150,6 +153,8 @@ export class Worker {
     if (casualties.length > 0) await this.#deps.bury(casualties);
     const events = owned(prepared.events);
     if (events.length > 0) await this.#deps.tell(events);
+    const tasks = owned(prepared.tasks).map(({ task }) => task);
+    if (tasks.length > 0) await this.#deps.hand(tasks);
     for (const { state, landed_through, settled_through, completed_through, heard_at } of prepared.progress) {
       state.landed_through = landed_through;
       state.settled_through = settled_through;

@@ -1,4 +1,4 @@
-// What a worker delivers beside landing: webhooks, mails, the audit log. None of it waits for ClickHouse to begin.
+// What a worker delivers beside landing: webhooks, mails, the audit log, scores. None of it waits for ClickHouse to begin.
 import * as metrics from '../../ops/metrics.ts';
 import type { Sealer } from '../../ops/sealing.ts';
 import type { WatchedBucket } from '../../ops/watched_bucket.ts';
@@ -6,6 +6,7 @@ import type { BudgetRecord } from '../../schemas/records/budget.ts';
 import { alertTargets } from '../budgets/records.ts';
 import { createAuditLander } from '../delivery/audit_lander.ts';
 import { createMailer } from '../delivery/mail.ts';
+import { createScoreLander } from '../delivery/score_lander.ts';
 import { startWebhooks } from '../delivery/webhooks.ts';
 import { onTold, type WorkerParts } from './parts.ts';
 
@@ -42,9 +43,21 @@ export async function startDelivery(
     onTold,
   });
   audit.start();
+  const scores = createScoreLander({
+    log,
+    logger,
+    clickhouse,
+    now,
+    observe,
+    onLanded: (rows, seconds) => {
+      metrics.clickhouseInsertSeconds.observe({ table: 'user_scores' }, seconds);
+      metrics.clickhouseInsertRowsTotal.inc({ table: 'user_scores' }, rows);
+    },
+  });
+  scores.start();
   return {
     stop: async () => {
-      await Promise.all([audit.stop(), mailer.stop(), webhooks.stop()]);
+      await Promise.all([audit.stop(), scores.stop(), mailer.stop(), webhooks.stop()]);
     },
   };
 }

@@ -6,14 +6,22 @@ import type { BudgetRecord } from '../../schemas/records/budget.ts';
 import { type Budgets, openBudgets } from '../budgets/open.ts';
 import { PROFILE_RATE } from '../domain/keep_rules.ts';
 import { createPriceBook } from '../domain/pricing.ts';
+import type { RetentionPolicies } from '../retention/policies.ts';
+import { Cooldowns } from '../runtime/cooldowns.ts';
+import { JudgedInputs } from '../runtime/judged_inputs.ts';
+import { ClickHouseJudgedStore } from '../runtime/judged_store.ts';
+import type { Judges } from '../runtime/judges.ts';
 import { KnownRows } from '../runtime/known_rows.ts';
 import { Lander } from '../runtime/landing.ts';
 import { LogReader } from '../runtime/log_reader.ts';
 import { Ownership, type PartitionRecord } from '../runtime/ownership.ts';
+import { OrgTime } from '../runtime/org_time.ts';
 import { emptyMemory, rebuild } from '../runtime/partition_state.ts';
+import type { PiiPolicies } from '../runtime/pii_policies.ts';
 import type { Policies } from '../runtime/policies.ts';
 import type { Prices } from '../runtime/prices.ts';
 import { createPublisher } from '../runtime/publish.ts';
+import { scoreTraces, type ScoringDeps } from '../runtime/score_traces.ts';
 import { createStageRunner, type StageObserver } from '../runtime/stage_runner.ts';
 import { heldAmong, TailSampler } from '../runtime/tail_sampling.ts';
 import { TextMover } from '../runtime/text_mover.ts';
@@ -23,8 +31,7 @@ import { createDedupeStage } from '../stages/dedupe/dedupe.ts';
 import { IdWindow } from '../stages/dedupe/id_window.ts';
 import { createMeterStage } from '../stages/meter/meter.ts';
 import { createSampleStage } from '../stages/sample/sample.ts';
-import { createScoreStage } from '../stages/score/score.ts';
-import { FULL_TEXT_DAYS, LIMITS, type Topology } from '../topology.ts';
+import { LIMITS, type Topology } from '../topology.ts';
 import { onTold, untilDone, type WorkerParts } from './parts.ts';
 import type { StoreUp } from './store.ts';
 
@@ -33,7 +40,11 @@ const HOUR_MS = 3_600_000;
 
 export interface LandingParts extends WorkerParts, StoreUp {
   policies: Policies;
+  /** How long each org's texts are kept: stamped on what lands. */
+  retention: RetentionPolicies;
+  piiPolicies: PiiPolicies;
   prices: Prices;
+  judges: Judges;
   budgetRecords: WatchedBucket<BudgetRecord>;
   partitions: number;
   metricsUrl: string;
@@ -64,11 +75,15 @@ const observer: StageObserver = {
   },
 };
 
-function createTopology({ env, policies, prices }: LandingParts, known: KnownRows, worker: () => Worker): Topology {
+function createTopology({ env, policies, piiPolicies, prices }: LandingParts, known: KnownRows, worker: () => Worker): Topology {
   const windowMs = env.SERVICE_DEDUP_WINDOW_HOURS * HOUR_MS;
   const orphan = new IdWindow(windowMs, 0);
   return {
-    decode: createDecodeStage({ prices: createPriceBook(prices.of), maxPromptTokens: (org_id) => policies.of(org_id).max_prompt_tokens }),
+    decode: createDecodeStage({
+      prices: createPriceBook(prices.of),
+      maxPromptTokens: (org_id) => policies.of(org_id).max_prompt_tokens,
+      redactorOf: piiPolicies.of,
+    }),
     dedupe: createDedupeStage({
       // A partition lost in the middle of a batch has no window any more; its rows are not written.
       windowOf: (partition) => worker().states.get(partition)?.window ?? orphan,
@@ -81,7 +96,6 @@ function createTopology({ env, policies, prices }: LandingParts, known: KnownRow
       slowMs: env.SERVICE_SAMPLING_SLOW_MS,
     }),
     meter: createMeterStage(),
-    score: createScoreStage({ judges: [] }),
   };
 }
 
@@ -103,7 +117,7 @@ function createTail(env: Env): TailSampler | null {
 
 /** Wires the way from the log to the store. Nothing runs before its parts are started. */
 export async function openLanding(parts: LandingParts): Promise<Landing> {
-  const { env, logger, log, clickhouse, store, sync, policies, budgetRecords, partitions, logBase, workerId, metricsUrl } = parts;
+  const { env, logger, log, clickhouse, store, sync, policies, judges, budgetRecords, partitions, logBase, workerId, metricsUrl } = parts;
   const windowMs = env.SERVICE_DEDUP_WINDOW_HOURS * HOUR_MS;
   const publisher = createPublisher(log, logger, {
     now: () => Date.now(),
@@ -154,6 +168,20 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     records: budgetRecords,
     onTold,
   });
+  const judged = new ClickHouseJudgedStore(clickhouse);
+  const patiently = <T>(read: () => Promise<T>): Promise<T> => untilDone(logger, 'reading traces to be judged', read);
+  const scoring: ScoringDeps = {
+    judgesOf: judges.of,
+    store: {
+      spans: (partition, refs) => patiently(() => judged.spans(partition, refs)),
+      texts: (partition, refs, places) => patiently(() => judged.texts(partition, refs, places)),
+      judgements: (partition, refs) => patiently(() => judged.judgements(partition, refs)),
+    },
+    time: new OrgTime(),
+    cooldowns: new Cooldowns(),
+    now: () => Date.now(),
+    yield: () => new Promise((resolve) => setImmediate(resolve)),
+  };
   const worker: Worker = new Worker({
     reader,
     prepare: {
@@ -164,9 +192,10 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
       logBase,
       partitions,
       isBehind: () => reader.lag > 0,
-      textDays: () => FULL_TEXT_DAYS,
+      textDays: (org_id) => parts.retention.of(org_id).telemetry_events.full_prompt_response_days,
       findTraces: (partition, traces) => untilDone(logger, 'looking up traces', () => known.findTraces(partition, traces)),
       findCorrections: (partition, ids) => untilDone(logger, 'looking up corrections', () => known.findCorrections(partition, ids)),
+      judge: (partition, traces) => scoreTraces(scoring, partition, traces),
       now: () => Date.now(),
       yield: () => new Promise((resolve) => setImmediate(resolve)),
     },
@@ -175,6 +204,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     isOwner: (partition) => ownership.isOwner(partition),
     bury: (casualties) => publisher.bury(casualties),
     tell: (events) => publisher.tell(events),
+    hand: (tasks) => publisher.hand(tasks),
     landed: budgets.landed,
     sync,
     checkpoint: (partition, settled, completed) => ownership.checkpoint(partition, settled, completed),
@@ -192,7 +222,8 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
         openMax: Math.ceil(LIMITS.open_traces_max / partitions),
         doneMax: Math.ceil(LIMITS.done_traces_max / partitions),
       };
-      const state = rebuild(record, history, memory, { logBase, limits, now: Date.now() });
+      const inputs = new JudgedInputs((org_id) => judges.of(org_id) !== null, Math.ceil(LIMITS.judged_bytes_max / partitions));
+      const state = rebuild(record, history, memory, { logBase, limits, inputs, now: Date.now() });
       if (ownership.epochOf(record.partition) === record.epoch) worker.add(state);
     }
   }

@@ -24,6 +24,7 @@ export const AUDIT_TARGETS = [
   'eval',
   'dataset',
   'prompt',
+  'trace',
   'incident',
   'retention',
   'pii_policy',

@@ -91,3 +91,28 @@ export function verdictOf(score: number, { pass, warn }: JudgeThreshold): Exclud
 export function breachLimit({ pass, warn }: JudgeThreshold): number {
   return warn ?? pass;
 }
+
+/** What judge.threshold_breach says of a judgement. */
+export interface Breach {
+  event: 'judge.threshold_breach';
+  judge_id: string;
+  trace_id: string;
+  score: number;
+  /** The limit under which it lies. */
+  threshold: number;
+  severity: 'critical';
+}
+
+/** The breach that a score is; null for none. Whatever lies under the limit has failed, so that the severity is always critical. */
+export function breachOf(
+  { judge_id, threshold }: Pick<JudgeRecord, 'judge_id' | 'threshold'>,
+  trace_id: string,
+  score: number,
+): Breach | null {
+  const limit = breachLimit(threshold);
+  return score < limit ? { event: 'judge.threshold_breach', judge_id, trace_id, score, threshold: limit, severity: 'critical' } : null;
+}
+
+/** Key of an older version of a judge, in judge_versions. */
+export const judgeVersionKey = (org_id: string, judge_id: string, version: number): string =>
+  `${judgeKey(org_id, judge_id)}.${String(version)}`;

@@ -102,3 +102,5 @@ export function ownerOf(org: Pick<OrgRecord, 'org_id' | 'members'>): MemberRecor
 
 /** Key of what a bucket holds by org. Keys take no dot at the ends or twice in a row; org ids may. `=` is in no org id. */
 export const orgKey = (org_id: string): string => org_id.replaceAll('.', '=2E');
+/** The org of such a key. */
+export const orgOfKey = (key: string): string => key.replaceAll('=2E', '.');

@@ -15,12 +15,12 @@ const fields = {
     .max(VALUE_OF_OUTCOMES_CHARS_MAX)
     .nullable()
     .describe('What outcomes are worth in USD: arithmetic over their names, such as tickets * 12.5 + leads * 40'),
-  compare_threshold_percent: z.number().min(0).max(1_000_000).describe('From which change on a comparison of traces says that they differ'),
+  compare_threshold_percent: z.number().min(0).max(1_000_000).describe('Beyond which change a comparison of traces says that they differ'),
   regression_drop: z.number().min(0).max(1_000_000).describe('From which drop of the mean score on an eval counts as a regression'),
   judge_quota_calls: z.int().min(0).max(1_000_000_000).nullable().describe('Calls of LLM judges in a period; null: as many as it takes'),
 };
 
-export const policy = z.object(fields).meta({ id: 'Policy' });
+export const policy = z.object(fields);
 export type Policy = z.infer<typeof policy>;
 
 /** What holds for an org that has set nothing. */

@@ -3,7 +3,7 @@
 import type { Random, Vocabulary } from './vocabulary.ts';
 
 export const BATCH_EVENTS = 200;
-const SPANS_PER_TRACE = 12;
+export const SPANS_PER_TRACE = 12;
 const PROMPT_WORDS = 76;
 const RESPONSE_WORDS = 114;
 const MODELS = ['gpt-4o', 'gpt-4o-mini', 'gpt-4.1', 'gpt-4.1-mini', 'o4-mini'];

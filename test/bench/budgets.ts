@@ -1,5 +1,5 @@
-// Budgets: how far use goes beyond a hard limit with many senders at once, in one API process and in two, how soon the second
-// process refuses too, and what the gate costs a request.
+// Budgets: how far use goes beyond a hard limit with many senders at once, in one API process, in two and in three, how soon
+// the others refuse too, and what the gate costs a request.
 import path from 'node:path';
 import { startNodeMain } from '../../ops/process/node_main.ts';
 import { loadSecrets } from '../../ops/secrets.ts';
@@ -20,6 +20,8 @@ const REFUSALS = 20;
 /** Far beyond what a run can use. */
 const NO_LIMIT_IN_SIGHT = 1e14;
 const WARM_MS = 3000;
+/** Runs against a limit, for each number of processes. */
+const RUNS = 3;
 /** Runs with and without a limit take turns, so that both see the same machine. */
 const TURNS = ['free', 'limited', 'limited', 'free', 'free', 'limited', 'limited', 'free'] as const;
 const LAND_MS_MAX = 60_000;
@@ -53,11 +55,11 @@ interface Budget {
 
 const pause = (wait: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, wait));
 
-/** Another API process of the service that is measured. */
-async function startSecondApi(target: Target, dataDir: string): Promise<{ url: string; stop: () => Promise<void> }> {
+/** Another API process of the service that is measured, named as its log. */
+async function startApi(target: Target, dataDir: string, name: string): Promise<{ url: string; stop: () => Promise<void> }> {
   const secrets = loadSecrets(dataDir);
   const main = await startNodeMain({
-    name: 'api-2',
+    name,
     entry: API,
     env: {
       ...process.env,
@@ -71,7 +73,7 @@ async function startSecondApi(target: Target, dataDir: string): Promise<{ url: s
       SERVICE_JWT_SECRET: secrets.jwt_secret,
       SERVICE_ENCRYPTION_KEY: secrets.encryption_key,
     },
-    logFile: path.join(dataDir, 'api-2.log'),
+    logFile: path.join(dataDir, `${name}.log`),
     signal: new AbortController().signal,
     readyMsMax: READY_MS_MAX,
     stopMsMax: STOP_MS_MAX,
@@ -112,11 +114,30 @@ interface Overshoot {
   seconds: number;
 }
 
-/** Sends from all senders until each was refused for good. */
-async function overshoot(target: Target, senders: readonly Sender[], sent: Sent): Promise<Overshoot> {
-  const before = await usedOf(target, sent.accepted * REQUEST_TOKENS);
-  await putLimit(target, before + TOKENS);
+/** A new org, which has used nothing, as every process knows it. */
+async function freshOrg(targets: readonly Target[], adminToken: string, org: string): Promise<Target[]> {
+  const [first] = targets;
+  if (first === undefined) throw new Error('there is a process to make it in');
+  const post = async <T>(where: string, body: unknown): Promise<T> => {
+    const headers = { Authorization: `Bearer ${adminToken}`, 'Content-Type': 'application/json' };
+    const response = await fetch(first.url + where, { method: 'POST', headers, body: JSON.stringify(body) });
+    if (response.status !== 201) throw new Error(`POST ${where}: ${String(response.status)} ${await response.text()}`);
+    return (await response.json()) as T;
+  };
+  const owner = { user_id: `u_${org}`, email: `${org}@example.com` };
+  await post('/admin/orgs', { org_id: org, name: org, plan_name: 'enterprise', owner });
+  const { raw_key } = await post<{ raw_key: string }>(`/admin/orgs/${org}/api-keys`, { name: 'bench', scopes: ['*'] });
+  const own = targets.map((target) => ({ ...target, org, key: raw_key }));
+  await putLimit({ ...first, org, key: raw_key }, TOKENS);
+  // Records are told to the other processes, and their accounts are read.
   await pause(2000);
+  for (const target of own) await ask(target, 'GET', '/v1/budgets');
+  return own;
+}
+
+/** Sends from all senders until each was refused for good. */
+async function overshoot(targets: readonly Target[], vocabulary: Vocabulary, sent: Sent): Promise<Overshoot> {
+  const senders = sendersTo(targets, vocabulary);
   let accepted = 0;
   let crossed = Infinity;
   let last = 0;
@@ -137,9 +158,11 @@ async function overshoot(target: Target, senders: readonly Sender[], sent: Sent)
     }),
   );
   const seconds = (performance.now() - began) / 1000;
-  sent.accepted += accepted;
-  const used = await usedOf(target, sent.accepted * REQUEST_TOKENS);
-  return { beyond: used - before - TOKENS, last_ms: Math.max(0, last - crossed), seconds };
+  for (const { lane } of senders) lane.close();
+  const [first] = targets;
+  if (first === undefined) throw new Error('there is a process to ask');
+  const used = await usedOf(first, accepted * REQUEST_TOKENS);
+  return { beyond: used - TOKENS, last_ms: Math.max(0, last - crossed), seconds };
 }
 
 interface Rate {
@@ -201,31 +224,38 @@ export async function benchBudgets({ target, vocabulary, seconds, progress }: Bu
   const sent: Sent = { bodies: 0, accepted: 0 };
   const rows: ReportRow[] = [];
   const data: Record<string, unknown> = {};
-  const second = await startSecondApi(target, dataDir);
-  const both = [target, { ...target, url: second.url }];
+  const more: { url: string; stop: () => Promise<void> }[] = [];
   try {
-    const one = sendersTo([target], vocabulary);
-    await send(one, WARM_MS, sent);
-    progress('budgets: 64 senders against a limit of 1,000,000 tokens, one process');
-    const alone = await overshoot(target, one, sent);
-    await putLimit(target, null);
-    await pause(1000);
-    const two = sendersTo(both, vocabulary);
-    await send(two, WARM_MS, sent);
-    progress('budgets: the same against two processes');
-    const shared = await overshoot(target, two, sent);
-    for (const { lane } of two) lane.close();
-    const percent = ({ beyond }: Overshoot): string => `${thousands(beyond)} tokens, ${((beyond / TOKENS) * 100).toFixed(2)} %`;
-    rows.push(
-      {
-        what: 'beyond the limit, one process',
-        value: percent(alone),
+    for (const name of ['api-2', 'api-3']) more.push(await startApi(target, dataDir, name));
+    const targets = [target, ...more.map(({ url }) => ({ ...target, url }))];
+    const adminToken = loadSecrets(dataDir).admin_token;
+    const crossings: Record<number, Overshoot[]> = {};
+    for (const processes of [1, 2, 3]) {
+      const warming = sendersTo(targets.slice(0, processes), vocabulary);
+      await send(warming, WARM_MS, sent);
+      for (const { lane } of warming) lane.close();
+      const runs: Overshoot[] = (crossings[processes] = []);
+      while (runs.length < RUNS) {
+        progress(
+          `budgets: 64 senders against a limit of 1,000,000 tokens, ${String(processes)} of 3 processes, run ${String(runs.length + 1)}`,
+        );
+        const org = `org_bench_${String(processes)}_${String(runs.length)}`;
+        const fresh = await freshOrg(targets, adminToken, org);
+        runs.push(await overshoot(fresh.slice(0, processes), vocabulary, sent));
+      }
+      rows.push({
+        what: `beyond the limit, sent to ${String(processes)} of 3 processes`,
+        value: runs.map(({ beyond }) => thousands(beyond)).join(', ') + ' tokens',
         bar: `≤ ${thousands(TOKENS / 1000)} tokens`,
-        note: `${String(SENDERS)} senders, requests of ${String(REQUEST_TOKENS)} tokens, ${alone.seconds.toFixed(1)} s`,
-      },
-      { what: 'beyond the limit, two processes', value: percent(shared), note: `${shared.seconds.toFixed(1)} s` },
-      { what: 'the limit reached to the last request let in, two processes', value: `${ms(shared.last_ms)} ms`, bar: '≤ 1 s' },
-    );
+        note: `${String(SENDERS)} senders, requests of ${String(REQUEST_TOKENS)} tokens, ${runs.map(({ seconds: took }) => took.toFixed(1)).join(', ')} s`,
+      });
+      rows.push({
+        what: 'the limit reached to the last request let in',
+        value: `${runs.map(({ last_ms }) => ms(last_ms)).join(', ')} ms`,
+        bar: '≤ 1 s',
+      });
+    }
+    const one = sendersTo([target], vocabulary);
     const turns = { free: [] as Turn[], limited: [] as Turn[] };
     for (const kind of TURNS) {
       await putLimit(target, kind === 'free' ? null : NO_LIMIT_IN_SIGHT);
@@ -242,11 +272,11 @@ export async function benchBudgets({ target, vocabulary, seconds, progress }: Bu
     const [free, limited] = [costOf(turns.free), costOf(turns.limited)];
     rows.push(
       { what: 'single-event requests without a limit', value: free },
-      { what: 'single-event requests with a hard limit', value: limited, note: 'told to a second process that hears of them' },
+      { what: 'single-event requests with a hard limit', value: limited, note: 'told to two other processes that hear of them' },
     );
-    Object.assign(data, { alone, shared, turns });
+    Object.assign(data, { crossings, turns });
   } finally {
-    await second.stop();
+    for (const { stop } of more) await stop();
   }
   return { title: 'Budgets', rows, data };
 }

@@ -6,9 +6,12 @@ import { parseArgs } from 'node:util';
 import { benchAdmission } from './admission.ts';
 import { LARGE_TRACES, fillStore } from './fill.ts';
 import { benchBudgets } from './budgets.ts';
+import { benchCold } from './cold.ts';
 import { benchFootprint } from './footprint.ts';
 import { benchFreshness } from './freshness.ts';
 import { benchIngest, benchSingle } from './ingest.ts';
+import { benchJudges } from './judges.ts';
+import { benchPii } from './pii.ts';
 import { benchReads } from './reads.ts';
 import { benchSampling, SAMPLED } from './sampling.ts';
 import { sectionText, thousands, type Section } from './report.ts';
@@ -17,7 +20,7 @@ import { runningTarget, startTarget, type Target } from './target.ts';
 import { Vocabulary } from './vocabulary.ts';
 import { benchWebhooks } from './webhooks.ts';
 
-const USAGE = `usage: npm run bench [-- ingest|single|freshness|reads|footprint|control|budgets|webhooks|sampling|all] [options]
+const USAGE = `usage: npm run bench [-- ingest|single|freshness|reads|footprint|control|budgets|webhooks|judges|pii|cold|sampling|all] [options]
   --seconds 60        length of each run
   --rate 10000        events a second of the paced ingest run (max: as fast as acknowledged); freshness runs beside half of it
   --shape texts       texts (searchable prompt and response) or plain
@@ -25,7 +28,20 @@ const USAGE = `usage: npm run bench [-- ingest|single|freshness|reads|footprint|
   --json file         raw numbers
   --url … --key … --org org_local --clickhouse-url http://user:password@host:port/db    a running service instead of one of its own`;
 
-const PARTS = ['footprint', 'ingest', 'single', 'freshness', 'reads', 'control', 'budgets', 'webhooks', 'sampling'] as const;
+const PARTS = [
+  'footprint',
+  'ingest',
+  'single',
+  'freshness',
+  'reads',
+  'control',
+  'budgets',
+  'webhooks',
+  'judges',
+  'pii',
+  'cold',
+  'sampling',
+] as const;
 type Part = (typeof PARTS)[number];
 
 /** Settings of the services that parts start. */
@@ -115,6 +131,10 @@ async function measure(part: Part, target: Target, options: Options, vocabulary:
       return [await benchFreshness({ target, vocabulary: vocabulary(), seconds, rate: rate === Infinity ? 5000 : rate / 2, progress })];
     case 'budgets':
       return [await benchBudgets({ target, vocabulary: vocabulary(), seconds, progress })];
+    case 'judges':
+      return [await benchJudges({ target, runSql: sqlRunner(stored()), vocabulary: vocabulary(), seconds, progress })];
+    case 'pii':
+      return [await benchPii({ target, runSql: sqlRunner(stored()), vocabulary: vocabulary(), seconds, progress })];
     case 'webhooks':
       return [await benchWebhooks({ target, seconds, progress })];
     case 'sampling':
@@ -127,6 +147,11 @@ async function measure(part: Part, target: Target, options: Options, vocabulary:
         `  filled in ${thousands(filled.seconds)} s, merges done ${thousands(filled.settle_s)} s later; parts: ${JSON.stringify(filled.parts)}`,
       );
       return [await benchReads(target, note, progress)];
+    }
+    case 'cold': {
+      progress(`cold: filling ${thousands(spans)} spans`);
+      await fillStore(stored(), target.org, spans, progress);
+      return [await benchCold({ clickhouseUrl: stored(), progress })];
     }
     case 'control':
       return [await benchAdmission(target, progress)];

@@ -1,7 +1,7 @@
 // Builders of data-plane records for tests: sensible defaults, overridden by what a test is about.
 import { NO_OUTCOMES } from '../../pipeline/domain/outcomes.ts';
 import type { Span } from '../../pipeline/domain/span.ts';
-import type { ScoredEvent } from '../../pipeline/stage.ts';
+import type { MeteredEvent } from '../../pipeline/stage.ts';
 
 let serial = 0;
 
@@ -43,7 +43,7 @@ export function aSpan(over: Partial<Span> = {}): Span {
 }
 
 /** An event of one span at a place in the log. */
-export function anEvent(logSeq: number, span: Span = aSpan(), over: Partial<ScoredEvent> = {}): ScoredEvent {
+export function anEvent(logSeq: number, span: Span = aSpan(), over: Partial<MeteredEvent> = {}): MeteredEvent {
   return {
     partition: 0,
     log_seq: logSeq,
@@ -73,7 +73,6 @@ export function anEvent(logSeq: number, span: Span = aSpan(), over: Partial<Scor
       outcomes: NO_OUTCOMES,
       correction: 0n,
     },
-    scores: {},
     ...over,
   };
 }

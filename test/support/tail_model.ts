@@ -3,6 +3,7 @@
 import { createLogger } from '../../ops/log.ts';
 import type { Span } from '../../pipeline/domain/span.ts';
 import type { LandingRow, LandingUnit } from '../../pipeline/runtime/landing.ts';
+import { type CompleteTrace, JudgedInputs } from '../../pipeline/runtime/judged_inputs.ts';
 import { emptyMemory, type FullFrom, type PartitionState, rebuild } from '../../pipeline/runtime/partition_state.ts';
 import { prepare, type PrepareDeps, type TakenMessage } from '../../pipeline/runtime/prepare.ts';
 import { createStageRunner, type StageObserver } from '../../pipeline/runtime/stage_runner.ts';
@@ -14,7 +15,6 @@ import type { DecodedEvent, LoggedEvent, Stage } from '../../pipeline/stage.ts';
 import { createDedupeStage } from '../../pipeline/stages/dedupe/dedupe.ts';
 import { createMeterStage } from '../../pipeline/stages/meter/meter.ts';
 import { createSampleStage } from '../../pipeline/stages/sample/sample.ts';
-import { createScoreStage } from '../../pipeline/stages/score/score.ts';
 import { ingestBatchCodec } from '../../schemas/codec.ts';
 import { aSpan } from './spans.ts';
 
@@ -88,6 +88,9 @@ export class TailModel {
   readonly traces: { trace: StoredTrace; partition: number; sign: number; sampled: boolean }[] = [];
   readonly usage: { partition: number; log_seq: number; events: number; cost: string }[] = [];
   readonly completed = new Set<string>();
+  /** Whether the org has judges now, and what they were given. */
+  hasJudges = false;
+  readonly judged: CompleteTrace[] = [];
   readonly #log: TakenMessage[] = [];
   readonly #records = new Map<number, { checkpoint: number; completed_through: number; epoch: number }>();
   readonly #limits: TailLimits;
@@ -150,7 +153,7 @@ export class TailModel {
       state.taken_through = message.seq;
       taken.push(message);
     }
-    const { rows, progress, events } = await prepare(owner.deps, owner.states, taken);
+    const { rows, progress, events } = await prepare(owner.deps, owner.states, taken, () => Promise.resolve());
     this.#land(rows, cut);
     if (cut !== null) {
       this.kill();
@@ -211,7 +214,6 @@ export class TailModel {
         }),
         sample: createSampleStage({ profile: 'balanced', enabled: true, slowMs: this.#limits.slowMs }),
         meter: createMeterStage(),
-        score: createScoreStage({ judges: [] }),
       },
       stages: createStageRunner(silent, createLogger('test', 'silent')),
       tail: new TailSampler(this.#limits),
@@ -225,6 +227,10 @@ export class TailModel {
         return Promise.resolve(this.#liveTraces(partition).filter(({ state }) => wanted.has(state.trace_id)));
       },
       findCorrections: () => Promise.resolve(new Map()),
+      judge: (_, traces) => {
+        this.judged.push(...traces);
+        return Promise.resolve([]);
+      },
       now: () => this.now,
       yield: () => Promise.resolve(),
     };
@@ -248,7 +254,7 @@ export class TailModel {
     };
     const limits = { graceMs: GRACE_MS, idleMs: IDLE_MS, openMax: 1000, doneMax: 3 };
     const at = { partition, owner: '', at: '', ...record };
-    return rebuild(at, history, memory, { logBase: 0, limits, now: this.now });
+    return rebuild(at, history, memory, { logBase: 0, limits, inputs: new JudgedInputs(() => this.hasJudges, 0), now: this.now });
   }
 
   #liveTraces(partition: number): StoredTrace[] {

@@ -11,6 +11,7 @@ import { decodeChatcompletion } from './chatcompletion.ts';
 import { decodeCustom } from './custom.ts';
 import type { Draft, Fields } from './draft.ts';
 import { decodeMessages } from './messages.ts';
+import { redactedSteps } from './redact.ts';
 import { type RawEvent, spanOf, type SpanDeps } from './span.ts';
 
 type Read = { ok: true; event: Fields; draft: Draft } | Refusal;
@@ -31,13 +32,21 @@ const READERS: Readonly<Record<IngestFormat, (value: unknown) => Read>> = {
   app: reader('app', decodeApp),
 };
 
-/** The spans of an event, its own first; or what is wrong with it. maxPromptTokens: the org's max_prompt_tokens, null for none. */
+/** The spans of an event, its own first; or what is wrong with it. Personal data is replaced in them as the org has it. */
 export function spansOf(deps: SpanDeps, raw: RawEvent, value: unknown): Span[] | string {
   if (!isIngestFormat(raw.format)) return `no decoder for the format ${raw.format}`;
   const read = READERS[raw.format](value);
   if (!read.ok) return `${read.path}: ${read.message}`;
   const times = checkTimes(read.event, raw.received_at);
   if (!times.ok) return `${times.path}: ${times.message}`;
-  const span = spanOf(deps, raw, read.event, read.draft);
-  return [span, ...stepSpans(read.draft.steps, span, raw.body)];
+  const redaction = deps.redactorOf(raw.org_id)?.begin() ?? null;
+  const span = spanOf(deps, raw, read.event, read.draft, redaction);
+  if (redaction === null) return [span, ...stepSpans(read.draft.steps, span, raw.body)];
+  const steps = redactedSteps(read.draft.steps, redaction);
+  const children = stepSpans(
+    steps.map(({ step }) => step),
+    span,
+    raw.body,
+  );
+  return [span, ...children.map((child, index) => ({ ...child, redacted: steps[index]?.kinds ?? [] }))];
 }

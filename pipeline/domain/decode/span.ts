@@ -2,11 +2,13 @@
 // The same for all formats. Whatever comes out fits the columns of the store.
 import { estimateTokens } from '../tokens.ts';
 import { spanIdOf } from '../ids.ts';
+import type { PiiRedactor, Redaction } from '../pii.ts';
 import { givenPrice, UNPRICED, type PriceBook, type Priced } from '../pricing.ts';
 import type { Span, TraceOutcome } from '../span.ts';
 import { eventDuration, eventTimes } from '../../../schemas/formats/times.ts';
 import type { IngestEvent } from '../../../schemas/codec.ts';
 import { addAttribute, contentText, isFields, type Draft, type Fields } from './draft.ts';
+import { redactedDraft } from './redact.ts';
 import { promptWithin } from './truncate.ts';
 
 /** Ids and labels longer than this stay in attributes and associate nothing: they are no ids. */
@@ -20,20 +22,33 @@ export type RawEvent = IngestEvent;
 export interface SpanDeps {
   prices: PriceBook;
   maxPromptTokens(orgId: string): number | null;
+  /** What the org has redacted before anything is stored; null for nothing, and for who stores nothing. */
+  redactorOf(orgId: string): PiiRedactor | null;
 }
 
-/** The span of an event: of its one span, or of a chain's own. `event` has passed its format's checks. */
-export function spanOf(deps: SpanDeps, logged: RawEvent, event: Fields, draft: Draft): Span {
-  const { attributes } = draft;
+/**
+ * The span of an event: of its one span, or of a chain's own. `event` has passed its format's checks.
+ * What is counted is counted on what was sent; what is shown is what `redaction` leaves of it.
+ */
+export function spanOf(deps: SpanDeps, logged: RawEvent, event: Fields, draft: Draft, redaction: Redaction | null): Span {
+  const { attributes: sent } = draft;
   const duration = eventDuration(event);
   const times = eventTimes(event, duration, logged.received_at);
-  if (times.ended_at - times.started_at !== duration) addAttribute(attributes, 'duration_ms', event['duration_ms']);
-  const tokens = countTokens(draft, attributes);
-  const prompt = promptWithin(draft, deps.maxPromptTokens(logged.org_id));
+  if (times.ended_at - times.started_at !== duration) addAttribute(sent, 'duration_ms', event['duration_ms']);
+  const tokens = countTokens(draft, sent);
+  const priced = priceOf(deps.prices, logged.org_id, draft, tokens, times.started_at);
+  const whose = (...values: unknown[]): string => {
+    const id = values.map(label).find((text) => text !== '') ?? '';
+    return redaction === null ? id : redaction.text(id);
+  };
+  const shown = redaction === null ? draft : redactedDraft(draft, redaction);
+  const { attributes } = shown;
+  const tags = tagsOf(event['tags']);
+  const prompt = promptWithin(shown, deps.maxPromptTokens(logged.org_id));
   if (prompt.truncated) attributes['prompt_truncated'] = true;
   const span_id = spanIdOf(event, logged.event_hex);
   const parent = event['parent_span_id'];
-  return {
+  const span: Span = {
     org_id: logged.org_id,
     trace_id: logged.trace_id,
     span_id,
@@ -43,26 +58,29 @@ export function spanOf(deps: SpanDeps, logged: RawEvent, event: Fields, draft: D
     ...times,
     received_at: logged.received_at,
     kind: draft.kind,
-    name: draft.name.toWellFormed(),
+    name: shown.name.toWellFormed(),
     model: draft.model.toWellFormed(),
     source_format: logged.format,
     outcome: outcomeOf(event),
-    agent_id: label(attributes['agent_id']),
-    department: label(attributes['department']),
-    realm: label(attributes['realm']),
-    session_id: label(event['session_id']) || label(attributes['session_id']) || label(attributes['session.id']),
-    user_id: label(event['user_id']) || label(attributes['user_id']) || label(attributes['enduser.id']) || label(attributes['user.id']),
-    tags: tagsOf(event['tags']),
+    agent_id: label(sent['agent_id']),
+    department: label(sent['department']),
+    realm: label(sent['realm']),
+    session_id: whose(event['session_id'], sent['session_id'], sent['session.id']),
+    user_id: whose(event['user_id'], sent['user_id'], sent['enduser.id'], sent['user.id']),
+    tags: redaction === null ? tags : tags.map((tag) => redaction.text(tag)),
     input_tokens: tokens.input,
     output_tokens: tokens.output,
     cached_input_tokens: Math.min(draft.usage.cached_input_tokens, tokens.input),
-    ...priceOf(deps.prices, logged.org_id, draft, tokens, times.started_at),
+    ...priced,
     attributes,
     prompt: prompt.text.toWellFormed(),
-    response: draft.response.toWellFormed(),
+    response: shown.response.toWellFormed(),
     storage_bytes: Buffer.byteLength(logged.body),
-    sandbox_seconds: sandboxSeconds(attributes['sandbox_seconds']),
+    sandbox_seconds: sandboxSeconds(sent['sandbox_seconds']),
   };
+  const kinds = redaction?.takeKinds() ?? [];
+  if (kinds.length > 0) span.redacted = kinds;
+  return span;
 }
 
 function label(value: unknown): string {

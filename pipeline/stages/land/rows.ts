@@ -6,6 +6,7 @@ import type { Span } from '../../domain/span.ts';
 import { foldTexts } from '../../domain/text_refs.ts';
 import type { TraceState } from '../../domain/trace_state.ts';
 import type { LogPosition, Usage } from '../../stage.ts';
+import type { Judgement } from '../score/score.ts';
 
 const DAY_MS = 86_400_000;
 const MICROS_PER_SECOND = 1_000_000n;
@@ -138,6 +139,29 @@ export function usageLine(usage: Usage, partition: number, logSeq: number): stri
     String(usage.correction),
     partition,
     logSeq,
+  ]);
+}
+
+/** What rules have said of a trace; none is no row. `version` is the trace's newest message. */
+export function scoresLine(
+  trace: TraceState,
+  judgements: readonly Judgement[],
+  { partition, version, scored_at }: { partition: number; version: number; scored_at: number },
+): string {
+  return JSON.stringify([
+    trace.org_id,
+    judgements.map(({ judge_id }) => judge_id),
+    trace.trace_id,
+    judgements.map(({ judge_version }) => judge_version),
+    judgements.map(({ judge_name }) => judge_name),
+    trace.agent_id,
+    trace.started_at,
+    judgements.map(({ score }) => score),
+    judgements.map(({ verdict }) => verdict),
+    judgements.map(({ reason }) => reason),
+    scored_at,
+    partition,
+    version,
   ]);
 }
 

@@ -2,7 +2,7 @@
 // Rows travel as JSONCompactEachRow through input(), so that one statement can convert (times are milliseconds, ids hex)
 // and refuse the rows of partitions that the writer no longer owns.
 
-export type LandingTable = 'spans' | 'span_texts_recent' | 'traces' | 'usage_events';
+export type LandingTable = 'spans' | 'span_texts_recent' | 'traces' | 'usage_events' | 'judge_scores';
 
 export interface TableSpec {
   readonly table: LandingTable;
@@ -12,6 +12,8 @@ export interface TableSpec {
   readonly structure: string;
   /** Expressions over the wire row, one for each column. */
   readonly select: readonly string[];
+  /** What stands between input() and WHERE, for a wire row that is several rows. */
+  readonly expand: string;
   /** Rows that the store counts as written for each row: those of a materialized view that copies the table count too. */
   readonly counted: number;
 }
@@ -27,7 +29,7 @@ const POSITION: readonly Column[] = [
   ['log_sub', 'UInt32'],
 ];
 
-function spec(table: LandingTable, columns: readonly Column[], counted = 1): TableSpec {
+function spec(table: LandingTable, columns: readonly Column[], counted = 1, expand = ''): TableSpec {
   return {
     table,
     columns: columns.map(([name]) => name),
@@ -36,6 +38,7 @@ function spec(table: LandingTable, columns: readonly Column[], counted = 1): Tab
       .map(([name, type]) => `${name} ${type}`)
       .join(', '),
     select: columns.map(([name, , expression]) => expression ?? name),
+    expand,
     counted,
   };
 }
@@ -147,6 +150,33 @@ export const USAGE_EVENTS = spec(
   2,
 );
 
+/**
+ * A wire row is what the rules of a trace's org said of it: one row for each judge, so that what is the trace's is sent once. Written are
+ * at least as many rows as were sent.
+ */
+export const JUDGE_SCORES = spec(
+  'judge_scores',
+  [
+    ['org_id', 'String'],
+    ['judge_id', 'Array(String)'],
+    ['eval_id', '', "''"],
+    ['trace_id', 'String'],
+    ['judge_version', 'Array(UInt32)'],
+    ['judge_name', 'Array(String)'],
+    ['agent_id', 'String'],
+    time('started_at'),
+    ['item_index', '', '0'],
+    ['score', 'Array(Nullable(Float64))'],
+    ['verdict', 'Array(LowCardinality(String))'],
+    ['reason', 'Array(String)'],
+    time('scored_at'),
+    ['partition', 'UInt16'],
+    ['log_seq', 'UInt64'],
+  ],
+  1,
+  'ARRAY JOIN judge_id, judge_version, judge_name, score, verdict, reason',
+);
+
 /** Partitions whose newest fence is the writer's epoch; everything else of a statement's rows is not written. */
 export const FENCE = `(
   SELECT groupArray(f.partition) FROM (SELECT partition, max(epoch) AS epoch FROM landing_fences GROUP BY partition) AS f
@@ -154,6 +184,6 @@ export const FENCE = `(
 )`;
 
 /** The statement that lands rows of a table. Parameter: owned, the (partition, epoch) pairs that the writer holds. */
-export function landingStatement({ table, columns, structure, select }: TableSpec): string {
-  return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${select.join(', ')} FROM input('${structure}') WHERE has(${FENCE}, partition) FORMAT JSONCompactEachRow`;
+export function landingStatement({ table, columns, structure, select, expand }: TableSpec): string {
+  return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${select.join(', ')} FROM input('${structure}') ${expand} WHERE has(${FENCE}, partition) FORMAT JSONCompactEachRow`;
 }

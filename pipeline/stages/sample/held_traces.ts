@@ -1,13 +1,15 @@
 // The buffer of tail sampling for one partition: traces that would be summarised so far, with their events, oldest first.
 // A data structure without time and I/O: who decides is runtime/tail_sampling.ts. Nothing in it is the only copy: the checkpoint
 // stays below the oldest event held, so all of it is read again from the log.
-import type { LoggedEvent, ScoredEvent } from '../../stage.ts';
+import type { LoggedEvent, MeteredEvent } from '../../stage.ts';
 
 /** An event on its way to its rows, and what it was in the log. */
 export interface LandingEvent {
-  event: ScoredEvent;
+  event: MeteredEvent;
   /** null where it is not known any more. */
   source: LoggedEvent | null;
+  /** It was held before: its trace has no row yet. */
+  wasHeld?: boolean;
 }
 
 export interface HeldTrace {
@@ -107,7 +109,7 @@ export class HeldTraces {
 }
 
 /** From when to when the spans of an event, and of the trace that holds it, last. */
-export function bounds(event: ScoredEvent, held?: HeldTrace): { started_at: number; ended_at: number } {
+export function bounds(event: MeteredEvent, held?: HeldTrace): { started_at: number; ended_at: number } {
   let { started_at, ended_at } = held ?? { started_at: Infinity, ended_at: -Infinity };
   for (const span of event.spans) {
     started_at = Math.min(started_at, span.started_at);

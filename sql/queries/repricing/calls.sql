@@ -17,7 +17,8 @@ SELECT
   s.price_input_usd_per_mtok AS price_input_usd_per_mtok,
   s.price_output_usd_per_mtok AS price_output_usd_per_mtok,
   s.price_cached_input_usd_per_mtok AS price_cached_input_usd_per_mtok,
-  s.sampled AS sampled,
+  -- Retention empties attributes of old spans, and with them what was counted.
+  toBool(s.sampled AND s.attributes != '{}') AS sampled,
   arrayFilter(kv -> has({names:Array(String)}, kv.1) OR startsWith(kv.1, {prefix:String}), JSONExtractKeysAndValuesRaw(s.attributes)) AS counting,
   s.partition AS partition,
   s.log_seq AS log_seq,

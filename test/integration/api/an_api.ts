@@ -31,6 +31,8 @@ export interface TestApiOptions {
   appPerMinute?: number;
   now?: () => number;
   production?: boolean;
+  /** An OpenAI-compatible upstream. */
+  llmUrl?: string;
   sampling?: Partial<SamplingSettings>;
   /** An OIDC provider in the place of JWT_SECRET. */
   provider?: { jwksUrl: string; issuer?: string; audience?: string };
@@ -56,6 +58,8 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
       SERVICE_JWT_ISSUER: options.provider?.issuer,
       SERVICE_JWT_AUDIENCE: options.provider?.audience,
       SERVICE_ENCRYPTION_KEY: undefined,
+      SERVICE_LLM_BASE_URL: options.llmUrl,
+      SERVICE_LLM_API_KEY: undefined,
       SERVICE_SAMPLING_PROFILE: 'full',
       SERVICE_SAMPLING_ENABLED: true,
       SERVICE_SAMPLING_SLOW_MS: 5000,

@@ -184,6 +184,7 @@ describe('a policy', () => {
     compare_threshold_percent: 10,
     regression_drop: 0.5,
     judge_quota_calls: null,
+    pii: { enabled: false, kinds: ['email', 'phone', 'card', 'ip', 'ssn'], custom: [], mode: 'redact' },
   };
 
   test('has defaults, takes the fields that are given, and null sets a default again', async () => {
@@ -226,7 +227,8 @@ describe('a policy', () => {
     [{ compare_threshold_percent: -1 }, /^compare_threshold_percent: /],
     [{ regression_drop: 'much' }, /^regression_drop: /],
     [{ judge_quota_calls: -1 }, /^judge_quota_calls: /],
-    [{ pii: { enabled: true } }, /^pii: /],
+    [{ pii: { enabled: 'yes' } }, /^pii\.enabled: /],
+    [{ pii: { custom: [{ label: 'A', pattern: '(' }] } }, /^pii\.custom\[0\]\.pattern: /],
     [{ other: 1 }, /^other: /],
   ])('%j is invalid_request naming the field', async (body, detail) => {
     const answer = await send('ann', 'PUT', path(), body);

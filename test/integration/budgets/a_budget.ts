@@ -29,6 +29,9 @@ export interface SendOptions {
   question?: string;
 }
 
+/** As much of an API as is called here. */
+export type ApiAddress = Pick<TestApi, 'url'>;
+
 let orgs = 0;
 let questions = 0;
 
@@ -58,7 +61,7 @@ export class TestOrg {
   }
 
   /** Makes one, and resolves when every API knows its key. */
-  static async make(apis: readonly TestApi[], more: Record<string, unknown> = {}): Promise<TestOrg> {
+  static async make(apis: readonly ApiAddress[], more: Record<string, unknown> = {}): Promise<TestOrg> {
     const [first] = apis;
     if (first === undefined) throw new Error('an org is made through an API');
     const id = `org_b${String(process.pid)}_${String(++orgs)}`;
@@ -71,27 +74,27 @@ export class TestOrg {
     return org;
   }
 
-  call(api: TestApi, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  call(api: ApiAddress, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     const all = { 'X-Org-Api-Key': this.#key, 'X-Org-Id': this.id, ...headers };
     return call(api, method, path, { headers: all, ...(body === undefined ? {} : { body }) });
   }
 
-  send(api: TestApi, tokens: number, options: SendOptions = {}): Promise<Answer> {
+  send(api: ApiAddress, tokens: number, options: SendOptions = {}): Promise<Answer> {
     return this.ingest(api, 'chatcompletion', modelCall(tokens, options), options.headers);
   }
 
-  ingest(api: TestApi, format: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  ingest(api: ApiAddress, format: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     return this.call(api, 'POST', `/orgs/${this.id}/ingest/${format}`, body, headers);
   }
 
-  async budget(api: TestApi): Promise<BudgetAnswer> {
+  async budget(api: ApiAddress): Promise<BudgetAnswer> {
     const answer = await this.call(api, 'GET', '/v1/budgets');
     if (answer.status !== 200) throw new Error(answer.text);
     return answer.json?.['data'] as BudgetAnswer;
   }
 
   /** Sets limits, and resolves when every API has them. */
-  async limit(apis: readonly TestApi[], limits: Record<string, unknown>): Promise<void> {
+  async limit(apis: readonly ApiAddress[], limits: Record<string, unknown>): Promise<void> {
     const [first] = apis;
     if (first === undefined) throw new Error('a limit is set through an API');
     const answer = await this.call(first, 'PUT', `/orgs/${this.id}/budget`, limits);
@@ -100,19 +103,19 @@ export class TestOrg {
     for (const api of apis) await eventually(async () => JSON.stringify(limitsIn(await this.budget(api))) === set, { what: 'the limit' });
   }
 
-  async limitAgent(api: TestApi, agent_id: string, tokens: Record<string, unknown>): Promise<Answer> {
+  async limitAgent(api: ApiAddress, agent_id: string, tokens: Record<string, unknown>): Promise<Answer> {
     return this.call(api, 'POST', `/orgs/${this.id}/budget/agents`, { agent_id, tokens });
   }
 
   /** Sets the policy, as the owner. @param now the API's clock, milliseconds */
-  async policy(api: TestApi, body: unknown, now = Date.now()): Promise<void> {
+  async policy(api: ApiAddress, body: unknown, now = Date.now()): Promise<void> {
     const iat = Math.floor(now / 1000) - 10;
     const token = await tokenOf({ sub: `u_${this.id}`, email: `${this.id}@example.com`, iat, exp: iat + 3600 });
     const answer = await call(api, 'PUT', `/orgs/${this.id}/policy`, { headers: asUser(token, this.id), body });
     if (answer.status !== 200) throw new Error(answer.text);
   }
 
-  landed(api: TestApi, tokens: number): Promise<void> {
+  landed(api: ApiAddress, tokens: number): Promise<void> {
     return eventually(async () => (await this.budget(api)).tokens.used >= tokens, {
       what: `${String(tokens)} tokens landed`,
       withinMs: 30_000,

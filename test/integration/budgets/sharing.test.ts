@@ -79,6 +79,7 @@ test('what one process could not put into the log makes room in the other again;
     return new LetInSharing({
       nc,
       ledger,
+      onCrossing: () => undefined,
       onProblem: (problem) => {
         throw new Error(problem);
       },
@@ -113,7 +114,7 @@ test('what a process let in and did not live to end is forgotten', async () => {
   ledger.open('org', scope);
   const nc = await connectNats({ url: nats.url, name: 'far', waitMs: 3000 });
   const problems: string[] = [];
-  const sharing = new LetInSharing({ nc, ledger, onProblem: (problem) => problems.push(problem) });
+  const sharing = new LetInSharing({ nc, ledger, onCrossing: () => undefined, onProblem: (problem) => problems.push(problem) });
   await nc.flush();
   const other = await connectNats({ url: nats.url, name: 'dies', waitMs: 3000 });
   other.publish('usage.let_in.dies', 'no JSON');

@@ -6,6 +6,8 @@ import type { ApiError } from '../../../api/http/errors.ts';
 import { exportTrace } from '../../../api/traces/export.ts';
 import { exportBody, type SpanItem } from '../../../api/traces/schema.ts';
 import { readTimelineOf, readTree } from '../../../api/traces/tree.ts';
+import { PiiRedactor } from '../../../pipeline/domain/pii.ts';
+import { DEFAULT_PII_POLICY } from '../../../schemas/records/pii_policy.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';
 
@@ -16,12 +18,18 @@ let store: TestStore;
 const tree = (traceId: string, orgId = 'org_a') => readTree(store.client, orgId, traceId, signal);
 const timeline = (traceId: string) => readTimelineOf(store.client, 'org_a', traceId, signal);
 
+/** What an export of an org without a PII policy is made of. */
+const asked = (body: Record<string, unknown>) => {
+  const options = exportBody.parse(body);
+  return { ...options, redactor: options.anonymize_pii ? new PiiRedactor({ ...DEFAULT_PII_POLICY, hash_key: null }) : null };
+};
+
 /** What a client gets for an export. */
 async function exported(traceId: string, body: Record<string, unknown> = {}): Promise<{ type: string | null; text: string }> {
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => undefined);
   const server = createServer((_req, res: ServerResponse) => {
-    exportTrace(store.client, 'org_a', traceId, exportBody.parse(body), res, signal).catch((error: unknown) => {
+    exportTrace(store.client, 'org_a', traceId, asked(body), res, signal).catch((error: unknown) => {
       failed.reject(error);
       res.destroy();
     });
@@ -259,7 +267,7 @@ describe('an export', () => {
   it('breaks off when its reads end on the way, so that half a file never looks whole', async () => {
     const gone = new AbortController();
     const server = createServer((_req, res) => {
-      exportTrace(store.client, 'org_a', 'large', exportBody.parse({ format: 'ndjson' }), res, gone.signal).catch(() => res.destroy());
+      exportTrace(store.client, 'org_a', 'large', asked({ format: 'ndjson' }), res, gone.signal).catch(() => res.destroy());
       const write = res.write.bind(res);
       res.write = ((chunk: string) => {
         const sent = write(chunk);

@@ -35,6 +35,7 @@ function aGate(record: Partial<BudgetRecord>, more: { overage?: number; state?: 
     periodOf: () => PERIOD,
     overageUsdOf: () => more.overage ?? null,
     now: () => 400_500,
+    onCrossing: () => undefined,
   };
   return { gate: new BudgetGate(deps), ledger };
 }

@@ -13,7 +13,7 @@ const orgBook = (...prices: OrgPrice[]): PriceBook => createPriceBook(() => pric
 function decoded(format: SourceFormat, body: Record<string, unknown>, prices: PriceBook): Span {
   const text = JSON.stringify({ started_at: new Date(AT).toISOString(), duration_ms: 10, outcome: 'success', ...body });
   const raw = { org_id: 'org_a', format, event_hex: '00000000000000aa', trace_id: 'trc_1', received_at: AT + 1000, body: text };
-  const spans = spansOf({ prices, maxPromptTokens: () => null }, raw, JSON.parse(text));
+  const spans = spansOf({ prices, maxPromptTokens: () => null, redactorOf: () => null }, raw, JSON.parse(text));
   const [span] = typeof spans === 'string' ? [] : spans;
   if (span === undefined) throw new Error(typeof spans === 'string' ? spans : 'an event has a span');
   return span;

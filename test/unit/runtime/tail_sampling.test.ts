@@ -1,6 +1,8 @@
+import { eventIdentity } from '../../../pipeline/domain/event_identity.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import '../../support/properties.ts';
+import { emptyDraft, findingOf } from '../../../pipeline/domain/judged_draft.ts';
 import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/keep_rules.ts';
 import { heldAmong } from '../../../pipeline/runtime/tail_sampling.ts';
 import { traceKey } from '../../../pipeline/runtime/trace_book.ts';
@@ -104,6 +106,22 @@ describe('tail sampling', () => {
     model.publish([child(a, { outcome: 'error' }), child(a)]);
     await model.step(5);
     expect(sampledOf(model, a)).toEqual([false, false, true, true]);
+  });
+
+  it('shows judges all of a trace that was held, though they came in the middle of it and nothing of it has a row', async () => {
+    const model = new TailModel();
+    model.publish([event(a, { prompt: 'first question' })]);
+    await model.step(5);
+    model.hasJudges = true;
+    model.publish([child(a, { prompt: 'second question' })]);
+    await model.step(5);
+    // The bound on what is gathered for judges is nothing here: what is held stays all the same.
+    await model.step(0);
+    model.now += GRACE_MS;
+    await model.step(0);
+    expect(
+      model.judged.map(({ draft, stored_through, state }) => [findingOf(draft ?? emptyDraft()).prompt, stored_through, state.spans]),
+    ).toEqual([['first question', 0, 2]]);
   });
 
   it('decides the oldest trace of any partition now where it has no slot left', async () => {
@@ -213,7 +231,9 @@ describe('held traces', () => {
       log_seq,
       log_index: 0,
     });
-    expect(heldAmong(states, [ref(6, 'aa'), ref(5, 'aa'), ref(6, 'bb'), ref(6, 'aa', 'b'), ref(6, 'aa', 'a', 1)])).toEqual(['aa']);
+    expect(heldAmong(states, [ref(6, 'aa'), ref(5, 'aa'), ref(6, 'bb'), ref(6, 'aa', 'b'), ref(6, 'aa', 'a', 1)])).toEqual([
+      eventIdentity({ org_id: 'org_a', event_hex: 'aa' }),
+    ]);
   });
 
   it('account for what they take', () => {

@@ -12,7 +12,7 @@ import type { SourceFormat } from '../../../schemas/codec.ts';
 import { anthropicToolUse, customTool, langChainRun, openAiAnswer, openAiToolCall, pageView, withField } from '../formats/payloads.ts';
 
 const NOW = Date.parse('2026-02-01T00:00:00.000Z');
-const stage = createDecodeStage({ prices: createPriceBook(() => []), maxPromptTokens: () => null });
+const stage = createDecodeStage({ prices: createPriceBook(() => []), maxPromptTokens: () => null, redactorOf: () => null });
 
 function logged(format: SourceFormat, event: Record<string, unknown>, index = 0): LoggedEvent {
   const body = JSON.stringify(event);
@@ -385,7 +385,11 @@ describe('tokens and price', () => {
 });
 
 describe('max_prompt_tokens', () => {
-  const bounded = createDecodeStage({ prices: createPriceBook(() => []), maxPromptTokens: (org) => (org === 'org_a' ? 100 : null) });
+  const bounded = createDecodeStage({
+    prices: createPriceBook(() => []),
+    maxPromptTokens: (org) => (org === 'org_a' ? 100 : null),
+    redactorOf: () => null,
+  });
   const long = 'The agent walked to the river and back again. '.repeat(100);
 
   it('cuts the conversation, keeps it valid JSON, and says so', () => {

@@ -1,10 +1,9 @@
-// The stages after dedupe: what is kept in full, what an event used, how it scores.
+// The stages after dedupe: what is kept in full, what an event used.
 import { describe, expect, it } from 'vitest';
 import { dayOf } from '../../../pipeline/domain/days.ts';
-import type { DecodedEvent, MeteredEvent, Outcome, SampledEvent, Stage } from '../../../pipeline/stage.ts';
+import type { DecodedEvent, Outcome, SampledEvent, Stage } from '../../../pipeline/stage.ts';
 import { createMeterStage } from '../../../pipeline/stages/meter/meter.ts';
 import { createSampleStage } from '../../../pipeline/stages/sample/sample.ts';
-import { createScoreStage } from '../../../pipeline/stages/score/score.ts';
 import { anEvent, aSpan } from '../../support/spans.ts';
 
 function emitted<In, Out>(stage: Stage<In, Out>, batch: readonly In[]): Out[] {
@@ -89,16 +88,5 @@ describe('meter', () => {
   it('meters what sampling thins as it meters what is kept', () => {
     const [full, summary] = emitted(meter, [anEvent(1, aSpan()), anEvent(1, aSpan(), { retain: 'summary' })]);
     expect(full?.usage).toEqual(summary?.usage);
-  });
-});
-
-describe('score', () => {
-  it('has the score of each judge in scope, by name', () => {
-    const length = { judge_id: 'judge_1', name: 'length', score: (event: MeteredEvent) => event.spans[0]?.response.length ?? 0 };
-    const silent = { judge_id: 'judge_2', name: 'silent', score: () => null };
-    expect(emitted(createScoreStage({ judges: [length, silent] }), [anEvent(1, aSpan({ response: 'four' }))])[0]?.scores).toEqual({
-      length: 4,
-    });
-    expect(emitted(createScoreStage({ judges: [] }), [anEvent(1)])[0]?.scores).toEqual({});
   });
 });

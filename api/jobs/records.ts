@@ -1,0 +1,85 @@
+// Long work that was asked for, as it is begun and shown. Guarantees: a job that was answered is durable and will be carried out.
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { type JobRecords, OPEN_JOBS_MAX } from '../../ops/job_records.ts';
+import { JOB_STATUSES, jobView, type JobView, type LongJob, newLongJob } from '../../schemas/records/job_record.ts';
+import { ApiError } from '../http/errors.ts';
+import { offsetQuery, pageMeta, pageMetaOf } from '../http/pagination.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+
+const TAG = 'Jobs';
+
+export interface JobRecordsDeps {
+  records: JobRecords;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+/** Has a worker carry out long work. @throws ApiError conflict, upstream_unavailable */
+export async function askForJob(
+  { records, now }: JobRecordsDeps,
+  { org_id, kind, args }: Pick<LongJob, 'org_id' | 'kind' | 'args'>,
+): Promise<JobView> {
+  const open = records.all(org_id).filter(({ status }) => status === 'queued' || status === 'running');
+  if (open.length >= OPEN_JOBS_MAX)
+    throw new ApiError('conflict', `The org has ${String(open.length)} jobs that are not over. Wait until one is.`);
+  const job_id = `job_${randomBytes(8).toString('hex')}`;
+  const job = newLongJob({ job_id, org_id, kind, args, created_at: new Date(now()).toISOString() });
+  try {
+    await records.create(job);
+  } catch (cause) {
+    throw new ApiError('upstream_unavailable', 'The job could not be stored. Try again.', { cause });
+  }
+  return viewOf(job);
+}
+
+/** What is shown of a job: not who has it, nor what was asked for. */
+function viewOf(job: LongJob): JobView {
+  const { job_id, kind, status, progress, result, error, created_at, started_at, ended_at } = job;
+  return { job_id, kind, status, progress, result, error, created_at, started_at, ended_at };
+}
+
+export function jobRecordRoutes({ records }: JobRecordsDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'get',
+      path: '/v1/jobs',
+      operation_id: 'listJobs',
+      summary: 'Long work of the org, newest first',
+      description: 'Kept for 90 days.',
+      tag: TAG,
+      permission: 'jobs:read',
+      query: z.object({ ...offsetQuery, kind: z.string().min(1).optional(), status: z.enum(JOB_STATUSES).optional() }).strip(),
+      response: z.array(jobView),
+      meta: pageMeta,
+      handler: ({ org_id, query: { limit, offset, kind, status } }) => {
+        const all = records
+          .all(org_id)
+          .filter((job) => (kind === undefined || job.kind === kind) && (status === undefined || job.status === status))
+          .toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
+        return { data: all.slice(offset, offset + limit).map(viewOf), meta: pageMetaOf(all.length, limit, offset) };
+      },
+    }),
+    defineRoute({
+      method: 'get',
+      path: '/v1/jobs/:id',
+      operation_id: 'getJob',
+      summary: 'How far a job is',
+      tag: TAG,
+      permission: 'jobs:read',
+      params: z.object({ id: z.string() }),
+      response: jobView,
+      errors: ['job_not_found', 'upstream_unavailable'],
+      handler: async ({ org_id, params }) => {
+        // Anything else could be no key of the bucket, or another's.
+        const job = /^job_[0-9a-f]{16}$/.test(params.id)
+          ? await records.find(org_id, params.id).catch((cause: unknown) => {
+              throw new ApiError('upstream_unavailable', 'The job cannot be looked up. Try again.', { cause });
+            })
+          : null;
+        if (job === null) throw new ApiError('job_not_found', 'There is no job of this id.');
+        return { data: viewOf(job) };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,97 @@
+// Judges in JetStream KV: the newest version of each is watched into memory, older ones are read one by one. Writes are CAS on the
+// revision; an older version is kept before the newer one takes its place, so that no version is ever without its record.
+import type { KV } from '@nats-io/kv';
+import type { Log } from '../../ops/streams.ts';
+import { WatchedBucket } from '../../ops/watched_bucket.ts';
+import { judgeKey, type JudgeRecord, judgeVersionKey, parseJudge } from '../../schemas/records/judge.ts';
+
+/** How often a change is tried against others of the same judge. */
+const CHANGE_TRIES_MAX = 8;
+
+export class JudgeStore {
+  readonly #bucket: WatchedBucket<JudgeRecord>;
+  readonly #versions: KV;
+  /** Keys of each org's judges. */
+  readonly #byOrg = new Map<string, Set<string>>();
+
+  private constructor(bucket: WatchedBucket<JudgeRecord>, versions: KV) {
+    this.#bucket = bucket;
+    this.#versions = versions;
+    const sort = (key: string, exists: boolean): void => {
+      const [org = ''] = key.split('.');
+      const own = this.#byOrg.get(org) ?? new Set();
+      if (exists) own.add(key);
+      else own.delete(key);
+      if (own.size === 0) this.#byOrg.delete(org);
+      else this.#byOrg.set(org, own);
+    };
+    for (const [key] of bucket.entries()) sort(key, true);
+    bucket.onChange((key, held) => {
+      sort(key, held !== null);
+    });
+  }
+
+  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<JudgeStore> {
+    const [judges, versions] = await Promise.all([log.bucket('judges'), log.bucket('judge_versions')]);
+    return new JudgeStore(await WatchedBucket.open(log.nc, judges, { name: 'judges', parse: parseJudge, onProblem }), versions);
+  }
+
+  /** The newest version. */
+  get(org_id: string, judge_id: string): JudgeRecord | null {
+    return this.#bucket.get(judgeKey(org_id, judge_id)) ?? null;
+  }
+
+  /** The version asked for, as long as it was made; null else. */
+  async version(org_id: string, judge_id: string, version: number): Promise<JudgeRecord | null> {
+    const newest = this.get(org_id, judge_id);
+    if (newest?.version === version) return newest;
+    const entry = await this.#versions.get(judgeVersionKey(org_id, judge_id, version));
+    return entry?.operation === 'PUT' ? parseJudge(entry.string()) : null;
+  }
+
+  /** Of an org, newest first. */
+  list(org_id: string): JudgeRecord[] {
+    const keys = this.#byOrg.get(judgeKey(org_id, '').slice(0, -1)) ?? [];
+    return [...keys].flatMap((key) => this.#bucket.get(key) ?? []).sort(newestFirst);
+  }
+
+  async create(record: JudgeRecord): Promise<void> {
+    await this.#bucket.create(judgeKey(record.org_id, record.judge_id), record);
+  }
+
+  /**
+   * Puts a next version in the place of the newest; `next` is asked again when another change came first. What it throws ends the
+   * change; the record it was given back leaves all as it is.
+   * @returns what stands now; null when there is no such judge
+   */
+  async change(org_id: string, judge_id: string, next: (record: JudgeRecord) => JudgeRecord): Promise<JudgeRecord | null> {
+    const key = judgeKey(org_id, judge_id);
+    for (let tries = 1; ; tries += 1) {
+      const before = this.#bucket.get(key);
+      if (before === undefined) return null;
+      if (next(before) === before) return before;
+      // Written however often: a version never differs.
+      await this.#versions.put(judgeVersionKey(org_id, judge_id, before.version), JSON.stringify(before));
+      const written: JudgeRecord[] = [];
+      const now = await this.#bucket.change(key, (record) => {
+        // Another change came first: its version has to be kept too.
+        if (record?.version !== before.version) return null;
+        const made = next(record);
+        written.push(made);
+        return made;
+      });
+      if (now === undefined) return null;
+      if (written.includes(now)) return now;
+      if (tries >= CHANGE_TRIES_MAX) throw new Error('a judge could not be changed: others were faster every time');
+    }
+  }
+
+  close(): void {
+    this.#bucket.close();
+  }
+}
+
+export function newestFirst(a: Pick<JudgeRecord, 'created_at' | 'judge_id'>, b: Pick<JudgeRecord, 'created_at' | 'judge_id'>): number {
+  if (a.created_at !== b.created_at) return a.created_at > b.created_at ? -1 : 1;
+  return a.judge_id < b.judge_id ? -1 : a.judge_id > b.judge_id ? 1 : 0;
+}

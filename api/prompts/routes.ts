@@ -1,0 +1,64 @@
+// Routes of the prompt registry.
+import { z } from 'zod';
+import { pageMeta, pageMetaOf } from '../http/pagination.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { createPrompt, getPrompt, itemOf, listPrompts, type PromptsDeps } from './prompts.ts';
+import { createBody, listQuery, onePrompt, promptItem, promptParams, promptQuery } from './schema.ts';
+
+const TAG = 'Prompts';
+
+export function promptRoutes(deps: PromptsDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'post',
+      path: '/v1/prompts',
+      operation_id: 'createPrompt',
+      summary: 'Make a version of a prompt',
+      description:
+        'It becomes the current one. A version never changes: made again with the same template and model it is answered (200), with others it is 409.',
+      tag: TAG,
+      permission: 'prompts:write',
+      audit: { action: 'prompt.create', target: 'prompt' },
+      status: 201,
+      body: createBody,
+      example: { name: 'support-answer', template: 'Answer {{customer}} in one sentence: {{question}}', model: 'gpt-4o-mini' },
+      response: promptItem,
+      errors: ['conflict', 'upstream_unavailable'],
+      handler: async (ctx) => {
+        const { record, made } = await createPrompt(deps, ctx.org_id, ctx.body);
+        ctx.audit.target(`${record.name}@${record.version}`);
+        if (made) ctx.audit.changes({ name: record.name, version: record.version, model: record.model });
+        else ctx.audit.nothing();
+        return { status: made ? 201 : 200, data: itemOf(record) };
+      },
+    }),
+    defineRoute({
+      method: 'get',
+      path: '/v1/prompts',
+      operation_id: 'listPrompts',
+      summary: 'The current version of each prompt, newest first',
+      tag: TAG,
+      permission: 'prompts:read',
+      query: listQuery,
+      response: z.array(promptItem),
+      meta: pageMeta,
+      handler: (ctx) => {
+        const { items, total } = listPrompts(deps, ctx.org_id, ctx.query);
+        return { data: items, meta: pageMetaOf(total, ctx.query.limit, ctx.query.offset) };
+      },
+    }),
+    defineRoute({
+      method: 'get',
+      path: '/v1/prompts/:name',
+      operation_id: 'getPrompt',
+      summary: 'One prompt: its current version or another, and which versions there are',
+      tag: TAG,
+      permission: 'prompts:read',
+      params: promptParams,
+      query: promptQuery,
+      response: onePrompt,
+      errors: ['prompt_not_found'],
+      handler: (ctx) => ({ data: getPrompt(deps, ctx.org_id, ctx.params.name, ctx.query.version) }),
+    }),
+  ];
+}

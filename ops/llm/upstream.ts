@@ -1,0 +1,249 @@
+// The one client of the OpenAI-compatible upstream, over the official openai package: for judges, dataset runs and replay.
+// In: a chat completion request. Out: its answer, or a failure that says whether a later try can work.
+// Guarantees: every try is bounded in time and its answer in bytes; tries are few, and spaced by what the upstream asks for or
+// by a growing, random wait; whoever aborts gets the abort at once; nothing is read from the environment, nothing is logged.
+import { setTimeout as sleep } from 'node:timers/promises';
+import OpenAI, { APIError } from 'openai';
+
+/** As the vendor's API has it; never a stream. */
+export type ChatRequest = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'stream'>;
+export type ChatMessage = OpenAI.ChatCompletionMessageParam;
+
+/** What an upstream answered. */
+export interface Completion {
+  /** Text of the first choice; empty where it has none. */
+  text: string;
+  /** null where the upstream did not say. */
+  usage: { input_tokens: number; output_tokens: number } | null;
+  /** The model that answered, as the upstream names it; else the one that was asked. */
+  model: string;
+  finish_reason: string | null;
+  /** The answer as it came. */
+  raw: Readonly<Record<string, unknown>>;
+}
+
+export interface ChatAnswer extends Completion {
+  /** When the try that was answered began and ended, milliseconds since the epoch. */
+  started_at: number;
+  ended_at: number;
+}
+
+export interface ChatOptions {
+  /** Ends the call, its waits too; what was given as the reason is thrown. */
+  signal: AbortSignal;
+  /** Of each try, milliseconds. */
+  timeoutMs: number;
+}
+
+export interface Upstream {
+  /** @throws UpstreamFailed; the signal's reason when it was aborted */
+  chat(request: ChatRequest, options: ChatOptions): Promise<ChatAnswer>;
+}
+
+/** unavailable: worth trying later; refused: never works as it was asked. */
+export type UpstreamFailure = 'unavailable' | 'refused';
+
+export class UpstreamFailed extends Error {
+  readonly kind: UpstreamFailure;
+  /** HTTP status of the last try; null where none came. */
+  readonly status: number | null;
+  /** How long the upstream asks to be left alone, milliseconds; null where it does not say. */
+  readonly retryAfterMs: number | null;
+
+  constructor(
+    kind: UpstreamFailure,
+    message: string,
+    given: { status?: number | null; retryAfterMs?: number | null; cause?: unknown } = {},
+  ) {
+    super(message, { cause: given.cause });
+    this.name = 'UpstreamFailed';
+    this.kind = kind;
+    this.status = given.status ?? null;
+    this.retryAfterMs = given.retryAfterMs ?? null;
+  }
+}
+
+export interface UpstreamSettings {
+  /** Of the API, as /v1 stands in it; unset: there is no upstream. */
+  base_url: string | undefined;
+  /** Unset: nothing is sent, as local upstreams take it. */
+  api_key: string | undefined;
+  /** Tries after the first one; RETRIES_MAX unless given. */
+  retriesMax?: number;
+  /** Told how each try ended. */
+  observe?: (result: TryResult, seconds: number) => void;
+  /** 0 to 1, for the waits. */
+  random?: () => number;
+}
+
+/** How a try ended, for metrics. */
+export type TryResult = 'answered' | 'rate_limited' | 'server_error' | 'no_answer' | 'refused' | 'aborted';
+
+const RETRIES_MAX = 3;
+const FIRST_WAIT_MS = 500;
+/** Longest wait between two tries; an upstream that asks for more is tried later, by whoever has a queue. */
+const WAIT_MS_MAX = 10_000;
+/** An answer beyond this is none: the largest completions are far below. */
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+/** What a refusal says is shown to people, up to here. */
+const DETAIL_CHARS_MAX = 500;
+
+/** The client for a base URL; null where none is set. */
+export function openUpstream(settings: UpstreamSettings): Upstream | null {
+  const { base_url, api_key, retriesMax = RETRIES_MAX, observe = () => undefined, random = Math.random } = settings;
+  if (base_url === undefined) return null;
+  const client = new OpenAI({
+    baseURL: base_url,
+    apiKey: api_key ?? 'none',
+    // All that the package would take from the environment, which is not ours to be steered by.
+    organization: null,
+    project: null,
+    adminAPIKey: null,
+    webhookSecret: null,
+    defaultHeaders: api_key === undefined ? { Authorization: null } : {},
+    maxRetries: 0,
+    logLevel: 'off',
+    fetch: boundedFetch,
+  });
+  const once = (request: ChatRequest, options: ChatOptions) => tryOnce(client, request, options, observe);
+  return {
+    async chat(request, options) {
+      for (let retry = 0; ; retry++) {
+        try {
+          return await once(request, options);
+        } catch (error) {
+          const wait = error instanceof UpstreamFailed && retry < retriesMax ? waitMs(error, retry, random) : null;
+          if (wait === null) throw error;
+          await abortable(sleep(wait, undefined, { signal: options.signal }), options.signal);
+        }
+      }
+    },
+  };
+}
+
+/** Milliseconds until the next try; null where there is none: it cannot work, or the upstream asks for more time than a call waits. */
+function waitMs({ kind, retryAfterMs }: UpstreamFailed, retry: number, random: () => number): number | null {
+  if (kind === 'refused') return null;
+  const ceiling = Math.min(WAIT_MS_MAX, FIRST_WAIT_MS * 2 ** retry);
+  const jittered = ceiling / 2 + random() * (ceiling / 2);
+  if (retryAfterMs === null) return jittered;
+  return retryAfterMs > WAIT_MS_MAX ? null : Math.max(retryAfterMs, Math.min(jittered, FIRST_WAIT_MS));
+}
+
+async function tryOnce(
+  client: OpenAI,
+  request: ChatRequest,
+  { signal, timeoutMs }: ChatOptions,
+  observe: (result: TryResult, seconds: number) => void,
+): Promise<ChatAnswer> {
+  signal.throwIfAborted();
+  const started_at = Date.now();
+  const began = performance.now();
+  const seconds = () => (performance.now() - began) / 1000;
+  const timeout = AbortSignal.timeout(timeoutMs);
+  try {
+    const completion = await client.chat.completions.create(
+      { ...request, stream: false },
+      // The package's own timeout ends with the headers; the signal holds for the body too.
+      { signal: AbortSignal.any([signal, timeout]), timeout: timeoutMs + 1000 },
+    );
+    const answer = { ...readCompletion(completion, request.model), started_at, ended_at: Date.now() };
+    observe('answered', seconds());
+    return answer;
+  } catch (error) {
+    if (signal.aborted) {
+      observe('aborted', seconds());
+      throw signal.reason;
+    }
+    const failure = timeout.aborted
+      ? new UpstreamFailed('unavailable', `the upstream did not answer within ${String(timeoutMs)} ms`, { cause: error })
+      : failureOf(error);
+    observe(resultOf(failure), seconds());
+    throw failure;
+  }
+}
+
+/**
+ * What a chat completion says.
+ * @param asked the model that was asked
+ * @throws UpstreamFailed when it is none
+ */
+export function readCompletion(completion: unknown, asked: string): Completion {
+  if (!isFields(completion) || !Array.isArray(completion['choices']))
+    throw new UpstreamFailed('unavailable', 'the upstream answered with something that is no chat completion', { status: 200 });
+  const choice: unknown = completion['choices'][0];
+  const message = isFields(choice) ? choice['message'] : undefined;
+  const content = isFields(message) ? message['content'] : undefined;
+  const reason = isFields(choice) ? choice['finish_reason'] : undefined;
+  const { model, usage } = completion;
+  return {
+    text: typeof content === 'string' ? content : '',
+    usage: isFields(usage) ? { input_tokens: tokens(usage['prompt_tokens']), output_tokens: tokens(usage['completion_tokens']) } : null,
+    model: typeof model === 'string' && model !== '' ? model : asked,
+    finish_reason: typeof reason === 'string' ? reason : null,
+    raw: completion,
+  };
+}
+
+function failureOf(error: unknown): UpstreamFailed {
+  if (error instanceof UpstreamFailed) return error;
+  const message = (error instanceof Error ? error.message : String(error)).slice(0, DETAIL_CHARS_MAX);
+  const status: unknown = error instanceof APIError ? error.status : undefined;
+  if (typeof status !== 'number') return new UpstreamFailed('unavailable', `the upstream cannot be reached: ${message}`, { cause: error });
+  // What it says then is about the operator's key, and this goes to those whose traces are judged.
+  if (status === 401 || status === 403)
+    return new UpstreamFailed('refused', `the upstream refuses the key of this service (${String(status)})`, { status, cause: error });
+  const later = status === 408 || status === 429 || status >= 500;
+  const retryAfterMs = error instanceof APIError ? retryAfter(error.headers as Headers | undefined) : null;
+  return new UpstreamFailed(later ? 'unavailable' : 'refused', `the upstream answered ${message}`, { status, retryAfterMs, cause: error });
+}
+
+/** Seconds or a date, as RFC 9110 has it; null where there is none that can be read. */
+function retryAfter(headers: Headers | undefined): number | null {
+  const text = headers?.get('retry-after') ?? null;
+  if (text === null) return null;
+  const ms = /^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : null;
+}
+
+function resultOf({ kind, status }: UpstreamFailed): TryResult {
+  if (kind === 'refused') return 'refused';
+  if (status === 429) return 'rate_limited';
+  return status !== null && status >= 400 ? 'server_error' : 'no_answer';
+}
+
+/** A wait that was aborted rejects with what the signal was given, as a try does. */
+async function abortable(wait: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  try {
+    await wait;
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
+  }
+}
+
+/** fetch, with answers that end in an error when they are too large. */
+const boundedFetch: typeof fetch = async (input, init) => {
+  const response = await fetch(input, init);
+  if (response.body === null) return response;
+  let bytes = 0;
+  const bounded = response.body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        bytes += chunk.byteLength;
+        if (bytes > ANSWER_BYTES_MAX)
+          controller.error(new UpstreamFailed('refused', `the upstream's answer is beyond ${String(ANSWER_BYTES_MAX)} bytes`));
+        else controller.enqueue(chunk);
+      },
+    }),
+  );
+  return new Response(bounded, { status: response.status, statusText: response.statusText, headers: response.headers });
+};
+
+function tokens(value: unknown): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+}
+
+function isFields(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,90 @@
+// Lands scores that people and applications gave: from the queue SCORES into ClickHouse. Guarantees: nothing leaves the queue before its row
+// is on the disk; a batch that lands twice changes nothing, as rows of one key are one.
+import type { Logger } from '../../ops/log.ts';
+import { type Log, SCORES_STREAM } from '../../ops/streams.ts';
+import { type UserScore, userScoreCodec } from '../../schemas/codec.ts';
+import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
+import { createBurial } from './dead_items.ts';
+import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from './work_queue.ts';
+
+const QUEUE = 'scores';
+const BATCH_MAX = 500;
+/** Bounded by what the stream takes as a message: 500 of 64 KiB. */
+const HELD_BYTES_MAX = 32 * 1024 * 1024;
+/** A score is to be seen about as soon as it is answered; a script's thousand make few parts. */
+const GATHER_MS = 100;
+const UNFINISHED_MAX = 2000;
+const RETRY = { firstMs: 200, maxMs: 5000 };
+const ACK_WAIT_MS = 20_000;
+const INSERT_TIMEOUT_MS = 15_000;
+
+const COLUMNS = [
+  'org_id',
+  'name',
+  'started_at',
+  'trace_id',
+  'score_id',
+  'span_id',
+  'data_type',
+  'number',
+  'text',
+  'comment',
+  'author_type',
+  'author_id',
+  'created_at',
+] as const;
+const INSERT = `INSERT INTO user_scores (${COLUMNS.join(', ')}) FORMAT JSONEachRow`;
+
+export interface ScoreLanderOptions {
+  log: Log;
+  logger: Logger;
+  clickhouse: ClickHouse;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  observe: WorkQueueOptions<UserScore>['observe'];
+  onLanded: (rows: number, seconds: number) => void;
+}
+
+/** The lander of one worker; any number of them share the queue. */
+export function createScoreLander(options: ScoreLanderOptions): WorkQueue<UserScore> {
+  const { log, logger, now, observe } = options;
+  return new WorkQueue({
+    log,
+    logger,
+    queue: QUEUE,
+    stream: SCORES_STREAM,
+    codec: userScoreCodec,
+    handle: (batch) => land(batch, options),
+    bury: createBurial(log, now),
+    observe,
+    messagesMax: BATCH_MAX,
+    bytesMax: HELD_BYTES_MAX,
+    batchMax: BATCH_MAX,
+    gatherMs: GATHER_MS,
+    handlersMax: 1,
+    unfinishedMax: UNFINISHED_MAX,
+    retry: RETRY,
+    ackWaitMs: ACK_WAIT_MS,
+    now,
+  });
+}
+
+async function land(batch: readonly QueueItem<UserScore>[], { clickhouse, onLanded }: ScoreLanderOptions): Promise<void> {
+  const began = performance.now();
+  const body = batch.map(({ value }) => JSON.stringify(scoreRow(value))).join('\n');
+  try {
+    await clickhouse.execute({ name: 'land_user_scores', sql: INSERT, body, timeoutMs: INSERT_TIMEOUT_MS });
+  } catch (error) {
+    if (classifyStoreError(error) === 'unavailable') throw error;
+    throw new NeverPossible('ClickHouse refuses the rows', { cause: error });
+  }
+  onLanded(batch.length, (performance.now() - began) / 1000);
+}
+
+/** A row of user_scores, by column. */
+function scoreRow({ trace_started_at, created_at, ...rest }: UserScore): Record<(typeof COLUMNS)[number], string | number | null> {
+  return { ...rest, started_at: storeTime(trace_started_at), created_at: storeTime(created_at) };
+}
+
+/** YYYY-MM-DD hh:mm:ss.SSS in UTC, as the columns read it. */
+const storeTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '');

@@ -1,0 +1,59 @@
+// The fields of a trace that judges can name, as texts. Pure.
+import type { JudgedTrace } from './judged_trace.ts';
+
+export interface FieldReader {
+  readonly name: string;
+  /** Whether it is a prompt, a response or an attribute: what sampling and retention may take away. */
+  readonly is_text: boolean;
+  /** The field's text; empty where the trace has none. Tags are in lines; what is no text is its JSON. */
+  text(trace: JudgedTrace): string;
+}
+
+type Read = FieldReader['text'];
+
+const PLAIN: Readonly<Record<string, Read>> = {
+  name: ({ name }) => name,
+  model: ({ model }) => model,
+  outcome: ({ outcome }) => outcome,
+  agent_id: ({ agent_id }) => agent_id,
+  source_format: ({ source_format }) => source_format,
+  tags: ({ tags }) => tags.join('\n'),
+  duration_ms: ({ duration_ms }) => String(duration_ms),
+  cost_usd: ({ cost_usd }) => String(cost_usd),
+};
+const TEXTS: Readonly<Record<string, Read>> = {
+  prompt: ({ prompt }) => prompt,
+  response: ({ response }) => response,
+};
+const ATTRIBUTES = 'attributes.';
+
+/** Names as they are documented. */
+export const FIELD_NAMES: readonly string[] = [...Object.keys(TEXTS), ...Object.keys(PLAIN), 'attributes.<path>'];
+
+/** The reader of a field; null for what is none. attributes.a.b is the attribute named so, else b of what the attribute a holds. */
+export function fieldOf(name: string): FieldReader | null {
+  const [plain, text] = [own(PLAIN, name), own(TEXTS, name)];
+  if (plain !== undefined) return { name, is_text: false, text: plain };
+  if (text !== undefined) return { name, is_text: true, text };
+  if (!name.startsWith(ATTRIBUTES) || name.length === ATTRIBUTES.length) return null;
+  const path = name.slice(ATTRIBUTES.length);
+  const parts = path.split('.');
+  return { name, is_text: true, text: ({ attributes }) => textOf(lookUp(attributes, path, parts)) };
+}
+
+const own = <T>(fields: Readonly<Record<string, T>>, key: string): T | undefined => (Object.hasOwn(fields, key) ? fields[key] : undefined);
+
+function lookUp(attributes: Readonly<Record<string, unknown>>, path: string, parts: readonly string[]): unknown {
+  if (Object.hasOwn(attributes, path)) return attributes[path];
+  let at: unknown = attributes;
+  for (const part of parts) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, part)) return undefined;
+    at = (at as Record<string, unknown>)[part];
+  }
+  return at;
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,90 @@
+// Regular expressions whose time is linear in the text, whatever the pattern: RE2's syntax, which has no look-ahead and no
+// back-references. The one place that knows which engine runs them.
+// In: a pattern of an org. Out: a compiled one, or a PatternError that says in plain words what the engine cannot take.
+import { RE2JS, RE2JSException } from 're2js';
+
+/** Characters of a pattern. */
+export const PATTERN_LENGTH_MAX = 2000;
+/** Instructions of a compiled pattern: a search takes at most so many steps for each character of the text. */
+export const PROGRAM_SIZE_MAX = 1000;
+/**
+ * Steps of one test at worst (some 8 ns each): of a text, no more characters are looked at than this divided by the pattern's
+ * instructions, which is 64,000 for the largest pattern and millions for usual ones.
+ */
+const TEST_STEPS_MAX = 64_000_000;
+
+export type PatternFlag = 'i' | 'm' | 's';
+
+const FLAGS: Record<PatternFlag, number> = { i: RE2JS.CASE_INSENSITIVE, m: RE2JS.MULTILINE, s: RE2JS.DOTALL };
+
+export class PatternError extends Error {}
+
+export interface FoundMatch {
+  /** Places in the text, in UTF-16 units; end is behind the last one. */
+  start: number;
+  end: number;
+  text: string;
+}
+
+export interface LinearRegex {
+  /** Instructions of the compiled pattern. */
+  readonly size: number;
+  /** Whether any part of the text matches. Linear in the text, and bounded: see TEST_STEPS_MAX. */
+  readonly test: (text: string) => boolean;
+  /**
+   * Matches from left to right, none overlapping, none empty. Each search is linear in what is left of the text, so that all of
+   * them take as long as their number times that length at worst: who reads them bounds their number.
+   */
+  matches(text: string): Generator<FoundMatch>;
+  /** The text with up to `limit` matches replaced, from left to right. */
+  replace(text: string, replacement: (match: FoundMatch) => string, limit?: number): string;
+}
+
+/**
+ * @param flags i: whatever the case; m: ^ and $ match at lines; s: . matches line ends too
+ * @throws PatternError when the pattern is no pattern, has look-around or back-references, or is too long or too large
+ */
+export function compileLinear(pattern: string, flags: readonly PatternFlag[] = []): LinearRegex {
+  const compiled = compile(pattern, flags);
+  const size = Math.max(1, compiled.programSize());
+  const testedMax = Math.floor(TEST_STEPS_MAX / size);
+  function* matches(text: string): Generator<FoundMatch> {
+    const matcher = compiled.matcher(text);
+    while (matcher.find()) {
+      const [start, end] = [matcher.start(), matcher.end()];
+      if (end > start) yield { start, end, text: text.slice(start, end) };
+    }
+  }
+  return {
+    size,
+    test: (text) => compiled.test(text.length <= testedMax ? text : text.slice(0, testedMax)),
+    matches,
+    replace(text, replacement, limit = Infinity) {
+      const pieces: string[] = [];
+      let at = 0;
+      let left = limit;
+      for (const match of matches(text)) {
+        if (left <= 0) break;
+        pieces.push(text.slice(at, match.start), replacement(match));
+        at = match.end;
+        left -= 1;
+      }
+      return pieces.length === 0 ? text : pieces.join('') + text.slice(at);
+    },
+  };
+}
+
+function compile(pattern: string, flags: readonly PatternFlag[]): RE2JS {
+  if (pattern.length > PATTERN_LENGTH_MAX) throw new PatternError(`a pattern has at most ${String(PATTERN_LENGTH_MAX)} characters`);
+  const bits = flags.reduce((sum, flag) => sum | FLAGS[flag], 0);
+  let compiled: RE2JS;
+  try {
+    compiled = RE2JS.compile(pattern, bits);
+  } catch (error) {
+    if (error instanceof RE2JSException) throw new PatternError(error.message);
+    throw error;
+  }
+  if (compiled.programSize() > PROGRAM_SIZE_MAX)
+    throw new PatternError('the pattern is too large once its repetitions are written out; use smaller counts in {}');
+  return compiled;
+}

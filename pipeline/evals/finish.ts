@@ -1,0 +1,56 @@
+// The end of evals: what they came to, and what is told of it. Guarantees: an eval ends once, by one CAS write with its numbers;
+// a regression is told once under the eval's own id, whatever dies in between; what is left undone a later call does.
+import type { Logger } from '../../ops/log.ts';
+import type { EvalRecord } from '../../schemas/records/eval.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import { readScoreStats } from '../../sql/judge_scores.ts';
+import { isThrough } from '../domain/eval_chunks.ts';
+import { previousEval, type RegressionEvent, regressionOf } from '../domain/eval_regression.ts';
+import { type EvalRecords, keyOf } from './records.ts';
+
+export interface EvalFinisherOptions {
+  records: EvalRecords;
+  clickhouse: ClickHouse;
+  logger: Logger;
+  /** From which drop of the mean on an org is told. */
+  regressionDrop: (org_id: string) => number;
+  /** Resolves when the event is stored in EVENTS. */
+  tell: (event: RegressionEvent) => Promise<void>;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+export class EvalFinisher {
+  readonly #options: EvalFinisherOptions;
+
+  constructor(options: EvalFinisherOptions) {
+    this.#options = options;
+  }
+
+  /** Ends an eval that has nothing left to do: as complete, or as failed where it could not go on. What it has scored stays. */
+  async end(record: EvalRecord): Promise<void> {
+    const { records, clickhouse, logger, now } = this.#options;
+    const { org_id, judge_id, eval_id } = record;
+    const [stats] = await readScoreStats(clickhouse, { org_id, judge_id, eval_id });
+    const ended_at = new Date(now()).toISOString();
+    const ended = await records.change(keyOf(record), (current) => {
+      if (current.status !== 'running' || !isThrough(current)) return null;
+      const over: EvalRecord = { ...current, status: current.error === null ? 'complete' : 'failed', ended_at, stats: stats ?? null };
+      return over.status === 'complete' ? { ...over, previous: previousEval(records.all(), over, ended_at) } : over;
+    });
+    if (ended === null || ended.status === 'running') return;
+    if (ended.ended_at === ended_at)
+      logger.info({ org_id, eval_id, status: ended.status, reason: ended.error ?? undefined }, 'an eval has ended');
+    await this.settle(ended);
+  }
+
+  /** Does what the end of an eval brings, where it is not done yet. */
+  async settle(record: EvalRecord): Promise<void> {
+    if (record.status === 'running' || record.settled) return;
+    const { records, regressionDrop, tell } = this.#options;
+    const regression = regressionOf(record, regressionDrop(record.org_id));
+    if (regression !== null) await tell(regression);
+    await records.forgetParts(record);
+    await records.change(keyOf(record), (current) => (current.settled ? null : { ...current, settled: true }));
+  }
+}

@@ -1,0 +1,106 @@
+// Looks after evals that nobody works on: chunks whose message was lost, ends that were broken off. In: the records, and how much
+// the queue holds. Out: messages put into the queue again, evals ended and settled. The leader does so for all.
+import { queueChunks, laneOf } from '../../ops/eval_queue.ts';
+import type { Logger } from '../../ops/log.ts';
+import { JUDGING_STREAM, type Log } from '../../ops/streams.ts';
+import type { EvalRecord } from '../../schemas/records/eval.ts';
+import { isThrough, resentChunks, SILENT_MS } from '../domain/eval_chunks.ts';
+import type { EvalFinisher } from './finish.ts';
+import { type EvalRecords, keyOf } from './records.ts';
+
+export type Lane = ReturnType<typeof laneOf>;
+
+export interface EvalKeeperOptions {
+  log: Log;
+  logger: Logger;
+  records: EvalRecords;
+  finisher: EvalFinisher;
+  /** Name of the consumer of each lane. */
+  queues: Readonly<Record<Lane, string>>;
+  isLeader: () => boolean;
+  /** Between two looks, milliseconds. */
+  intervalMs: number;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+export class EvalKeeper {
+  readonly #options: EvalKeeperOptions;
+  #timer: NodeJS.Timeout | null = null;
+  #looking: Promise<void> | null = null;
+  /** Evals that are running with nothing in the queue, or have ended and are not settled, by key, with their revision at the last look. */
+  #waiting = new Map<string, number>();
+
+  constructor(options: EvalKeeperOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => {
+      this.#looking ??= this.#look().finally(() => {
+        this.#looking = null;
+      });
+    }, this.#options.intervalMs);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    await this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    const { records, logger, isLeader } = this.#options;
+    const before = this.#waiting;
+    this.#waiting = new Map();
+    if (!isLeader()) return;
+    try {
+      const unfinished = [...records.entries()].filter(([, { value }]) => value.status === 'running' || !value.settled);
+      if (unfinished.length === 0) return;
+      const idle = { eval: await this.#isIdle('eval'), dataset: await this.#isIdle('dataset') };
+      for (const [key, { value, revision }] of unfinished) {
+        // Whoever has it in hand gets the time of one look, so that nothing is done twice without need.
+        const stood = before.get(key) === revision;
+        this.#waiting.set(key, revision);
+        await this.#help(value, stood && idle[laneOf(value)], stood);
+      }
+    } catch (error) {
+      logger.warn({ err: error }, 'looking after evals failed; trying again');
+    }
+  }
+
+  async #help(record: EvalRecord, idle: boolean, stood: boolean): Promise<void> {
+    const { records, finisher, log, logger, now } = this.#options;
+    if (record.status !== 'running') {
+      if (stood) await finisher.settle(record);
+      return;
+    }
+    if (isThrough(record)) {
+      if (stood) await finisher.end(record);
+      return;
+    }
+    const at = now();
+    const before = idle ? at : at - SILENT_MS;
+    if (resentChunks(record.progress, before, at) === null) return;
+    const sent = await records.change(keyOf(record), (current) => {
+      const progress = current.status === 'running' ? resentChunks(current.progress, before, at) : null;
+      return progress === null ? null : { ...current, progress };
+    });
+    if (sent === null) return;
+    logger.warn(
+      { eval_id: record.eval_id, chunks: sent.progress.open.map(({ chunk }) => chunk) },
+      'chunks of an eval are put into the queue again',
+    );
+    await queueChunks(
+      log,
+      sent,
+      sent.progress.open.filter(({ sent_ms }) => sent_ms === at),
+    );
+  }
+
+  /** Whether no message of a lane waits or is in anybody's hand. */
+  async #isIdle(lane: Lane): Promise<boolean> {
+    const { log, queues } = this.#options;
+    const consumer = await log.jsm.consumers.info(JUDGING_STREAM, queues[lane]).catch(() => null);
+    return consumer !== null && consumer.num_pending + consumer.num_ack_pending === 0;
+  }
+}

@@ -1,0 +1,166 @@
+// Wires evals into a worker: two lanes of the judging queue, one for rules over stored traces, one for all that calls models, and a look
+// after what was left behind. All workers share both lanes.
+import type { Logger } from '../../ops/log.ts';
+import { JUDGING_STREAM, judgingSubject, type Log } from '../../ops/streams.ts';
+import { type JudgingTask, judgingTaskCodec } from '../../schemas/codec.ts';
+import type { Policy } from '../../schemas/records/policy.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import { type ScoreRow, writeScores } from '../../sql/judge_scores.ts';
+import { createBurial } from '../delivery/dead_items.ts';
+import { WorkQueue, type WorkQueueOptions } from '../delivery/work_queue.ts';
+import type { SpanDeps } from '../domain/decode/span.ts';
+import { tellEvent } from '../jobs/tell.ts';
+import type { LlmJudges } from '../judging/llm_judges.ts';
+import type { RecordedCalls } from '../judging/recorded_calls.ts';
+import { EvalFinisher } from './finish.ts';
+import { EvalKeeper, type Lane } from './keeper.ts';
+import { llmJudgeOf } from './llm.ts';
+import { EvalRecords } from './records.ts';
+import { createItemRunner } from './run_items.ts';
+import { createTraceScorer } from './score_traces.ts';
+import { EvalWorker } from './worker.ts';
+
+/** Names the consumers, their dead letters and their metrics. */
+const QUEUES: Readonly<Record<Lane, string>> = { eval: 'evals', dataset: 'model_evals' };
+/** Chunks that a worker has in hand of each lane. */
+const IN_HAND: Readonly<Record<Lane, number>> = { eval: 2, dataset: 8 };
+/** Chunks of all workers together, in hand or waiting for their next try. */
+const UNFINISHED_MAX = 1024;
+const HELD_BYTES_MAX = 4 * 1024 * 1024;
+const RETRY: Readonly<Record<Lane, { firstMs: number; maxMs: number }>> = {
+  eval: { firstMs: 250, maxMs: 5000 },
+  dataset: { firstMs: 1000, maxMs: 60_000 },
+};
+/** What a worker had in hand that died is another's after this long. */
+const ACK_WAIT_MS = 10_000;
+/** How often the leader looks after evals. */
+const LOOK_MS = 5000;
+
+export interface EvalsOptions {
+  log: Log;
+  logger: Logger;
+  clickhouse: ClickHouse;
+  /** null where the worker has no upstream. */
+  llm: { judges: Pick<LlmJudges, 'judge'>; calls: Pick<RecordedCalls, 'call'> } | null;
+  /** What answers are read with. */
+  spans: SpanDeps;
+  policyOf: (org_id: string) => Policy;
+  isLeader: () => boolean;
+  observe: WorkQueueOptions<unknown>['observe'];
+  /** Scores were stored. */
+  onScored: (verdict: ScoreRow['verdict'], count: number) => void;
+  /** An event of the catalog went out. */
+  onTold: (event: string) => void;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  ackWaitMs?: number;
+  lookMs?: number;
+}
+
+export interface Evals {
+  start: () => void;
+  /** Resolves when what is in hand has ended, or after a bounded wait. */
+  stop: () => Promise<void>;
+  /** Evals that are running now. */
+  running: () => number;
+}
+
+/** Resolves when every record of an eval has been loaded. */
+export async function openEvals(options: EvalsOptions): Promise<Evals> {
+  const { log, logger, clickhouse, llm, now } = options;
+  const onProblem = (problem: string, cause: unknown): void => {
+    logger.warn({ err: cause }, problem);
+  };
+  const records = await EvalRecords.open(log, onProblem);
+  const finisher = new EvalFinisher({
+    records,
+    clickhouse,
+    logger,
+    regressionDrop: (org_id) => options.policyOf(org_id).regression_drop,
+    tell: async (event) => {
+      await tellEvent(log, event);
+      options.onTold(event.event);
+    },
+    now,
+  });
+  const scoring = {
+    records,
+    store: storeScores(clickhouse, options.onScored),
+    clickhouse,
+    now,
+    llmJudge: llmJudgeOf.bind(null, llm?.judges ?? null),
+  };
+  const scoreTraces = createTraceScorer(scoring);
+  const runItems = createItemRunner({ ...scoring, calls: llm?.calls ?? null, spans: options.spans });
+  const worker = new EvalWorker({
+    log,
+    records,
+    finisher,
+    score: (record, chunk, signal) => (record.dataset === null ? scoreTraces : runItems)(record, chunk, signal),
+    now,
+    onProblem,
+  });
+  const stopping = new AbortController();
+  const queues = (['eval', 'dataset'] as const).map((lane) => laneQueue(options, lane, (task) => worker.work(task, stopping.signal)));
+  const keeper = new EvalKeeper({
+    log,
+    logger,
+    records,
+    finisher,
+    queues: QUEUES,
+    isLeader: options.isLeader,
+    intervalMs: options.lookMs ?? LOOK_MS,
+    now,
+  });
+  return {
+    start: () => {
+      for (const queue of queues) queue.start();
+      keeper.start();
+    },
+    stop: async () => {
+      const ended = Promise.all(queues.map((queue) => queue.stop()));
+      stopping.abort(new Error('the worker is ending'));
+      await ended;
+      await keeper.stop();
+      records.close();
+    },
+    running: () => [...records.all()].filter(({ status }) => status === 'running').length,
+  };
+}
+
+/** Writes rows and counts them. */
+function storeScores(clickhouse: ClickHouse, onScored: EvalsOptions['onScored']): (rows: readonly ScoreRow[]) => Promise<void> {
+  return async (rows) => {
+    await writeScores(clickhouse, rows);
+    for (const [verdict, own] of Map.groupBy(rows, (row) => row.verdict)) onScored(verdict, own.length);
+  };
+}
+
+function laneQueue(
+  { log, logger, observe, now, ackWaitMs = ACK_WAIT_MS }: EvalsOptions,
+  lane: Lane,
+  work: (task: JudgingTask) => Promise<void>,
+): WorkQueue<JudgingTask> {
+  return new WorkQueue<JudgingTask>({
+    log,
+    logger,
+    queue: QUEUES[lane],
+    stream: JUDGING_STREAM,
+    subject: judgingSubject(lane),
+    codec: judgingTaskCodec,
+    handle: async (batch) => {
+      for (const { value } of batch) await work(value);
+    },
+    bury: createBurial(log, now),
+    observe,
+    messagesMax: IN_HAND[lane],
+    bytesMax: HELD_BYTES_MAX,
+    batchMax: 1,
+    gatherMs: 0,
+    handlersMax: IN_HAND[lane],
+    unfinishedMax: UNFINISHED_MAX,
+    retry: RETRY[lane],
+    ackWaitMs,
+    now,
+  });
+}

@@ -1,0 +1,116 @@
+// The records of evals in KV, watched, and what belongs to one of them: the ids of its traces, its judge and its prompt as they were
+// when it began. Writes are CAS.
+import type { KV } from '@nats-io/kv';
+import { type Held, WatchedBucket } from '../../ops/watched_bucket.ts';
+import type { Log } from '../../ops/streams.ts';
+import { type DatasetItem, datasetKey, datasetPartKey, parseDataset, parseDatasetPart, partsOf } from '../../schemas/records/dataset.ts';
+import { evalJudgeKey, evalKey, evalPartKey, evalPromptKey, type EvalRecord, parseEval, PART_IDS } from '../../schemas/records/eval.ts';
+import { type JudgeRecord, parseJudge } from '../../schemas/records/judge.ts';
+import { parsePrompt, type PromptRecord } from '../../schemas/records/prompt.ts';
+
+/** What an eval cannot do without is gone: it ends as failed, with this as its error. */
+export class EvalFailed extends Error {}
+
+export class EvalRecords {
+  readonly #bucket: WatchedBucket<EvalRecord>;
+  readonly #kv: KV;
+  readonly #parts: KV;
+  readonly #datasets: KV;
+  readonly #items: KV;
+
+  private constructor(bucket: WatchedBucket<EvalRecord>, kv: KV, parts: KV, datasets: KV, items: KV) {
+    this.#bucket = bucket;
+    this.#kv = kv;
+    this.#parts = parts;
+    this.#datasets = datasets;
+    this.#items = items;
+  }
+
+  /** Resolves when every record there is has been loaded. */
+  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<EvalRecords> {
+    const kv = await log.bucket('evals');
+    const bucket = await WatchedBucket.open(log.nc, kv, { name: 'evals', parse: parseEval, onProblem });
+    const [parts, datasets, items] = await Promise.all([log.bucket('eval_chunks'), log.bucket('datasets'), log.bucket('dataset_items')]);
+    return new EvalRecords(bucket, kv, parts, datasets, items);
+  }
+
+  /** What the watch has shown. */
+  all(): IterableIterator<EvalRecord> {
+    return this.#bucket.values();
+  }
+
+  /** The same with their keys and revisions. */
+  entries(): IterableIterator<[string, Held<EvalRecord>]> {
+    return this.#bucket.entries();
+  }
+
+  /** What the bucket holds now; null where there is none. */
+  async read(key: string): Promise<EvalRecord | null> {
+    const entry = await this.#kv.get(key);
+    return entry?.operation === 'PUT' ? parseEval(entry.string()) : null;
+  }
+
+  /**
+   * Changes a running eval, or one that has ended, as `apply` says; null leaves it.
+   * @returns what stands now; null where there is none any more
+   * @throws Error when the watch has not shown it yet: to be tried again
+   */
+  async change(key: string, apply: (record: EvalRecord) => EvalRecord | null): Promise<EvalRecord | null> {
+    const changed = await this.#bucket.change(key, (record) => (record === undefined ? null : apply(record)));
+    if (changed !== undefined) return changed;
+    if ((await this.read(key)) === null) return null;
+    throw new Error('the record of an eval has not come by the watch yet');
+  }
+
+  /** Ids of the traces from `from` up to, without, `to`; they lie within one part. @throws EvalFailed when they are gone */
+  async traceIds({ org_id, eval_id }: EvalRecord, from: number, to: number): Promise<string[]> {
+    if (from === to) return [];
+    const part = Math.floor(from / PART_IDS);
+    const ids = JSON.parse(await this.#part(evalPartKey(org_id, eval_id, part), 'the ids of its traces are gone')) as string[];
+    return ids.slice(from - part * PART_IDS, to - part * PART_IDS);
+  }
+
+  /** The judge as it was when the eval began. @throws EvalFailed */
+  async judge({ org_id, eval_id }: EvalRecord): Promise<JudgeRecord> {
+    return parseJudge(await this.#part(evalJudgeKey(org_id, eval_id), 'its judge is gone'));
+  }
+
+  /** The prompt of a dataset run; null where it has none. @throws EvalFailed */
+  async prompt({ org_id, eval_id, dataset }: EvalRecord): Promise<PromptRecord | null> {
+    if (dataset === null || dataset.prompt_version === null) return null;
+    return parsePrompt(await this.#part(evalPromptKey(org_id, eval_id), 'its prompt is gone'));
+  }
+
+  /** Items of a dataset from `from` up to, without, `to`. @throws EvalFailed when the dataset is gone */
+  async items(org_id: string, dataset_id: string, from: number, to: number): Promise<DatasetItem[]> {
+    const entry = await this.#datasets.get(datasetKey(org_id, dataset_id));
+    if (entry?.operation !== 'PUT') throw new EvalFailed('its dataset is gone');
+    const record = parseDataset(entry.string());
+    const items: DatasetItem[] = [];
+    for (const part of partsOf(record.parts, from, to)) {
+      const held = await this.#items.get(datasetPartKey(record, part));
+      if (held?.operation !== 'PUT') throw new EvalFailed('items of its dataset are gone');
+      const first = record.parts[part] ?? 0;
+      items.push(...parseDatasetPart(held.string()).slice(Math.max(0, from - first), to - first));
+    }
+    return items;
+  }
+
+  /** Takes away what only a running eval needs. */
+  async forgetParts({ org_id, eval_id, progress }: EvalRecord): Promise<void> {
+    const parts = Array.from({ length: Math.ceil(progress.total / PART_IDS) }, (_, part) => evalPartKey(org_id, eval_id, part));
+    await Promise.all([evalJudgeKey(org_id, eval_id), evalPromptKey(org_id, eval_id), ...parts].map((key) => this.#parts.purge(key)));
+  }
+
+  close(): void {
+    this.#bucket.close();
+  }
+
+  async #part(key: string, gone: string): Promise<string> {
+    const entry = await this.#parts.get(key);
+    if (entry?.operation !== 'PUT') throw new EvalFailed(gone);
+    return entry.string();
+  }
+}
+
+export const keyOf = ({ org_id, eval_id }: Pick<EvalRecord, 'org_id' | 'eval_id'>): string => evalKey(org_id, eval_id);

@@ -1,0 +1,42 @@
+// Rows of scores of an eval: what was judged, by which judge, and what came of it. Pure.
+import type { EvalRecord } from '../../schemas/records/eval.ts';
+import { type JudgeRecord, verdictOf } from '../../schemas/records/judge.ts';
+import type { ScoreRow } from '../../sql/judge_scores.ts';
+import type { JudgedTrace } from '../domain/judged_trace.ts';
+
+const REASON_CHARS_MAX = 4000;
+
+/** What a judge says of a trace; a null score: it could not. */
+export interface Judgement {
+  score: number | null;
+  reason: string;
+  /** The model would not be asked at all: the reason is the upstream's, and others will fare no better. */
+  refused?: boolean;
+}
+
+/** What a row has of a trace. */
+export type Judged = Pick<JudgedTrace, 'trace_id' | 'agent_id' | 'started_at'>;
+
+export function scoreRow(
+  { org_id, eval_id }: EvalRecord,
+  judge: JudgeRecord,
+  { trace_id, agent_id, started_at }: Judged,
+  { score, reason }: Judgement,
+  { item_index = 0, now }: { item_index?: number; now: number },
+): ScoreRow {
+  return {
+    org_id,
+    judge_id: judge.judge_id,
+    judge_version: judge.version,
+    judge_name: judge.name,
+    eval_id,
+    trace_id,
+    agent_id,
+    started_ms: started_at,
+    item_index,
+    score,
+    verdict: score === null ? 'error' : verdictOf(score, judge.threshold),
+    reason: reason.slice(0, REASON_CHARS_MAX).toWellFormed(),
+    scored_ms: now,
+  };
+}

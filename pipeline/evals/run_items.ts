@@ -1,0 +1,152 @@
+// Runs the items of a chunk of a dataset: each is sent to the model, the call is recorded as a trace of its own, and its answer is judged.
+// In: the chunk's items. Out: a row for each. Guarantees: an item that was answered is not sent again (RecordedCalls), one that has a row
+// is not judged again; an item that cannot be sent has a row too, with the verdict error and no trace.
+import { createHash } from 'node:crypto';
+import { type ChatMessage, UpstreamFailed } from '../../ops/llm/upstream.ts';
+import type { DatasetItem } from '../../schemas/records/dataset.ts';
+import type { EvalRecord } from '../../schemas/records/eval.ts';
+import type { JudgeRecord } from '../../schemas/records/judge.ts';
+import type { PromptRecord } from '../../schemas/records/prompt.ts';
+import { scoredTraces, type ScoreRow } from '../../sql/judge_scores.ts';
+import { itemMessages } from '../domain/dataset_items.ts';
+import { spansOf } from '../domain/decode/decode.ts';
+import type { SpanDeps } from '../domain/decode/span.ts';
+import { chunkRange } from '../domain/eval_chunks.ts';
+import type { JudgedTrace } from '../domain/judged_trace.ts';
+import { picoToDecimal } from '../domain/money.ts';
+import type { Span } from '../domain/span.ts';
+import type { RecordedCalls } from '../judging/recorded_calls.ts';
+import { EvalFailed } from './records.ts';
+import { type Judgement, scoreRow } from './rows.ts';
+import { failIfAllRefused, judgeFor, type JudgeTrace, type TraceScorerOptions } from './score_traces.ts';
+import { allEnded } from './settled.ts';
+import type { ScoreChunk } from './worker.ts';
+
+/** Of each try of a call. */
+const CALL_TIMEOUT_MS = 120_000;
+
+export interface ItemRunnerOptions extends TraceScorerOptions {
+  /** null where the worker has no upstream. */
+  calls: Pick<RecordedCalls, 'call'> | null;
+  /** What an answer is read with, as it is when it lands. */
+  spans: SpanDeps;
+}
+
+/** What all items of a run have in common. */
+interface Run {
+  record: EvalRecord;
+  dataset: NonNullable<EvalRecord['dataset']>;
+  calls: Pick<RecordedCalls, 'call'>;
+  judge: JudgeRecord;
+  prompt: PromptRecord | null;
+  judgeTrace: JudgeTrace;
+  signal: AbortSignal;
+}
+
+interface Ran {
+  row: ScoreRow;
+  refused: string | null;
+}
+
+export function createItemRunner(options: ItemRunnerOptions): ScoreChunk {
+  const { records, clickhouse, store, calls } = options;
+  return async (record, chunk, signal) => {
+    const { dataset } = record;
+    if (dataset === null) throw new EvalFailed('it is no run of a dataset');
+    if (calls === null) throw new EvalFailed('this service has no upstream for models');
+    const { from, to } = chunkRange(record.progress, chunk);
+    const [judge, prompt, items] = await Promise.all([
+      records.judge(record),
+      records.prompt(record),
+      records.items(record.org_id, dataset.dataset_id, from, to),
+    ]);
+    const run: Run = { record, dataset, calls, judge, prompt, judgeTrace: judgeFor(options, record, judge), signal };
+    const ids = items.map((_, i) => itemTrace(record, from + i));
+    const scored = await scoredTraces(clickhouse, record, ids);
+    const left = items.flatMap((item, i) => (scored.has(ids[i] ?? '') ? [] : [{ item, item_index: from + i }]));
+    const { results, failure } = await allEnded(left.map(({ item, item_index }) => runItem(options, run, item, item_index)));
+    await store(results.map(({ row }) => row));
+    if (failure !== null) throw failure.error;
+    const refusals = results.flatMap(({ refused }) => refused ?? []);
+    if (refusals.length === results.length) await failIfAllRefused(clickhouse, record, refusals);
+  };
+}
+
+async function runItem({ spans, now }: ItemRunnerOptions, run: Run, item: DatasetItem, item_index: number): Promise<Ran> {
+  const { record, judge, judgeTrace, signal } = run;
+  const without = (reason: string, refused: boolean): Ran => {
+    const nowhere = { trace_id: '', agent_id: '', started_at: 0 };
+    const row = scoreRow(record, judge, nowhere, { score: null, reason }, { item_index, now: now() });
+    return { row, refused: refused ? reason : null };
+  };
+  const messages = itemMessages(item, run.prompt?.template ?? null);
+  if (typeof messages === 'string') return without(messages, false);
+  let answer: JudgedTrace;
+  try {
+    answer = await ask(spans, run, item, { item_index, messages: messages as ChatMessage[] });
+  } catch (error) {
+    if (error instanceof UpstreamFailed && error.kind === 'refused') return without(`the model could not be asked: ${error.message}`, true);
+    throw error;
+  }
+  const { input, expected } = item;
+  const judgement: Judgement = await judgeTrace(answer, signal, { item_index, input, expected: expected ?? undefined });
+  const row = scoreRow(record, judge, answer, judgement, { item_index, now: now() });
+  return { row, refused: judgement.refused === true ? judgement.reason : null };
+}
+
+/** Sends an item to the model. Resolves with the answer as judges see it, when it is recorded. */
+async function ask(
+  spans: SpanDeps,
+  { record, dataset, calls, prompt, signal }: Run,
+  { input }: DatasetItem,
+  { item_index, messages }: { item_index: number; messages: ChatMessage[] },
+): Promise<JudgedTrace> {
+  const { org_id, eval_id } = record;
+  const named = prompt === null ? {} : { prompt_name: prompt.name, prompt_version: prompt.version, prompt_variables: input };
+  const { event } = await calls.call(
+    {
+      org_id,
+      key: itemKey(record, item_index),
+      request: { model: dataset.model, messages },
+      trace_id: itemTrace(record, item_index),
+      span_id: `spn_${hex16(`${itemKey(record, item_index)}\nspan`)}`,
+      // Whoever compares two runs reads what was answered: nothing of it is sampled out.
+      attributes: { dataset_id: dataset.dataset_id, dataset_run: eval_id, item_index, force_trace: true, ...named },
+      timeoutMs: CALL_TIMEOUT_MS,
+    },
+    signal,
+  );
+  const found = spansOf(spans, event, JSON.parse(event.body));
+  const span = typeof found === 'string' ? undefined : found[0];
+  if (span === undefined) throw new Error(`the record of an answer is no event: ${typeof found === 'string' ? found : 'no span'}`);
+  return judgedSpan(span);
+}
+
+/** A trace of one span as judges see it. */
+function judgedSpan(span: Span): JudgedTrace {
+  const { org_id, trace_id, agent_id, name, model, outcome, source_format, tags, started_at, ended_at } = span;
+  return {
+    org_id,
+    trace_id,
+    agent_id,
+    name,
+    model,
+    outcome,
+    source_format,
+    tags,
+    started_at,
+    duration_ms: Math.max(0, ended_at - started_at),
+    input_tokens: span.input_tokens,
+    output_tokens: span.output_tokens,
+    cost_usd: Number(picoToDecimal(span.cost_pico_usd)),
+    prompt: span.prompt,
+    response: span.response,
+    attributes: span.attributes,
+  };
+}
+
+/** Names an item of a run, whatever process works on it and however often. */
+const itemKey = ({ org_id, eval_id }: EvalRecord, item_index: number): string =>
+  ['dataset', org_id, eval_id, String(item_index)].join('\n');
+const itemTrace = (record: EvalRecord, item_index: number): string => `trc_${hex16(itemKey(record, item_index))}`;
+const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

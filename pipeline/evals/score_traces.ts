@@ -1,0 +1,106 @@
+// Scores the stored traces of a chunk. In: the chunk's ids. Out: a row for each. A trace that is no longer there gets a row too, with the
+// verdict error. Guarantees: what has a row is not judged again, and what was judged has a row even when a neighbour fails; the
+// worker's other work goes on in between.
+import type { EvalRecord } from '../../schemas/records/eval.ts';
+import type { JudgeRecord } from '../../schemas/records/judge.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import { readScoreStats, scoredTraces, type ScoreRow } from '../../sql/judge_scores.ts';
+import { chunkRange } from '../domain/eval_chunks.ts';
+import { compileRule, RuleError } from '../domain/judge_rules.ts';
+import type { JudgedTrace } from '../domain/judged_trace.ts';
+import { judgedTraceGroups } from '../judging/read_traces.ts';
+import { EvalFailed, type EvalRecords } from './records.ts';
+import { type Judgement, scoreRow } from './rows.ts';
+import { allEnded } from './settled.ts';
+import type { ScoreChunk } from './worker.ts';
+
+const GONE: Judgement = { score: null, reason: 'the trace is no longer there' };
+
+/** What a judge knows of a dataset's item beside the answer. */
+export interface ItemContext {
+  item_index?: number;
+  input?: unknown;
+  expected?: unknown;
+}
+
+/** Judges one trace. @throws EvalFailed when no trace can be judged; Error: to be tried again */
+export type JudgeTrace = (trace: JudgedTrace, signal: AbortSignal, item?: ItemContext) => Promise<Judgement>;
+
+export interface TraceScorerOptions {
+  records: EvalRecords;
+  clickhouse: ClickHouse;
+  /** Resolves when rows are stored. */
+  store: (rows: readonly ScoreRow[]) => Promise<void>;
+  /** What an LLM judge judges with, for one eval. */
+  llmJudge: (record: EvalRecord, judge: JudgeRecord) => JudgeTrace;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+export function createTraceScorer(options: TraceScorerOptions): ScoreChunk {
+  const { records, clickhouse, store, now } = options;
+  return async (record, chunk, signal) => {
+    const { from, to } = chunkRange(record.progress, chunk);
+    const judge = await records.judge(record);
+    const judgeTrace = judgeFor(options, record, judge);
+    const ids = await records.traceIds(record, from, to);
+    const scored = await scoredTraces(clickhouse, record, ids);
+    const left = new Set(ids.filter((trace_id) => !scored.has(trace_id)));
+    const rows: ScoreRow[] = [];
+    const refusals: string[] = [];
+    const judgeOne = async (trace: JudgedTrace): Promise<void> => {
+      const judgement = await judgeTrace(trace, signal);
+      if (judgement.refused === true) refusals.push(judgement.reason);
+      rows.push(scoreRow(record, judge, trace, judgement, { now: now() }));
+    };
+    for await (const group of judgedTraceGroups(clickhouse, record.org_id, [...left], signal)) {
+      for (const { trace_id } of group) left.delete(trace_id);
+      const { failure } = await allEnded(group.map(judgeOne));
+      if (failure === null) continue;
+      await store(rows);
+      throw failure.error;
+    }
+    for (const trace_id of left) rows.push(scoreRow(record, judge, { trace_id, agent_id: '', started_at: 0 }, GONE, { now: now() }));
+    await store(rows);
+    if (refusals.length === rows.length) await failIfAllRefused(clickhouse, record, refusals);
+  };
+}
+
+/**
+ * Ends an eval whose upstream refuses all that it is asked: a wrong key or model refuses the other 100,000 traces as well.
+ * @param refusals of a chunk that nothing else came of
+ * @throws EvalFailed when the eval has no score at all
+ */
+export async function failIfAllRefused(
+  clickhouse: ClickHouse,
+  { org_id, judge_id, eval_id }: EvalRecord,
+  refusals: readonly string[],
+): Promise<void> {
+  const [reason] = refusals;
+  if (reason === undefined) return;
+  const [stats] = await readScoreStats(clickhouse, { org_id, judge_id, eval_id });
+  if (stats?.total === stats?.errors) throw new EvalFailed(reason);
+}
+
+/** How a judge judges, whatever its kind. @throws EvalFailed when it cannot */
+export function judgeFor({ llmJudge }: Pick<TraceScorerOptions, 'llmJudge'>, record: EvalRecord, judge: JudgeRecord): JudgeTrace {
+  return judge.kind === 'llm' ? llmJudge(record, judge) : ruleJudge(judge);
+}
+
+function ruleJudge({ rule }: JudgeRecord): JudgeTrace {
+  if (rule === null) throw new EvalFailed('its judge has no rule');
+  let score: ReturnType<typeof compileRule>;
+  try {
+    score = compileRule(rule);
+  } catch (error) {
+    if (error instanceof RuleError) throw new EvalFailed(`the rule of its judge cannot be used: ${error.message}`);
+    throw error;
+  }
+  // One trace in a turn of the event loop: the log is read and landed in this process too.
+  let turn = Promise.resolve();
+  return async (trace) => {
+    turn = turn.then(() => new Promise((resolve) => setImmediate(resolve)));
+    await turn;
+    return score(trace);
+  };
+}

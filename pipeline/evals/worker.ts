@@ -1,0 +1,123 @@
+// Carries out chunks of evals. In: tasks that name a chunk. Out: rows of scores, then the chunk marked done in the eval's record and the
+// next one put into the queue; after the last one the eval ends. Guarantees: at least once a chunk, and once a trace: what has a score
+// already is not judged again. Whatever step a worker dies after, the task comes again and goes on from there.
+import { queueChunks } from '../../ops/eval_queue.ts';
+import { UpstreamFailed } from '../../ops/llm/upstream.ts';
+import type { Log } from '../../ops/streams.ts';
+import type { JudgingTask } from '../../schemas/codec.ts';
+import { evalKey, type EvalRecord } from '../../schemas/records/eval.ts';
+import { finishedChunk, heardChunk, isThrough, stoppedChunk } from '../domain/eval_chunks.ts';
+import type { EvalFinisher } from './finish.ts';
+import { EvalFailed, type EvalRecords, keyOf } from './records.ts';
+
+/** How often the record says that somebody works on a chunk. */
+const HEARD_MS = 60_000;
+
+const ERROR_CHARS_MAX = 1000;
+/** How long a chunk is tried before its eval is given up. */
+const PATIENCE_MS = 3_600_000;
+
+/** Scores a chunk and resolves when its rows are stored. @throws EvalFailed when the eval cannot go on; Error: to be tried again */
+export type ScoreChunk = (record: EvalRecord, chunk: number, signal: AbortSignal) => Promise<void>;
+
+export interface EvalWorkerOptions {
+  log: Log;
+  records: EvalRecords;
+  finisher: EvalFinisher;
+  score: ScoreChunk;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  onProblem: (problem: string, cause: unknown) => void;
+}
+
+export class EvalWorker {
+  readonly #options: EvalWorkerOptions;
+  /** Task ids in hand: a task that comes twice is done once. */
+  readonly #inHand = new Set<string>();
+
+  constructor(options: EvalWorkerOptions) {
+    this.#options = options;
+  }
+
+  /** Does one task. @throws Error when a store is away: to be tried again */
+  async work({ org_id, eval_id, chunk }: JudgingTask, signal: AbortSignal): Promise<void> {
+    const { records, finisher, log } = this.#options;
+    const record = await records.read(evalKey(org_id, eval_id));
+    if (record === null) return;
+    if (record.status !== 'running') {
+      await finisher.settle(record);
+      return;
+    }
+    if (!record.progress.open.some((one) => one.chunk === chunk)) {
+      // Done before; whoever did it may have died before the next one was in the queue.
+      await queueChunks(log, record);
+      if (isThrough(record)) await finisher.end(record);
+      return;
+    }
+    const id = `${eval_id}.${String(chunk)}`;
+    if (this.#inHand.has(id)) return;
+    this.#inHand.add(id);
+    try {
+      // Where the eval cannot go on its other chunks are only let go.
+      await this.#done(record, chunk, record.error ?? (await this.#score(record, chunk, signal)));
+    } finally {
+      this.#inHand.delete(id);
+    }
+  }
+
+  /** Resolves with null when the chunk is scored, else with why the eval cannot go on. @throws Error: to be tried again */
+  async #score(record: EvalRecord, chunk: number, signal: AbortSignal): Promise<string | null> {
+    const { score, now, onProblem } = this.#options;
+    const heard = setInterval(() => {
+      this.#heard(record, chunk).catch((cause: unknown) => {
+        onProblem('an eval could not be told that it is being worked on', cause);
+      });
+    }, HEARD_MS);
+    try {
+      await score(record, chunk, signal);
+      return null;
+    } catch (error) {
+      const sent_ms = record.progress.open.find((one) => one.chunk === chunk)?.sent_ms ?? now();
+      const why = failureOf(error, now() - sent_ms);
+      if (why === null) throw error;
+      onProblem('an eval cannot go on', error);
+      return why.slice(0, ERROR_CHARS_MAX);
+    } finally {
+      clearInterval(heard);
+    }
+  }
+
+  async #done(record: EvalRecord, chunk: number, why: string | null): Promise<void> {
+    const { records, log, finisher, now } = this.#options;
+    const known = { next_chunk: 0 };
+    const after = await records.change(keyOf(record), (current) => {
+      if (current.status !== 'running') return null;
+      known.next_chunk = current.progress.next_chunk;
+      const error = current.error ?? why;
+      const progress = error === null ? finishedChunk(current.progress, chunk, now()) : stoppedChunk(current.progress, chunk);
+      return progress === null ? null : { ...current, error, progress };
+    });
+    if (after?.status !== 'running') return;
+    await queueChunks(
+      log,
+      after,
+      after.progress.open.filter((one) => one.chunk >= known.next_chunk),
+    );
+    if (isThrough(after)) await finisher.end(after);
+  }
+
+  async #heard(record: EvalRecord, chunk: number): Promise<void> {
+    const { records, now } = this.#options;
+    await records.change(keyOf(record), (current) => {
+      const progress = current.status === 'running' ? heardChunk(current.progress, chunk, now()) : null;
+      return progress === null ? null : { ...current, progress };
+    });
+  }
+}
+
+/** Why an eval ends, for people; null while another try may work. */
+function failureOf(error: unknown, triedMs: number): string | null {
+  if (error instanceof EvalFailed) return error.message;
+  if (triedMs <= PATIENCE_MS) return null;
+  return error instanceof UpstreamFailed ? error.message : 'some of its traces could not be judged for an hour';
+}

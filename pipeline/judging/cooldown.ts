@@ -1,0 +1,78 @@
+// Lets at most one live judgement of an agent's traces by a judge through in its cooldown, counted from the completion of the traces.
+// In: tasks, in any order, in any worker. Guarantees: exact, by a CAS write for each that is let through; a task that was let through is let
+// through again when it comes again, unless ADMITTED_MAX others were since then; of two traces that complete too close to each other the one
+// whose task comes first is judged, and none that completed before one that was.
+import { createHash } from 'node:crypto';
+import { JetStreamApiError } from '@nats-io/jetstream';
+import { z } from 'zod';
+import type { Log } from '../../ops/streams.ts';
+import type { JudgingTask } from '../../schemas/codec.ts';
+import { judgeKey } from '../../schemas/records/judge.ts';
+
+/** JetStream's error code of a CAS that lost. */
+const WRONG_LAST_REVISION = 10071;
+const TRIES_MAX = 50;
+/** Marks that are remembered, so that a flood of traces of one agent is not looked up one by one. */
+const KNOWN_MAX = 10_000;
+
+/** Tasks of one judge and agent that may wait for an upstream that is away. */
+const ADMITTED_MAX = 200;
+
+/** When the trace completed whose task was let through last, and the tasks that were, by idOf, the newest last. */
+const markShape = z.object({ at: z.int(), admitted: z.array(z.string()) });
+type Mark = z.infer<typeof markShape>;
+
+export class Cooldown {
+  readonly #log: Log;
+  /** What stood in the bucket when it was looked at last: a mark only ever moves on. */
+  readonly #known = new Map<string, Mark>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Whether the task may be carried out. @throws Error when NATS does not answer */
+  async admits(task: JudgingTask, cooldown_seconds: number): Promise<boolean> {
+    if (cooldown_seconds === 0) return true;
+    const key = markKey(task);
+    const cooldownMs = cooldown_seconds * 1000;
+    const id = idOf(task);
+    const decide = (mark: Mark | null | undefined): boolean | null => {
+      if (mark?.admitted.includes(id) === true) return true;
+      return mark != null && task.created_at < mark.at + cooldownMs ? false : null;
+    };
+    const decided = decide(this.#known.get(key));
+    if (decided !== null) return decided;
+    const kv = await this.#log.bucket('judging_marks');
+    for (let tries = 1; ; tries++) {
+      const entry = await kv.get(key);
+      const mark = entry?.operation === 'PUT' ? markShape.parse(entry.json()) : null;
+      if (mark !== null) this.#remember(key, mark);
+      const now = decide(mark);
+      if (now !== null) return now;
+      const next: Mark = { at: task.created_at, admitted: [...(mark?.admitted ?? []), id].slice(-ADMITTED_MAX) };
+      try {
+        await kv.put(key, JSON.stringify(next), { previousSeq: entry?.revision ?? 0 });
+        this.#remember(key, next);
+        return true;
+      } catch (error) {
+        if (!(error instanceof JetStreamApiError) || error.code !== WRONG_LAST_REVISION || tries >= TRIES_MAX) throw error;
+      }
+    }
+  }
+
+  #remember(key: string, mark: Mark): void {
+    this.#known.delete(key);
+    this.#known.set(key, mark);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > KNOWN_MAX && oldest !== undefined) this.#known.delete(oldest);
+  }
+}
+
+const idOf = ({ task_id }: JudgingTask): string => hash(task_id, 16);
+const hash = (text: string, chars: number): string => createHash('sha256').update(text).digest('hex').slice(0, chars);
+
+/** Agents are named by whoever sends telemetry: their names are no keys. */
+function markKey({ org_id, judge_id, agent_id }: JudgingTask): string {
+  return `${judgeKey(org_id, judge_id)}.${hash(agent_id, 32)}`;
+}

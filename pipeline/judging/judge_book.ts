@@ -1,0 +1,45 @@
+// Judges as workers look them up: the newest version of each from memory, kept current by a watch; older ones read one by one.
+import type { KV } from '@nats-io/kv';
+import type { Log } from '../../ops/streams.ts';
+import { WatchedBucket } from '../../ops/watched_bucket.ts';
+import { judgeKey, type JudgeRecord, judgeVersionKey, parseJudge } from '../../schemas/records/judge.ts';
+
+export class JudgeBook {
+  readonly #newest: WatchedBucket<JudgeRecord>;
+  readonly #kv: KV;
+  readonly #versions: KV;
+
+  private constructor(newest: WatchedBucket<JudgeRecord>, kv: KV, versions: KV) {
+    this.#newest = newest;
+    this.#kv = kv;
+    this.#versions = versions;
+  }
+
+  /** Resolves when every judge there is has been loaded. */
+  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<JudgeBook> {
+    const [kv, versions] = await Promise.all([log.bucket('judges'), log.bucket('judge_versions')]);
+    const newest = await WatchedBucket.open(log.nc, kv, { name: 'judges', parse: parseJudge, onProblem });
+    return new JudgeBook(newest, kv, versions);
+  }
+
+  /** The newest version; null where there is none. @throws Error when NATS does not answer */
+  async newest(org_id: string, judge_id: string): Promise<JudgeRecord | null> {
+    const key = judgeKey(org_id, judge_id);
+    return this.#newest.get(key) ?? read(this.#kv, key);
+  }
+
+  /** A version, where it is still known, else the newest. */
+  async version(newest: JudgeRecord, version: number): Promise<JudgeRecord> {
+    if (newest.version === version) return newest;
+    return (await read(this.#versions, judgeVersionKey(newest.org_id, newest.judge_id, version))) ?? newest;
+  }
+
+  close(): void {
+    this.#newest.close();
+  }
+}
+
+async function read(kv: KV, key: string): Promise<JudgeRecord | null> {
+  const entry = await kv.get(key);
+  return entry?.operation === 'PUT' ? parseJudge(entry.string()) : null;
+}

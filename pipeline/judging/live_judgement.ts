@@ -1,0 +1,107 @@
+// One live trace by one LLM judge. In: a task. Out: a row of scores, the breach where it is one, and how it ended. Guarantees: what has a row
+// is not judged again; the row is stored before the breach is told, and told again by whoever finds the row.
+import { createHash } from 'node:crypto';
+import { JudgeQuotaExceeded } from '../../ops/judge_quota.ts';
+import { publishRecord } from '../../ops/nats/publish_record.ts';
+import { EVENTS_SUBJECT, type Log } from '../../ops/streams.ts';
+import { type JudgingTask, serviceEventsCodec } from '../../schemas/codec.ts';
+import { breachOf, type JudgeRecord } from '../../schemas/records/judge.ts';
+import type { ClickHouse } from '../../sql/client.ts';
+import { writeScores } from '../../sql/judge_scores.ts';
+import { readLiveScore } from '../../sql/judging.ts';
+import type { JudgedTrace } from '../domain/judged_trace.ts';
+import type { JudgeBook } from './judge_book.ts';
+import type { LlmJudgement, LlmJudges } from './llm_judges.ts';
+import { readJudgedTraces } from './read_traces.ts';
+
+const PUBLISH_TIMEOUT_MS = 3000;
+
+/** judged; failed: an error without a score; repeated: it had a row; and why there was nothing to do. */
+export type JudgementOutcome = 'judged' | 'failed' | 'repeated' | 'no_trace' | 'own_call' | 'quota';
+
+/** Nothing is wrong, but it is too early. */
+export class NotYet extends Error {}
+
+export interface LiveJudgementOptions {
+  log: Log;
+  clickhouse: ClickHouse;
+  book: Pick<JudgeBook, 'version'>;
+  judges: Pick<LlmJudges, 'judge'> | null;
+  /** A trace that is not there for this long is gone. */
+  missingMs: number;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  onTold: (event: string) => void;
+}
+
+export class LiveJudgement {
+  readonly #options: LiveJudgementOptions;
+
+  constructor(options: LiveJudgementOptions) {
+    this.#options = options;
+  }
+
+  /** @throws UpstreamFailed, StoreUnavailable, NotYet, Error: to be tried again */
+  async carryOut(task: JudgingTask, newest: JudgeRecord, signal: AbortSignal): Promise<JudgementOutcome> {
+    const { clickhouse, book, judges, now, missingMs } = this.#options;
+    const { org_id, judge_id } = task;
+    const [trace_id] = task.trace_ids;
+    if (trace_id === undefined || judges === null) return 'no_trace';
+    const judge = await book.version(newest, task.judge_version);
+    const [scored] = await readLiveScore(clickhouse, { org_id, judge_id, trace_id, judge_version: judge.version }, { signal });
+    if (scored !== undefined) {
+      // Whoever scored may have died before the breach was told.
+      await this.#tell(judge, trace_id, scored.score);
+      return 'repeated';
+    }
+    const [trace] = await readJudgedTraces(clickhouse, org_id, [trace_id], signal);
+    if (trace === undefined) {
+      if (now() - task.created_at > missingMs) return 'no_trace';
+      throw new NotYet('the trace has not landed');
+    }
+    // A judge's own call: judging it would call again, and so on for ever.
+    if (trace.attributes['judge_call'] === true) return 'own_call';
+    let judgement: LlmJudgement;
+    try {
+      judgement = await judges.judge(judge, trace, { eval_id: '', item_index: 0 }, signal);
+    } catch (error) {
+      if (error instanceof JudgeQuotaExceeded) return 'quota';
+      throw error;
+    }
+    await this.#write(judge, trace, judgement);
+    await this.#tell(judge, trace_id, judgement.score);
+    return judgement.verdict === 'error' ? 'failed' : 'judged';
+  }
+
+  /** Writes that a trace could not be judged. @throws StoreUnavailable */
+  async giveUp(task: JudgingTask, newest: JudgeRecord, reason: string, signal: AbortSignal): Promise<void> {
+    const judge = await this.#options.book.version(newest, task.judge_version);
+    const [trace] = await readJudgedTraces(this.#options.clickhouse, task.org_id, task.trace_ids.slice(0, 1), signal);
+    if (trace !== undefined) await this.#write(judge, trace, { score: null, verdict: 'error', reason });
+  }
+
+  async #write(
+    { org_id, judge_id, version, name }: JudgeRecord,
+    { trace_id, agent_id, started_at }: JudgedTrace,
+    { score, verdict, reason }: Pick<LlmJudgement, 'score' | 'verdict' | 'reason'>,
+  ): Promise<void> {
+    const { clickhouse, now } = this.#options;
+    const judge = { org_id, judge_id, judge_version: version, judge_name: name };
+    const trace = { trace_id, agent_id, started_ms: started_at };
+    await writeScores(clickhouse, [{ ...judge, ...trace, eval_id: '', item_index: 0, score, verdict, reason, scored_ms: now() }]);
+  }
+
+  async #tell(judge: JudgeRecord, trace_id: string, score: number | null): Promise<void> {
+    const breach = score === null ? null : breachOf(judge, trace_id, score);
+    if (breach === null) return;
+    const { log, now, onTold } = this.#options;
+    const { org_id, judge_id, version } = judge;
+    const { event } = breach;
+    const event_id = `evt_${hex16([event, org_id, judge_id, String(version), trace_id].join('\n'))}`;
+    const record = { event_id, event, org_id, created_at: now(), payload: JSON.stringify(breach) };
+    await publishRecord(log, EVENTS_SUBJECT, serviceEventsCodec, { events: [record] }, { msgID: event_id, timeoutMs: PUBLISH_TIMEOUT_MS });
+    onTold(event);
+  }
+}
+
+const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

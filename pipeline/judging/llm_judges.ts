@@ -1,0 +1,163 @@
+// Judges traces by models. In: a judge, what is judged, and for which eval. Out: a score with its verdict and reason, or an error
+// without a score. Guarantees: no more calls than the org's quota, counted before each; each answered call is a span (RecordedCalls);
+// the same judgement asked for again, after a crash, takes the answers that there are.
+import { createHash, randomBytes } from 'node:crypto';
+import { UpstreamFailed } from '../../ops/llm/upstream.ts';
+import { JudgeQuotaExceeded, type JudgeQuotas } from '../../ops/judge_quota.ts';
+import { type JudgeRecord, type Verdict, verdictOf } from '../../schemas/records/judge.ts';
+import type { Policy } from '../../schemas/records/policy.ts';
+import {
+  askAgain,
+  isSafeNonce,
+  type JudgedTexts,
+  judgeMessages,
+  judgementFormat,
+  readJudgement,
+  REASON_CHARS_MAX,
+} from '../domain/judge_prompt.ts';
+import type { JudgedTrace } from '../domain/judged_trace.ts';
+import { periodAt } from '../domain/period.ts';
+import type { RecordedAnswer, RecordedCalls } from './recorded_calls.ts';
+
+/** Of each try. */
+const CALL_TIMEOUT_MS = 60_000;
+/** An answer that cannot be used is asked for once more. */
+const ASKS_MAX = 2;
+const NONCE_BYTES = 12;
+/** A quota that was found used up is looked at again after this. */
+const USED_UP_MS = 5000;
+
+/** What a judgement is for. */
+export interface JudgeContext {
+  /** Empty for live traffic. */
+  eval_id: string;
+  /** Place of the item in its dataset; 0 where there is none. */
+  item_index: number;
+  /** Of a dataset's item. */
+  input?: unknown;
+  expected?: unknown;
+}
+
+export interface LlmJudgement {
+  /** null where the judge failed; verdict is then error and the reason says why. */
+  score: number | null;
+  verdict: Verdict;
+  reason: string;
+  /** The upstream would not take the call: others of the same model will fare no better. */
+  refused?: boolean;
+  /** Of all answers it took. What they cost is in their spans. */
+  usage: { input_tokens: number; output_tokens: number };
+}
+
+export interface LlmJudgesOptions {
+  calls: Pick<RecordedCalls, 'call'>;
+  quotas: Pick<JudgeQuotas, 'take' | 'giveBack'>;
+  policyOf: (org_id: string) => Policy;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  /** Of each try, milliseconds; CALL_TIMEOUT_MS unless given. */
+  timeoutMs?: number;
+}
+
+export class LlmJudges {
+  readonly #options: LlmJudgesOptions;
+  /** Orgs whose quota was found used up: of how many calls, and until when that is believed. */
+  readonly #usedUp = new Map<string, { limit: number | null; until: number }>();
+
+  constructor(options: LlmJudgesOptions) {
+    this.#options = options;
+  }
+
+  /** Whether an org's quota was used up a moment ago: nothing needs to be read for it. */
+  isUsedUp(org_id: string): boolean {
+    const { policyOf, now } = this.#options;
+    const found = this.#usedUp.get(org_id);
+    if (found === undefined) return false;
+    if (found.until > now() && found.limit === policyOf(org_id).judge_quota_calls) return true;
+    this.#usedUp.delete(org_id);
+    return false;
+  }
+
+  /**
+   * Judges a trace.
+   * @throws UpstreamFailed (unavailable only) when the upstream is to be tried later; JudgeQuotaExceeded before anything was asked;
+   *   Error when NATS does not answer; the signal's reason
+   */
+  async judge(judge: JudgeRecord, trace: JudgedTrace, context: JudgeContext, signal: AbortSignal): Promise<LlmJudgement> {
+    const usage = { input_tokens: 0, output_tokens: 0 };
+    const error = (reason: string): LlmJudgement => ({ score: null, verdict: 'error', reason: reason.slice(0, REASON_CHARS_MAX), usage });
+    if (judge.model === null) return error('the judge names no model');
+    const judged: JudgedTexts = {
+      trace_id: trace.trace_id,
+      prompt: trace.prompt,
+      response: trace.response,
+      input: context.input,
+      expected: context.expected,
+    };
+    let messages = judgeMessages(judge, judged, nonceFor(judged));
+    let problem = '';
+    for (let ask = 0; ask < ASKS_MAX; ask++) {
+      let answer: RecordedAnswer;
+      try {
+        answer = await this.#options.calls.call(this.#callOf({ judge, model: judge.model, trace, context, ask }, messages), signal);
+      } catch (cause) {
+        if (cause instanceof UpstreamFailed && cause.kind === 'refused')
+          return { ...error(`the model could not be asked: ${cause.message}`), refused: true };
+        if (cause instanceof JudgeQuotaExceeded && ask > 0) return error(`${problem}; ${cause.message}`);
+        throw cause;
+      }
+      usage.input_tokens += answer.usage?.input_tokens ?? 0;
+      usage.output_tokens += answer.usage?.output_tokens ?? 0;
+      const read = readJudgement(answer.text, judge.rubric);
+      if ('score' in read) return { score: read.score, verdict: verdictOf(read.score, judge.threshold), reason: read.reason, usage };
+      problem = `the model's answer cannot be used: ${read.problem}`;
+      messages = askAgain(messages, answer.text, read.problem);
+    }
+    return error(problem);
+  }
+
+  #callOf(
+    of: { judge: JudgeRecord; model: string; trace: JudgedTrace; context: JudgeContext; ask: number },
+    messages: ReturnType<typeof judgeMessages>,
+  ): Parameters<RecordedCalls['call']>[0] {
+    const { judge, model, trace, context, ask } = of;
+    const { org_id, judge_id, version } = judge;
+    const { eval_id, item_index } = context;
+    const key = ['judge', org_id, judge_id, String(version), eval_id, String(item_index), trace.trace_id].join('\n');
+    const spanOf = (index: number): string => `spn_${hex16(`${key}\n${String(index)}`)}`;
+    return {
+      org_id,
+      key: `${key}\n${String(ask)}`,
+      request: { model, messages, response_format: judgementFormat(judge.rubric) },
+      trace_id: `trc_${hex16(key)}`,
+      span_id: spanOf(ask),
+      ...(ask === 0 ? {} : { parent_span_id: spanOf(0) }),
+      // What keep rules know it by: it is stored in full whatever is sampled.
+      attributes: { judge_call: true, event_type: 'judge', judge_id, judge_version: version, judged_trace_id: trace.trace_id, eval_id },
+      timeoutMs: this.#options.timeoutMs ?? CALL_TIMEOUT_MS,
+      admit: () => this.#admit(org_id),
+    };
+  }
+
+  async #admit(org_id: string): Promise<() => Promise<void>> {
+    const { quotas, policyOf, now } = this.#options;
+    const policy = policyOf(org_id);
+    const quota = { org_id, limit: policy.judge_quota_calls, period_start: periodAt(policy, now()).start };
+    try {
+      await quotas.take(quota);
+    } catch (error) {
+      if (error instanceof JudgeQuotaExceeded) this.#usedUp.set(org_id, { limit: quota.limit, until: now() + USED_UP_MS });
+      throw error;
+    }
+    return () => quotas.giveBack(quota);
+  }
+}
+
+function nonceFor(judged: JudgedTexts): string {
+  for (;;) {
+    const nonce = randomBytes(NONCE_BYTES).toString('hex');
+    if (isSafeNonce(judged, nonce)) return nonce;
+  }
+}
+
+const hex16 = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

@@ -1,0 +1,200 @@
+// Reads traces as judges see them. In: an org and ids. Out: one JudgedTrace for each that the store has; one that is missing is
+// simply not there. Whole texts: whoever sends them on cuts them. Bounded: traces and bytes of a group, statements by the stretches of time.
+import type { ClickHouse } from '../../sql/client.ts';
+import {
+  type JudgedHead,
+  type JudgedSource,
+  readJudgedBounds,
+  readJudgedHeads,
+  readJudgedSources,
+  readJudgedTexts,
+} from '../../sql/judging.ts';
+import type { JudgedTrace } from '../domain/judged_trace.ts';
+import type { TraceOutcome } from '../domain/span.ts';
+import { unfoldTexts } from '../domain/text_refs.ts';
+
+/** Traces of one call: their ids fit into the parameters of a statement. */
+export const JUDGED_TRACES_MAX = 200;
+/** Texts and attributes of one group, unless a single trace has more. */
+const GROUP_BYTES_MAX = 32 * 1024 * 1024;
+/** Traces further apart than this are read by themselves: what is read is a stretch of time. */
+const APART_MS = 600_000;
+
+type Bounds = Awaited<ReturnType<typeof readJudgedBounds>>[number];
+
+interface Stretch {
+  from_ms: number;
+  to_ms: number;
+  trace_keys: string[];
+}
+
+interface Found {
+  head: JudgedHead;
+  /** undefined where no span has a text. */
+  source: JudgedSource | undefined;
+}
+
+/** Where a span's texts are. */
+interface Place {
+  at: string;
+  seq: string;
+  index: number;
+  sub: number;
+}
+
+interface Texts {
+  prompt: string;
+  response: string;
+}
+
+/**
+ * Traces in groups of a bounded size, for lists whose texts together might not fit.
+ * @param trace_ids at most JUDGED_TRACES_MAX
+ * @throws StoreUnavailable when the store is away
+ */
+export async function* judgedTraceGroups(
+  clickhouse: ClickHouse,
+  org_id: string,
+  trace_ids: readonly string[],
+  signal: AbortSignal,
+): AsyncGenerator<JudgedTrace[]> {
+  if (trace_ids.length > JUDGED_TRACES_MAX) throw new Error(`${String(trace_ids.length)} traces; at most ${String(JUDGED_TRACES_MAX)}`);
+  if (trace_ids.length === 0) return;
+  const ids = [...new Set(trace_ids)];
+  const bounds = await readJudgedBounds(clickhouse, { org_id, trace_ids: ids }, { signal });
+  for (const stretch of together(bounds)) {
+    const asked = { org_id, trace_ids: ids, ...stretch };
+    const heads = await readJudgedHeads(clickhouse, asked, { signal });
+    const sources = await readJudgedSources(clickhouse, asked, { signal });
+    const byTrace = new Map(sources.map((source) => [source.trace_id, source]));
+    const found = heads.map((head) => ({ head, source: byTrace.get(head.trace_id) }));
+    for (const group of bounded(found)) {
+      const texts = await textsOf(clickhouse, org_id, group, signal);
+      yield group.map((one) => judgedTrace(org_id, one, texts));
+    }
+  }
+}
+
+/** The traces of judgedTraceGroups, all at once. */
+export async function readJudgedTraces(
+  clickhouse: ClickHouse,
+  org_id: string,
+  trace_ids: readonly string[],
+  signal: AbortSignal,
+): Promise<JudgedTrace[]> {
+  const traces: JudgedTrace[] = [];
+  for await (const group of judgedTraceGroups(clickhouse, org_id, trace_ids, signal)) traces.push(...group);
+  return traces;
+}
+
+function together(bounds: readonly Bounds[]): Stretch[] {
+  const stretches: Stretch[] = [];
+  for (const { trace_key, from_ms, to_ms } of bounds.toSorted((a, b) => a.from_ms - b.from_ms)) {
+    const last = stretches.at(-1);
+    if (last === undefined || from_ms - last.to_ms > APART_MS) stretches.push({ from_ms, to_ms, trace_keys: [trace_key] });
+    else {
+      last.trace_keys.push(trace_key);
+      last.to_ms = Math.max(last.to_ms, to_ms);
+    }
+  }
+  return stretches;
+}
+
+function bounded(found: readonly Found[]): Found[][] {
+  const groups: Found[][] = [];
+  let bytes = 0;
+  for (const one of found) {
+    const size = one.head.head_attributes.length + (one.source?.prompt_length ?? 0) + (one.source?.response_length ?? 0);
+    const group = groups.at(-1);
+    if (group === undefined || bytes + size > GROUP_BYTES_MAX) {
+      groups.push([one]);
+      bytes = size;
+    } else {
+      group.push(one);
+      bytes += size;
+    }
+  }
+  return groups;
+}
+
+/** The places that a trace's texts are read from: of its prompt, its response, and the attributes that may refer to texts. */
+function placesOf({ head, source }: Found): Place[] {
+  if (source === undefined) return [];
+  const places: Place[] = [];
+  if (source.prompt_length > 0) places.push(promptPlace(source));
+  if (source.response_length > 0) places.push(responsePlace(source));
+  if (head.head_attributes.includes('"$ref"')) places.push(headPlace(head));
+  return places;
+}
+
+const headPlace = (head: JudgedHead): Place => ({ at: head.head_at, seq: head.head_seq, index: head.head_index, sub: head.head_sub });
+const promptPlace = (source: JudgedSource): Place => ({
+  at: source.prompt_at,
+  seq: source.prompt_seq,
+  index: source.prompt_index,
+  sub: source.prompt_sub,
+});
+const responsePlace = (source: JudgedSource): Place => ({
+  at: source.response_at,
+  seq: source.response_seq,
+  index: source.response_index,
+  sub: source.response_sub,
+});
+const keyOf = (trace_id: string, { seq, index, sub }: Omit<Place, 'at'>): string => `${trace_id} ${seq} ${String(index)} ${String(sub)}`;
+
+async function textsOf(
+  clickhouse: ClickHouse,
+  org_id: string,
+  group: readonly Found[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Texts>> {
+  const places = group.flatMap(placesOf);
+  if (places.length === 0) return new Map();
+  const rows = await readJudgedTexts(
+    clickhouse,
+    {
+      org_id,
+      // As a list takes them: the store writes a zone that it does not read there.
+      times: [...new Set(places.map(({ at }) => at.replace('Z', '')))],
+      seqs: places.map(({ seq }) => seq),
+      indexes: places.map(({ index }) => index),
+      subs: places.map(({ sub }) => sub),
+    },
+    { signal },
+  );
+  return new Map(
+    rows.map(({ trace_id, log_seq, log_index, log_sub, prompt, response }) => [
+      keyOf(trace_id, { seq: log_seq, index: log_index, sub: log_sub }),
+      { prompt, response },
+    ]),
+  );
+}
+
+function judgedTrace(org_id: string, { head, source }: Found, texts: ReadonlyMap<string, Texts>): JudgedTrace {
+  const { trace_id } = head;
+  const at = (place: Place): Texts | undefined => texts.get(keyOf(trace_id, place));
+  const own = at(headPlace(head));
+  return {
+    org_id,
+    trace_id,
+    agent_id: head.head_agent === '' || !head.has_root ? head.first_agent : head.head_agent,
+    name: head.has_root ? head.head_name : '',
+    model: source?.model ?? '',
+    outcome: outcomeOf(head),
+    source_format: head.head_format,
+    tags: head.tags,
+    started_at: head.started_ms,
+    duration_ms: Math.max(0, head.ended_ms - head.started_ms),
+    input_tokens: head.input_tokens,
+    output_tokens: head.output_tokens,
+    cost_usd: head.cost_usd,
+    prompt: source === undefined || source.prompt_length === 0 ? '' : (at(promptPlace(source))?.prompt ?? ''),
+    response: source === undefined || source.response_length === 0 ? '' : (at(responsePlace(source))?.response ?? ''),
+    attributes: unfoldTexts(JSON.parse(head.head_attributes) as Record<string, unknown>, own?.prompt, own?.response),
+  };
+}
+
+function outcomeOf({ errors, timeouts }: JudgedHead): TraceOutcome {
+  if (errors > 0) return 'error';
+  return timeouts > 0 ? 'timeout' : 'success';
+}

@@ -1,0 +1,233 @@
+// Job retention: as of an instant, what each org's policy says is too old goes. In: the policies as they are now (what was stamped on
+// rows when they landed is a hint for partitions, no more), so a change can be taken back until the job runs. Out:
+//   texts past full_prompt_response_days: to cold storage, an object an org and day, verified, and only then dropped;
+//   attributes past metadata_only_days: emptied;   rows past delete_after_days: deleted, and objects of cold storage with them.
+//
+// Guarantees: no text is dropped that is not in a verified object, and exactly those that are; a day whose object is missing or
+// corrupt is left as it is, and fails the job when all else is done; a store of objects that refuses, or is away, ends the job before
+// anything is dropped. Killed anywhere, the next run does the rest. Running again changes nothing more.
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ColdTables, DueDay } from '../../sql/cold.ts';
+import { canBeDue, type Condition, type CutoffParams, dueBy, type Removed, type RetentionStore } from '../../sql/retention.ts';
+import type { ColdStorage, Export } from '../cold/cold_storage.ts';
+import { ColdDataError } from '../cold/local_file.ts';
+import { dayOf } from '../domain/days.ts';
+import { type CutoffRange, cutoffRanges, type Kept, type OrgPolicy } from '../domain/retention.ts';
+import type { JobContext, JobResult } from '../jobs/job.ts';
+import { CLEARED, DELETED, type DeletedTable } from './tables.ts';
+
+export const RETENTION = 'retention';
+/** Orgs with a policy of their own that one statement names; ids are 128 characters at most. */
+const ORGS_AT_ONCE = 250;
+/** Days that are exported at a time. */
+const EXPORTS_AT_ONCE = 2;
+/** Texts that one statement drops by their places: some 40 bytes each in the engine. */
+const DROPS_AT_ONCE = 1_000_000;
+/** How long texts that have just landed are waited for, so that they can be exported. */
+const MOVES_MS_MAX = 30_000;
+const LOOK_MS = 100;
+
+export interface RetentionDeps {
+  store: RetentionStore;
+  tables: ColdTables;
+  cold: ColdStorage;
+  /** Every policy there is, from the bucket itself: a watch may be behind whoever has just set one. */
+  policies: () => Promise<OrgPolicy[]>;
+  /** Called between the steps of a run. */
+  step?: ((step: RetentionStep) => Promise<void>) | undefined;
+}
+
+export type RetentionStep = 'snapshot' | 'exported' | 'dropped' | 'settled';
+
+/** What a run did. Rows are counted as they are found, before they go. */
+interface Counts {
+  days_exported: number;
+  days_merged: number;
+  days_kept: number;
+  days_failed: number;
+  texts_exported: number;
+  texts_dropped: number;
+  attributes_cleared: number;
+  rows_deleted: number;
+  objects_deleted: number;
+  parts_dropped: number;
+  partitions_masked: number;
+  /** Texts that are due and had not arrived where they can be exported: the next run takes them. */
+  texts_waiting: number;
+}
+
+export function createRetention(deps: RetentionDeps): (context: JobContext) => Promise<JobResult> {
+  return async ({ now, signal, log }) => {
+    const counts: Counts = {
+      days_exported: 0,
+      days_merged: 0,
+      days_kept: 0,
+      days_failed: 0,
+      texts_exported: 0,
+      texts_dropped: 0,
+      attributes_cleared: 0,
+      rows_deleted: 0,
+      objects_deleted: 0,
+      parts_dropped: 0,
+      partitions_masked: 0,
+      texts_waiting: 0,
+    };
+    const ranges = cutoffRanges(await deps.policies(), now, ORGS_AT_ONCE);
+    await deps.cold.tidy(signal);
+    const failed = await retireTexts(deps, ranges, now, counts, { signal, log });
+    await clearColumns(deps, ranges, counts, signal);
+    await deleteRows(deps, ranges, counts, signal);
+    await deleteObjects(deps, ranges, counts, signal);
+    if (failed !== null) throw failed;
+    return { ...counts };
+  };
+}
+
+const paramsOf = ({ from, until, orgs, cutoffs, others }: CutoffRange, kept: Kept): CutoffParams => ({
+  from,
+  until,
+  orgs,
+  cutoffs: cutoffs[kept],
+  others: others[kept],
+});
+
+type Run = Pick<JobContext, 'signal' | 'log'>;
+
+/** @returns the first failure of a day that was left as it is */
+async function retireTexts(
+  deps: RetentionDeps,
+  ranges: readonly CutoffRange[],
+  now: number,
+  counts: Counts,
+  run: Run,
+): Promise<Error | null> {
+  const { store, tables, step } = deps;
+  const { signal } = run;
+  const due = ranges.filter((range) => canBeDue(paramsOf(range, 'texts')));
+  counts.texts_waiting = await outlastMoves(store, due, signal);
+  const earlier = new Set<string>();
+  for (const { run: name, needed } of await tables.runs()) {
+    if (needed) earlier.add(name);
+    else await tables.forgetRun(name);
+  }
+  const id = `${String(Date.now())}-${randomBytes(4).toString('hex')}`;
+  for (const range of due) await store.snapshot(id, paramsOf(range, 'texts'), paramsOf(range, 'telemetry'));
+  const days = await tables.dueDays(id);
+  await step?.('snapshot');
+  const failed = await exportDays(deps, days, { id, earlier }, counts, run);
+  await step?.('exported');
+  const rows = days.reduce((sum, day) => sum + day.rows, 0);
+  const shares = Math.ceil(rows / DROPS_AT_ONCE);
+  const verified = Array.from({ length: shares }, (_, share) => store.verified(id, share, shares));
+  const removed = await store.remove('span_texts', verified, signal);
+  counts.texts_dropped = removed.rows;
+  note(counts, removed);
+  await step?.('dropped');
+  await tables.writeDropped(id, dayOf(now));
+  await step?.('settled');
+  for (const name of [id, ...earlier]) await tables.forgetRun(name);
+  return failed;
+}
+
+/** Waits for texts that are on their way to where they can be exported. @returns those that have not arrived in time */
+async function outlastMoves(store: RetentionStore, ranges: readonly CutoffRange[], signal: AbortSignal): Promise<number> {
+  const deadline = performance.now() + MOVES_MS_MAX;
+  for (;;) {
+    let waiting = 0;
+    for (const range of ranges) waiting += await store.waiting(paramsOf(range, 'texts'));
+    if (waiting === 0 || performance.now() > deadline) return waiting;
+    await sleep(LOOK_MS, undefined, { signal });
+  }
+}
+
+/** Exports days, EXPORTS_AT_ONCE at a time; one whose object is not what it should be stays, and takes no other with it. */
+async function exportDays(
+  { cold }: RetentionDeps,
+  days: readonly DueDay[],
+  run: { id: string; earlier: ReadonlySet<string> },
+  counts: Counts,
+  { signal, log }: Run,
+): Promise<Error | null> {
+  let failed: Error | null = null;
+  let next = 0;
+  const stop = new AbortController();
+  const both = AbortSignal.any([signal, stop.signal]);
+  const worker = async (): Promise<void> => {
+    for (let day = days[next++]; day !== undefined; day = days[next++]) {
+      both.throwIfAborted();
+      try {
+        count(counts, day, await cold.exportDay(day, run.id, run.earlier, both));
+      } catch (error) {
+        if (!(error instanceof ColdDataError)) {
+          stop.abort(error);
+          throw error;
+        }
+        counts.days_failed += 1;
+        failed ??= error;
+        log.error({ err: error, org_id: day.org_id, day: day.day }, 'the texts of a day stay where they are');
+      }
+    }
+  };
+  const ends = await Promise.allSettled(Array.from({ length: EXPORTS_AT_ONCE }, worker));
+  const failure = ends.find((end) => end.status === 'rejected');
+  if (failure !== undefined) throw failure.reason;
+  return failed;
+}
+
+function count(counts: Counts, day: DueDay, how: Export): void {
+  if (how === 'kept') {
+    counts.days_kept += 1;
+    return;
+  }
+  counts[how === 'merged' ? 'days_merged' : 'days_exported'] += 1;
+  counts.texts_exported += day.fresh;
+}
+
+async function clearColumns({ store }: RetentionDeps, ranges: readonly CutoffRange[], counts: Counts, signal: AbortSignal): Promise<void> {
+  for (const { table, column, empty, time, kept } of CLEARED) {
+    const cleared = await store.clear(table, column, empty, conditionsOf(ranges, kept, time), signal);
+    if (table === 'spans') counts.attributes_cleared += cleared;
+  }
+}
+
+async function deleteRows({ store }: RetentionDeps, ranges: readonly CutoffRange[], counts: Counts, signal: AbortSignal): Promise<void> {
+  for (const deleted of DELETED) {
+    const conditions = conditionsOf(ranges, deleted.kept, deleted.column).map((due) => byKey(deleted, due));
+    const removed = await store.remove(deleted.table, conditions, signal);
+    counts.rows_deleted += removed.rows;
+    note(counts, removed);
+  }
+}
+
+async function deleteObjects(
+  { tables, cold }: RetentionDeps,
+  ranges: readonly CutoffRange[],
+  counts: Counts,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { sql, params } of conditionsOf(ranges, 'telemetry', 'day')) {
+    for (const object of await tables.objectsDue(sql, params)) {
+      signal.throwIfAborted();
+      await cold.remove(object, signal);
+      counts.objects_deleted += 1;
+    }
+  }
+}
+
+function conditionsOf(ranges: readonly CutoffRange[], kept: Kept, column: string): Condition[] {
+  return ranges
+    .map((range) => paramsOf(range, kept))
+    .filter(canBeDue)
+    .map((params) => dueBy(column, params));
+}
+
+function byKey({ table, key }: DeletedTable, due: Condition): Condition {
+  if (key === undefined) return due;
+  return { ...due, sql: `${key.column} IN (SELECT ${key.column} FROM ${table} FINAL WHERE ${key.where} AND ${due.sql})` };
+}
+
+function note(counts: Counts, { parts_dropped, partitions_masked }: Removed): void {
+  counts.parts_dropped += parts_dropped;
+  counts.partitions_masked += partitions_masked;
+}

@@ -1,0 +1,60 @@
+// What orgs have redacted, as decode asks for it: compiled once for each version of a policy, kept current by a watch.
+// Guarantees: a policy that is on is never taken for one that is off. A pattern or a key that cannot be used is reported, and the
+// rest of the policy holds: finds are then replaced by their label alone.
+import type { Sealer } from '../../ops/sealing.ts';
+import type { Log } from '../../ops/streams.ts';
+import { WatchedBucket } from '../../ops/watched_bucket.ts';
+import { orgKey } from '../../schemas/records/org.ts';
+import { hashKeyContext, parsePiiRecord, type CustomPattern, type PiiRecord } from '../../schemas/records/pii_policy.ts';
+import { PiiRedactor } from '../domain/pii.ts';
+
+export interface PiiPolicies {
+  /** What holds for an org now; null where nothing is redacted. */
+  of: (org_id: string) => PiiRedactor | null;
+  close: () => void;
+}
+
+type OnProblem = (problem: string, cause: unknown) => void;
+
+/** Resolves when every policy there is has been loaded. */
+export async function openPiiPolicies(log: Log, sealer: Sealer, onProblem: OnProblem): Promise<PiiPolicies> {
+  const kv = await log.bucket('pii_policies');
+  const bucket = await WatchedBucket.open(log.nc, kv, { name: 'pii_policies', parse: parsePiiRecord, onProblem });
+  const compiled = new WeakMap<PiiRecord, PiiRedactor>();
+  return {
+    of: (org_id) => {
+      const record = bucket.get(orgKey(org_id));
+      if (record?.enabled !== true) return null;
+      let redactor = compiled.get(record);
+      if (redactor === undefined) compiled.set(record, (redactor = redactorOf(org_id, record, sealer, onProblem)));
+      return redactor;
+    },
+    close: () => {
+      bucket.close();
+    },
+  };
+}
+
+function redactorOf(org_id: string, record: PiiRecord, sealer: Sealer, onProblem: OnProblem): PiiRedactor {
+  const custom = record.custom.filter((pattern) => isUsable(org_id, pattern, onProblem));
+  return new PiiRedactor({ kinds: record.kinds, custom, hash_key: hashKeyOf(org_id, record, sealer, onProblem) });
+}
+
+function isUsable(org_id: string, pattern: CustomPattern, onProblem: OnProblem): boolean {
+  try {
+    return new PiiRedactor({ kinds: [], custom: [pattern], hash_key: null }) instanceof PiiRedactor;
+  } catch (cause) {
+    onProblem(`a pattern of the PII policy of ${org_id} cannot be used: ${pattern.label}`, cause);
+    return false;
+  }
+}
+
+function hashKeyOf(org_id: string, { mode, hash_key }: PiiRecord, sealer: Sealer, onProblem: OnProblem): Buffer | null {
+  if (mode !== 'hash' || hash_key === null) return null;
+  try {
+    return Buffer.from(sealer.open(hash_key, hashKeyContext(org_id)), 'base64');
+  } catch (cause) {
+    onProblem(`the hash key of the PII policy of ${org_id} does not open; finds are replaced by their label alone`, cause);
+    return null;
+  }
+}

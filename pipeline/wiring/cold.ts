@@ -1,0 +1,81 @@
+// Cold storage of a worker: the store of objects, retention's job, and long work that was asked for.
+import path from 'node:path';
+import { JobRecords } from '../../ops/job_records.ts';
+import * as metrics from '../../ops/metrics.ts';
+import { type ObjectStore, openObjectStore } from '../../ops/object_store/object_store.ts';
+import { RESTORE } from '../../schemas/records/job_record.ts';
+import { ColdTables } from '../../sql/cold.ts';
+import { RetentionStore } from '../../sql/retention.ts';
+import { ColdStorage } from '../cold/cold_storage.ts';
+import { createRestore } from '../cold/restore.ts';
+import { type LongJobHandler, LongJobRunner } from '../long_jobs/runner.ts';
+import { type RetentionPolicies, readRetentionPolicies } from '../retention/policies.ts';
+import type { RetentionDeps } from '../retention/retention.ts';
+import type { WorkerParts } from './parts.ts';
+
+export interface ColdParts {
+  objects: ObjectStore;
+  tables: ColdTables;
+  cold: ColdStorage;
+  /** What the job retention needs. */
+  retention: RetentionDeps;
+}
+
+/** Opens cold storage; nothing is asked of the store of objects yet. */
+export function openCold({ env, log, clickhouse }: WorkerParts): ColdParts {
+  const dataDir = path.resolve(env.SERVICE_DATA_DIR);
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env;
+  const objects = openObjectStore({
+    url: env.SERVICE_OBJECT_STORE ?? `file://${encodeURI(path.join(dataDir, 'cold'))}`,
+    credentials: accessKeyId === undefined || secretAccessKey === undefined ? undefined : { accessKeyId, secretAccessKey },
+  });
+  const tables = new ColdTables(clickhouse);
+  const cold = new ColdStorage({ store: objects, tables, tempDir: path.join(dataDir, 'tmp'), now: () => Date.now() });
+  const retention = { store: new RetentionStore(clickhouse), tables, cold, policies: () => readRetentionPolicies(log) };
+  return { objects, tables, cold, retention };
+}
+
+/**
+ * Begins to carry out long work that was asked for.
+ * @param more handlers of other kinds
+ */
+export async function startLongJobs(
+  { log, logger, workerId, onProblem }: WorkerParts,
+  { cold, tables }: ColdParts,
+  policies: RetentionPolicies,
+  more: Readonly<Record<string, LongJobHandler>> = {},
+): Promise<{ stop: () => Promise<void> }> {
+  const records = await JobRecords.open(log, onProblem);
+  const now = (): number => Date.now();
+  const isOpen = ({ status }: { status: string }): boolean => status === 'queued' || status === 'running';
+  const restore = createRestore({
+    cold,
+    tables,
+    retentionOf: (org_id) => policies.of(org_id),
+    openJobs: () =>
+      new Set(
+        records
+          .all()
+          .filter(isOpen)
+          .map(({ job_id }) => job_id),
+      ),
+    now,
+  });
+  const runner = new LongJobRunner({
+    records,
+    handlers: { [RESTORE]: restore, ...more },
+    workerId,
+    log: logger,
+    now,
+    observe: (job, outcome, seconds) => {
+      metrics.jobSeconds.observe({ job, outcome }, seconds);
+    },
+  });
+  runner.start();
+  return {
+    stop: async () => {
+      await runner.stop();
+      records.close();
+    },
+  };
+}

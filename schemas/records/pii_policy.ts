@@ -1,0 +1,73 @@
+// What an org has replaced in its telemetry before it is stored, as kept in KV by org and as answered. Written by the API, read by
+// the pipeline and by exports. In: the text of a value. Out: the record.
+import { z } from 'zod';
+
+export const PII_KINDS = ['email', 'phone', 'card', 'ip', 'ssn'] as const;
+export type PiiKind = (typeof PII_KINDS)[number];
+
+export const CUSTOM_PATTERNS_MAX = 20;
+export const CUSTOM_PATTERN_CHARS_MAX = 500;
+
+const customPattern = z.strictObject({
+  label: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,32}$/, { error: 'takes 1 to 32 letters, digits, _ and -' })
+    .describe('What stands in the place of a find, in brackets'),
+  pattern: z
+    .string()
+    .min(1)
+    .max(CUSTOM_PATTERN_CHARS_MAX)
+    .describe('A regular expression in the syntax of RE2: no look-around and no back-references; (?i) in front for any case'),
+});
+export type CustomPattern = z.infer<typeof customPattern>;
+
+const fields = {
+  enabled: z.boolean().describe('Whether events are redacted before they are stored'),
+  kinds: z
+    .array(z.enum(PII_KINDS))
+    .max(50)
+    .transform((kinds) => PII_KINDS.filter((kind) => kinds.includes(kind)))
+    .describe('What is looked for'),
+  custom: z.array(customPattern).max(CUSTOM_PATTERNS_MAX).describe('What is looked for besides, each with a label of its own'),
+  mode: z
+    .enum(['redact', 'hash'])
+    .describe('redact: [EMAIL] stands for every address. hash: [EMAIL:…] with a keyed hash, the same for the same address within the org'),
+};
+
+export const piiPolicy = z.object(fields).meta({ id: 'PiiPolicy' });
+export type PiiPolicy = z.infer<typeof piiPolicy>;
+
+/** What holds for an org that has set nothing; an export that is to be anonymised looks for all kinds. */
+export const DEFAULT_PII_POLICY: PiiPolicy = Object.freeze({ enabled: false, kinds: [...PII_KINDS], custom: [], mode: 'redact' });
+
+/** Fields to change; null sets the default again. */
+export const piiPolicyChange = z.strictObject({
+  enabled: fields.enabled.nullish(),
+  kinds: fields.kinds.nullish(),
+  custom: fields.custom.nullish(),
+  mode: fields.mode.nullish(),
+});
+export type PiiPolicyChange = z.output<typeof piiPolicyChange>;
+
+const piiRecord = piiPolicy.extend({
+  /** Key of the org's hashes, sealed for the org; made when hashes are first asked for, and kept from then on. */
+  hash_key: z.string().nullable(),
+});
+export type PiiRecord = z.infer<typeof piiRecord>;
+
+/** What hash_key is sealed for: it opens nowhere else. */
+export const hashKeyContext = (org_id: string): string => `pii hash key of ${org_id}`;
+
+/** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
+export function parsePiiRecord(text: string): PiiRecord {
+  return piiRecord.parse(JSON.parse(text));
+}
+
+/** The policy with the change made. */
+export function changedPiiPolicy(before: PiiPolicy, change: PiiPolicyChange): PiiPolicy {
+  const next = <K extends keyof PiiPolicy>(name: K): PiiPolicy[K] => {
+    const given = change[name] as PiiPolicy[K] | null | undefined;
+    return given === undefined ? before[name] : (given ?? DEFAULT_PII_POLICY[name]);
+  };
+  return { enabled: next('enabled'), kinds: next('kinds'), custom: next('custom'), mode: next('mode') };
+}

@@ -1,0 +1,55 @@
+// Prompt templates of an org, as stored in KV: one record for each version of a prompt, never changed once written. Read by the
+// API, and by whoever runs a prompt over a dataset or a trace. In: the text of a value. Out: the record.
+import { z } from 'zod';
+import { orgKey } from './org.ts';
+
+/** Bytes of one template as JSON. */
+export const TEMPLATE_BYTES_MAX = 64 * 1024;
+const MESSAGES_MAX = 100;
+const MODEL_CHARS_MAX = 256;
+
+/** Names have no @: name@version says which version is meant. */
+export const promptName = z.string().regex(/^[A-Za-z0-9_.:/-]{1,128}$/, { error: 'takes 1 to 128 of letters, digits, _ . : / -' });
+export const promptVersion = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'takes 1 to 64 of letters, digits, _ . -' });
+export const promptModel = z.string().min(1).max(MODEL_CHARS_MAX);
+
+const message = z.strictObject({ role: z.string().min(1).max(32), content: z.string() });
+export type PromptMessage = z.infer<typeof message>;
+
+/** A text, which is sent as one message of the user, or the messages of a chat. */
+export const promptTemplate = z
+  .union([z.string().min(1), z.array(message).min(1).max(MESSAGES_MAX)], {
+    error: 'takes a text, or a list of messages {role, content}',
+  })
+  .refine((template) => Buffer.byteLength(JSON.stringify(template)) <= TEMPLATE_BYTES_MAX, {
+    error: `takes up to ${String(TEMPLATE_BYTES_MAX)} bytes`,
+  });
+export type PromptTemplate = z.infer<typeof promptTemplate>;
+
+export const promptRecord = z.object({
+  org_id: z.string(),
+  name: promptName,
+  version: promptVersion,
+  template: promptTemplate,
+  /** The model it is meant for; null leaves that to whoever runs it. */
+  model: promptModel.nullable(),
+  created_at: z.iso.datetime(),
+});
+export type PromptRecord = z.infer<typeof promptRecord>;
+
+const encoded = (text: string): string => Buffer.from(text, 'utf8').toString('base64url');
+
+/** Key of one version. Names are encoded: KV keys take few characters. */
+export const promptKey = (org_id: string, name: string, version: string): string =>
+  `${orgKey(org_id)}.${encoded(name)}.${encoded(version)}`;
+
+/** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
+export function parsePrompt(text: string): PromptRecord {
+  return promptRecord.parse(JSON.parse(text));
+}
+
+/** Takes name@version apart; a bare name means its newest version. */
+export function parsePromptRef(ref: string): { name: string; version: string | null } {
+  const at = ref.lastIndexOf('@');
+  return at === -1 ? { name: ref, version: null } : { name: ref.slice(0, at), version: ref.slice(at + 1) };
+}

@@ -1,0 +1,2 @@
+-- The scores of one eval: the prefix of the key.
+org_id = {org_id:String} AND judge_id = {judge_id:String} AND eval_id = {eval_id:String}

@@ -1,0 +1,183 @@
+// A disk that fills up, as the service meets it: a small file system of its own, and ballast that takes its room away.
+// It needs the right to mount one (root on Linux); elsewhere it is left out, and what refuses is tested in test/unit/ops/disk_watch.test.ts.
+import { execFileSync } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, describe, expect, it } from 'vitest';
+import { createClickHouse } from '../../sql/client.ts';
+import { startService, type TestService } from '../support/service.ts';
+import { removeDir, tempDir } from '../support/temp.ts';
+import { eventually } from '../support/wait.ts';
+
+const DISK_MIB = 512;
+const MIB = 1024 ** 2;
+const disk = tempDir('disk');
+const mounted = mount();
+let service: TestService | undefined;
+
+afterAll(async () => {
+  await service?.stop();
+  if (mounted) execFileSync('umount', ['--lazy', disk]);
+  removeDir(disk);
+});
+
+function mount(): boolean {
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${String(DISK_MIB)}m`, 'tmpfs', disk], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const freeBytes = (): number => {
+  const { bsize, bavail } = statfsSync(disk);
+  return bsize * bavail;
+};
+
+/** Takes room until so much is left, while others may take some too. */
+function fillUp(leaveBytes: number): void {
+  const file = openSync(path.join(disk, 'ballast'), 'w');
+  try {
+    for (const block of [Buffer.alloc(8 * MIB), Buffer.alloc(4096)]) {
+      while (freeBytes() - block.length >= leaveBytes && takesAll(file, block));
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+function takesAll(file: number, block: Buffer): boolean {
+  try {
+    return writeSync(file, block) === block.length;
+  } catch {
+    return false;
+  }
+}
+
+function freeAll(): void {
+  rmSync(path.join(disk, 'ballast'), { force: true });
+}
+
+let sent = 0;
+/** Sends a hundred events of 2 kB; gives the answer, and the traces of those that were acknowledged. */
+async function send(to: TestService): Promise<{ status: number; retryAfter: string | null; text: string; ids: string[] }> {
+  const ids = Array.from({ length: 100 }, () => `disk-${String(sent++)}`);
+  const events = ids.map((trace_id) => ({
+    name: 'step',
+    outcome: 'success',
+    duration_ms: 1,
+    trace_id,
+    attributes: { note: trace_id.repeat(200) },
+  }));
+  const res = await fetch(`${to.baseUrl}/orgs/${to.orgId}/ingest/custom`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-org-api-key': to.secrets.api_key, 'x-org-id': to.orgId },
+    body: JSON.stringify({ events }),
+  });
+  return { status: res.status, retryAfter: res.headers.get('retry-after'), text: await res.text(), ids };
+}
+
+/** Traces that can be read, and of how many spans they are made. */
+async function landed(of: TestService): Promise<Map<string, number>> {
+  const found = new Map<string, number>();
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const res: Response = await fetch(`${of.baseUrl}/v1/traces?limit=200${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`, {
+      headers: { authorization: `Bearer ${of.secrets.api_key}`, 'x-org-id': of.orgId },
+    });
+    const { data, meta } = (await res.json()) as { data: { trace_id: string }[]; meta: { next_cursor: string | null } };
+    for (const { trace_id } of data) found.set(trace_id, (found.get(trace_id) ?? 0) + 1);
+    cursor = meta.next_cursor;
+  }
+  return found;
+}
+
+describe.skipIf(!mounted)('a disk of half a gigabyte', () => {
+  const acknowledged: string[] = [];
+  const accept = async (): Promise<void> => {
+    const { status, ids } = await send(service as TestService);
+    expect(status).toBe(200);
+    acknowledged.push(...ids);
+  };
+
+  it('is enough to start on', async () => {
+    mkdirSync(path.join(disk, 'data'));
+    service = await startService({ dataDir: path.join(disk, 'data') });
+    await accept();
+  });
+
+  it('when nine tenths are full: ingest answers 429 with Retry-After, reads go on, and there is room again when there is', async () => {
+    const running = service as TestService;
+    fillUp(DISK_MIB * MIB * 0.07);
+    let refused = await send(running);
+    await eventually(async () => {
+      if (refused.status !== 200) return true;
+      acknowledged.push(...refused.ids);
+      refused = await send(running);
+      return false;
+    });
+    expect(refused).toMatchObject({ status: 429, retryAfter: '10' });
+    expect(JSON.parse(refused.text)).toMatchObject({ code: 'rate_limited', detail: expect.stringContaining('disk') as unknown });
+    await eventually(async () => (await landed(running)).size >= acknowledged.length);
+    freeAll();
+    await eventually(async () =>
+      /^millrace_disk_low(\{[^}]*\})? 0$/m.test(await fetch(`${running.baseUrl}/metrics`).then((res) => res.text())),
+    );
+    await accept();
+  });
+
+  it('when it is full to the last byte under load: nothing that was acknowledged is lost, and ingest is back when there is room', async () => {
+    const running = service as TestService;
+    const load = { on: true };
+    const answered = new Set<number>();
+    const senders = Array.from({ length: 4 }, async () => {
+      while (load.on) {
+        const answer = await send(running).catch(() => null);
+        if (answer !== null) answered.add(answer.status);
+        if (answer?.status === 200) acknowledged.push(...answer.ids);
+        else await sleep(20);
+      }
+    });
+    await eventually(() => answered.has(200));
+    fillUp(0);
+    await eventually(() => answered.has(429) || answered.has(502));
+    // Long enough for the store and the log to meet the full disk.
+    await sleep(3000);
+    freeAll();
+    answered.clear();
+    await eventually(() => answered.has(200), { withinMs: 90_000, what: 'ingest to be back' });
+    load.on = false;
+    await Promise.all(senders);
+    const wanted = new Set(acknowledged);
+    await eventually(
+      async () => {
+        const found = await landed(running);
+        return [...wanted].every((id) => found.has(id));
+      },
+      { withinMs: 90_000, what: 'everything acknowledged to be readable' },
+    );
+    expect([...(await landed(running)).values()].every((times) => times === 1)).toBe(true);
+    const clickhouse = createClickHouse({ url: urlOf(running) });
+    try {
+      const [counts] = await clickhouse.rows<{ spans: string; events: string }>({
+        name: 'counts',
+        sql: 'SELECT toString(count()) AS spans, toString(uniqExact(event_key)) AS events FROM spans',
+        timeoutMs: 60_000,
+      });
+      expect(counts?.spans).toBe(counts?.events);
+      for (const table of ['spans', 'span_texts', 'span_texts_recent', 'traces', 'usage_events']) {
+        const parts = await clickhouse.rows<{ is_passed: number }>({ name: 'check', sql: `CHECK TABLE ${table}`, timeoutMs: 60_000 });
+        expect(parts.every(({ is_passed }) => is_passed === 1)).toBe(true);
+      }
+    } finally {
+      await clickhouse.close();
+    }
+  });
+});
+
+/** Where its store is. */
+function urlOf(running: TestService): string {
+  const address = /analysts\s+http:\/\/([\d.:]+)/.exec(running.stdout())?.[1] ?? '';
+  return `http://app:${running.secrets.clickhouse_app_password}@${address}/millrace`;
+}

@@ -1,0 +1,131 @@
+// What the tests of evals have in common: an org with a judge, traces in the store, and callers that expect success.
+import { randomBytes } from 'node:crypto';
+import { expect } from 'vitest';
+import { aSpan } from '../../support/spans.ts';
+import { type TestStore, tracesOf } from '../../support/store.ts';
+import { eventually } from '../../support/wait.ts';
+import { ADMIN_TOKEN, call, type TestApi } from '../api/an_api.ts';
+
+export interface EvalShown {
+  eval_id: string;
+  judge_id: string;
+  judge_version: number;
+  status: string;
+  queued_traces: number;
+  progress: { done: number; total: number };
+  stats: {
+    total: number;
+    passed: number;
+    warned: number;
+    failed: number;
+    errors: number;
+    mean_score: number | null;
+    p50_score: number | null;
+  } | null;
+  started_at: string;
+  ended_at: string | null;
+  error: string | null;
+  dataset_id?: string;
+  prompt_version?: string | null;
+  model?: string;
+}
+
+export interface ScoreShown {
+  trace_id: string;
+  judge_id: string;
+  judge_version: number;
+  eval_id: string;
+  score: number | null;
+  verdict: string;
+  reason: string;
+  scored_at: string;
+  item_index?: number;
+}
+
+export interface TestOrg {
+  org: string;
+  headers: Record<string, string | undefined>;
+  /** The data of a call that succeeds. */
+  get: <T>(path: string) => Promise<T>;
+  post: <T>(path: string, body: unknown, status?: number) => Promise<T>;
+  scores: (eval_id: string, query?: string) => Promise<ScoreShown[]>;
+  /** The eval when it has ended. */
+  ended: (eval_id: string) => Promise<EvalShown>;
+}
+
+const asOperator = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
+
+/** A new org with a key for everything. */
+export async function makeOrg(api: TestApi): Promise<TestOrg> {
+  const org = `org_${randomBytes(4).toString('hex')}`;
+  const body = {
+    org_id: org,
+    name: org,
+    plan_name: 'enterprise',
+    owner: { user_id: `u_${org}`, email: `${org.replace('_', '-')}@example.com` },
+  };
+  expect((await call(api, 'POST', '/admin/orgs', { headers: asOperator, body })).status).toBe(201);
+  const key = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: asOperator, body: { name: 'key', scopes: ['*'] } });
+  const headers = { 'X-Org-Api-Key': String(key.json?.['raw_key']), 'X-Org-Id': org };
+  const get = async <T>(path: string): Promise<T> => {
+    const answer = await call(api, 'GET', path, { headers });
+    if (answer.status !== 200) throw new Error(`GET ${path}: ${String(answer.status)} ${answer.text}`);
+    return answer.json?.['data'] as T;
+  };
+  return {
+    org,
+    headers,
+    get,
+    post: async <T>(path: string, given: unknown, status = 200): Promise<T> => {
+      const answer = await call(api, 'POST', path, { headers, body: given });
+      if (answer.status !== status) throw new Error(`POST ${path}: ${String(answer.status)} ${answer.text}`);
+      return answer.json?.['data'] as T;
+    },
+    scores: async (eval_id, query = '') => {
+      const answer = await call(api, 'GET', `/v1/evals/${eval_id}/scores${query}`, { headers });
+      if (answer.status !== 200) throw new Error(`scores: ${String(answer.status)} ${answer.text}`);
+      expect(answer.headers.get('content-type')).toBe('application/x-ndjson');
+      return answer.text === ''
+        ? []
+        : answer.text
+            .trimEnd()
+            .split('\n')
+            .map((line) => JSON.parse(line) as ScoreShown);
+    },
+    ended: async (eval_id) => {
+      await eventually(async () => (await get<EvalShown>(`/v1/evals/${eval_id}`)).status !== 'running', {
+        what: 'the end of an eval',
+        withinMs: 60_000,
+      });
+      return get<EvalShown>(`/v1/evals/${eval_id}`);
+    },
+  };
+}
+
+/** A rule over the response, or over what is given. */
+export async function makeJudge({ post }: TestOrg, over: Record<string, unknown> = {}): Promise<string> {
+  const body = {
+    name: 'says ok',
+    kind: 'deterministic',
+    rule: { type: 'contains', value: 'ok' },
+    threshold: { pass: 1 },
+    enabled: false,
+    ...over,
+  };
+  return (await post<{ judge_id: string }>('/v1/judges', body, 201)).judge_id;
+}
+
+/** Lands traces of one span each, as workers land them. Gives their ids. */
+export async function landTraces(
+  store: TestStore,
+  org_id: string,
+  traces: readonly { response: string; started_at?: number; trace_id?: string }[],
+): Promise<string[]> {
+  const now = Date.now();
+  const spans = traces.map(({ response, started_at = now - 60_000, trace_id = `trc_${randomBytes(8).toString('hex')}` }) =>
+    aSpan({ org_id, trace_id, response, started_at, ended_at: started_at + 100, received_at: started_at + 200 }),
+  );
+  await store.landSpans(spans);
+  await store.landTraces(tracesOf(spans).map((state) => ({ state, version: 1, sign: 1 as const })));
+  return spans.map(({ trace_id }) => trace_id);
+}

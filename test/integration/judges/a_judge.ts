@@ -1,0 +1,88 @@
+// What tests of judges share: an org of each test with its key, judges made over HTTP, traces sent, and what came of them.
+import { expect } from 'vitest';
+import { EVENTS_STREAM } from '../../../ops/streams.ts';
+import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../../schemas/codec.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { ADMIN_TOKEN, type Answer, call, startTestApi, type TestApi } from '../api/an_api.ts';
+
+export interface JudgeBench {
+  database: TestDatabase;
+  nats: TestNats;
+  api: TestApi;
+  /** Makes an org of its own; calls go to the org made last. */
+  newOrg(): Promise<void>;
+  org(): string;
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string | undefined>): Promise<Answer>;
+  /** A key of the org with these scopes. */
+  keyOf(scopes: string[]): Promise<string>;
+  /** Makes a deterministic judge; resolves with its id. */
+  judge(rule: Record<string, unknown>, more?: Record<string, unknown>): Promise<string>;
+  /** Sends custom events; resolves with their trace ids. */
+  send(events: readonly Record<string, unknown>[]): Promise<string[]>;
+  /** Payloads of a kind of event of the org, oldest first. */
+  told(event: string): Promise<(Record<string, unknown> & { event_id: string })[]>;
+  rows<T>(sql: string): Promise<T[]>;
+  close(): Promise<void>;
+}
+
+export async function openJudgeBench(): Promise<JudgeBench> {
+  const [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+  const api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
+  const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
+  let [org, key, orgs] = ['', '', 0];
+  const ask: JudgeBench['call'] = (method, path, body, headers = {}) =>
+    call(api, method, path, { ...(body === undefined ? {} : { body }), headers: { 'X-Org-Api-Key': key, 'X-Org-Id': org, ...headers } });
+  const keyOf = async (scopes: string[]): Promise<string> => {
+    const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: admin, body: { name: 'key', scopes } });
+    return String(made.json?.['raw_key']);
+  };
+  return {
+    database,
+    nats,
+    api,
+    keyOf,
+    org: () => org,
+    call: ask,
+    async newOrg() {
+      orgs += 1;
+      org = `org_judges_${String(orgs)}`;
+      const body = { org_id: org, name: org, plan_name: 'enterprise', owner: { user_id: `u_${org}`, email: `${org}@example.com` } };
+      expect((await call(api, 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
+      key = await keyOf(['*']);
+    },
+    async judge(rule, more = {}) {
+      const made = await ask('POST', '/v1/judges', { name: 'a judge', kind: 'deterministic', rule, threshold: { pass: 1 }, ...more });
+      expect([made.status, made.text]).toEqual([201, made.text]);
+      return (made.json?.['data'] as { judge_id: string }).judge_id;
+    },
+    async send(events) {
+      const answer = await ask('POST', `/orgs/${org}/ingest/custom`, { events });
+      expect([answer.status, answer.text]).toEqual([200, answer.text]);
+      return (answer.json?.['data'] as { events: { trace_id: string }[] }).events.map(({ trace_id }) => trace_id);
+    },
+    async told(event) {
+      const { state } = await api.log.jsm.streams.info(EVENTS_STREAM);
+      const found: ServiceEvent[] = [];
+      for (let seq = state.first_seq; state.messages > 0 && seq <= state.last_seq; seq += 1) {
+        const message = await api.log.jsm.streams.getMessage(EVENTS_STREAM, { seq });
+        if (message !== null) found.push(...serviceEventsCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events);
+      }
+      return found
+        .filter((one) => one.org_id === org && one.event === event)
+        .map(({ payload, event_id }) => ({ ...(JSON.parse(payload) as Record<string, unknown>), event_id }));
+    },
+    async rows<T>(sql: string): Promise<T[]> {
+      const text = await database.run(`${sql} FORMAT JSONEachRow SETTINGS output_format_json_quote_64bit_integers = 0`);
+      return text
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as T);
+    },
+    async close() {
+      await api.close();
+      await nats.remove();
+      await database.drop();
+    },
+  };
+}

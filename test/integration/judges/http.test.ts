@@ -1,0 +1,227 @@
+// Judges over HTTP: what is taken and refused, versions, lists, who may.
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { judgeVersionKey, parseJudge } from '../../../schemas/records/judge.ts';
+import { asUser, tokenOf } from '../api/an_api.ts';
+import { type JudgeBench, openJudgeBench } from './a_judge.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let bench: JudgeBench;
+beforeAll(async () => {
+  bench = await openJudgeBench();
+});
+afterAll(() => bench.close());
+beforeEach(() => bench.newOrg());
+
+const LLM = {
+  name: 'helpful',
+  kind: 'llm',
+  prompt_template: 'Rate {{response}} by {{criteria}} on {{scale}}.',
+  model: 'gpt-4o',
+  rubric: { scale: [1, 3, 5], criteria: ['helpful', 'short'] },
+  threshold: { pass: 5, warn: 3 },
+  scope: { source_format: ['messages'] },
+  cooldown_seconds: 60,
+};
+const RULE = { name: 'no secrets', kind: 'deterministic', rule: { type: 'regex_absent', pattern: 'sk-\\w+' }, threshold: { pass: 1 } };
+const post = (body: unknown) => bench.call('POST', '/v1/judges', body);
+const dataOf = async (answer: ReturnType<typeof post>): Promise<Record<string, unknown>> =>
+  (await answer).json?.['data'] as Record<string, unknown>;
+const listed = async (query: string): Promise<{ data: Record<string, unknown>[]; meta: Record<string, unknown> }> => {
+  const answer = await bench.call('GET', `/v1/judges${query}`);
+  expect([answer.status, answer.text]).toEqual([200, answer.text]);
+  return answer.json as { data: Record<string, unknown>[]; meta: Record<string, unknown> };
+};
+
+it('makes both kinds and shows them with all their fields', async () => {
+  const made = await post(RULE);
+  expect(made.status).toBe(201);
+  const rule = made.json?.['data'] as { judge_id: string; version: number; created_at: string };
+  expect(Object.keys(rule).sort()).toEqual(['created_at', 'judge_id', 'version']);
+  expect(rule.judge_id).toMatch(/^judge_[0-9a-f]{16}$/);
+  expect(rule.version).toBe(1);
+  const llm = (await dataOf(post(LLM))) as { judge_id: string; created_at: string };
+  expect((await bench.call('GET', `/v1/judges/${rule.judge_id}`)).json?.['data']).toEqual({
+    judge_id: rule.judge_id,
+    version: 1,
+    name: 'no secrets',
+    kind: 'deterministic',
+    rule: { type: 'regex_absent', fields: ['response'], pattern: 'sk-\\w+' },
+    prompt_template: null,
+    model: null,
+    rubric: null,
+    threshold: { pass: 1 },
+    scope: {},
+    cooldown_seconds: 0,
+    enabled: true,
+    created_at: rule.created_at,
+    updated_at: rule.created_at,
+  });
+  expect((await bench.call('GET', `/v1/judges/${llm.judge_id}`)).json?.['data']).toEqual({
+    ...LLM,
+    judge_id: llm.judge_id,
+    version: 1,
+    rule: null,
+    enabled: true,
+    created_at: llm.created_at,
+    updated_at: llm.created_at,
+  });
+});
+
+describe('a judge is refused', () => {
+  it.each<[string, Record<string, unknown>]>([
+    ['kind', { ...RULE, kind: 'human' }],
+    ['name', { ...RULE, name: '' }],
+    ['name', { ...RULE, name: undefined }],
+    ['rule', { ...RULE, rule: undefined }],
+    ['rule.type', { ...RULE, rule: { type: 'is_nice' } }],
+    ['rule.pattern', { ...RULE, rule: { type: 'regex_absent' } }],
+    ['rule.pattern', { ...RULE, rule: { type: 'regex_absent', pattern: '(?=x)' } }],
+    ['rule.pattern', { ...RULE, rule: { type: 'regex_present', pattern: '[' } }],
+    ['rule.pattern', { ...RULE, rule: { type: 'contains', value: 'x', pattern: 'x' } }],
+    ['rule.value', { ...RULE, rule: { type: 'contains' } }],
+    ['rule.schema', { ...RULE, rule: { type: 'json_schema' } }],
+    ['rule.schema', { ...RULE, rule: { type: 'json_schema', schema: { type: 'strange' } } }],
+    ['rule.max', { ...RULE, rule: { type: 'max_length' } }],
+    ['rule.max', { ...RULE, rule: { type: 'max_length', max: 1.5 } }],
+    ['rule.max', { ...RULE, rule: { type: 'max_cost_usd', max: -1 } }],
+    ['rule.outcomes', { ...RULE, rule: { type: 'outcome_is', outcomes: [] } }],
+    ['rule.fields', { ...RULE, rule: { type: 'json_valid', fields: ['answer'] } }],
+    ['rule.fields', { ...RULE, rule: { type: 'outcome_is', outcomes: ['success'], fields: ['response'] } }],
+    ['rule.flags', { ...RULE, rule: { type: 'json_valid', flags: 'i' } }],
+    ['threshold', { ...RULE, threshold: undefined }],
+    ['threshold.pass', { ...RULE, threshold: { warn: 1 } }],
+    ['threshold.warn', { ...RULE, threshold: { pass: 0.5, warn: 0.7 } }],
+    ['scope.team', { ...RULE, scope: { team: ['a'] } }],
+    ['scope.tags', { ...RULE, scope: { tags: 'prod' } }],
+    ['model', { ...RULE, model: 'gpt-4o' }],
+    ['enabled', { ...RULE, enabled: 'yes' }],
+    ['prompt_template', { ...LLM, prompt_template: '' }],
+    ['model', { ...LLM, model: undefined }],
+    ['rule', { ...LLM, rule: RULE.rule }],
+    ['cooldown_seconds', { ...LLM, cooldown_seconds: -1 }],
+    ['cooldown_seconds', { ...LLM, cooldown_seconds: 1.5 }],
+  ])('for its %s, which the answer names', async (field, body) => {
+    const answer = await post(body);
+    expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
+    expect(answer.json?.['detail']).toMatch(new RegExp(`^${field.replace('.', '\\.')}(\\[\\d+\\])?:`));
+  });
+
+  it.each<[string, unknown]>([
+    ['none', undefined],
+    ['null', null],
+    ['a text', 'five stars'],
+    ['one number', { scale: [1], criteria: ['a'] }],
+    ['numbers that fall', { scale: [5, 1], criteria: ['a'] }],
+    ['numbers that stay', { scale: [1, 1], criteria: ['a'] }],
+    ['texts for numbers', { scale: ['1', '2'], criteria: ['a'] }],
+    ['no criteria', { scale: [1, 2], criteria: [] }],
+    ['an empty criterion', { scale: [1, 2], criteria: [''] }],
+    ['no scale', { criteria: ['a'] }],
+    ['something else', { scale: [1, 2], criteria: ['a'], weight: 1 }],
+  ])('for a rubric that is none: %s', async (_what, rubric) => {
+    const answer = await post({ ...LLM, rubric });
+    expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_rubric']);
+    expect(answer.json?.['detail']).toMatch(/^rubric/);
+  });
+});
+
+it('makes a version of each change and keeps the one before', async () => {
+  const { judge_id } = (await dataOf(post(RULE))) as { judge_id: string };
+  const path = `/v1/judges/${judge_id}`;
+  const second = await bench.call('PATCH', path, { name: 'renamed', threshold: { pass: 1, warn: 0.5 } });
+  expect(second.status).toBe(200);
+  expect(second.json?.['data']).toMatchObject({
+    judge_id,
+    version: 2,
+    name: 'renamed',
+    threshold: { pass: 1, warn: 0.5 },
+    rule: { pattern: 'sk-\\w+' },
+  });
+  expect((await bench.call('PATCH', path, { name: 'renamed' })).json?.['data']).toMatchObject({ version: 2 });
+  const both = await Promise.all(['a', 'b', 'c'].map((name) => bench.call('PATCH', path, { name })));
+  expect(both.map(({ json }) => (json?.['data'] as { version: number }).version).sort()).toEqual([3, 4, 5]);
+  const versions = await bench.api.log.bucket('judge_versions');
+  const kept = await Promise.all(
+    [1, 2, 3, 4].map(async (version) => parseJudge((await versions.get(judgeVersionKey(bench.org(), judge_id, version)))?.string() ?? '')),
+  );
+  expect(kept.map(({ version }) => version)).toEqual([1, 2, 3, 4]);
+  expect(kept.slice(0, 2).map(({ name }) => name)).toEqual(['no secrets', 'renamed']);
+  expect(new Set(kept.slice(2).map(({ name }) => name)).size).toBe(2);
+  const refused = await bench.call('PATCH', path, { rubric: LLM.rubric });
+  expect([refused.status, refused.json?.['detail']]).toEqual([422, 'rubric: is not a field of a judge of kind deterministic']);
+  const bad = await bench.call('PATCH', path, { rule: { type: 'regex_absent', pattern: '(' } });
+  expect([bad.status, String(bad.json?.['detail']).slice(0, 13)]).toEqual([422, 'rule.pattern:']);
+});
+
+it('disables a judge that is deleted, and has it back by a change', async () => {
+  const { judge_id } = (await dataOf(post(LLM))) as { judge_id: string };
+  const path = `/v1/judges/${judge_id}`;
+  expect((await bench.call('DELETE', path)).json?.['data']).toEqual({ judge_id, deleted: true });
+  expect((await bench.call('GET', path)).json?.['data']).toMatchObject({ enabled: false, version: 2 });
+  expect((await bench.call('DELETE', path)).status).toBe(200);
+  expect((await bench.call('GET', path)).json?.['data']).toMatchObject({ enabled: false, version: 2 });
+  expect((await bench.call('PATCH', path, { enabled: true })).json?.['data']).toMatchObject({ enabled: true, version: 3 });
+});
+
+it('knows no judge of another org, nor one that is none', async () => {
+  const { judge_id } = (await dataOf(post(RULE))) as { judge_id: string };
+  await bench.newOrg();
+  for (const id of [judge_id, 'judge_0000000000000000', 'x'])
+    for (const [method, body] of [
+      ['GET', undefined],
+      ['PATCH', { name: 'x' }],
+      ['DELETE', undefined],
+    ] as const) {
+      const answer = await bench.call(method, `/v1/judges/${id}`, body);
+      expect([method, answer.status, answer.json?.['code']]).toEqual([method, 404, 'judge_not_found']);
+    }
+  expect((await listed('')).data).toEqual([]);
+});
+
+it('lists newest first, by name, kind and whether enabled, page by page', async () => {
+  const names = ['Alpha', 'beta', 'Alphabet', 'gamma', 'ALPINE'];
+  for (const name of names) await post(name === 'gamma' ? { ...LLM, name } : { ...RULE, name, enabled: name !== 'beta' });
+  const namesOf = ({ data }: { data: Record<string, unknown>[] }) => data.map(({ name }) => name);
+  const all = await listed('');
+  expect(new Set(namesOf(all))).toEqual(new Set(names));
+  expect(all.data.map(({ created_at }) => created_at)).toEqual(
+    all.data
+      .map(({ created_at }) => String(created_at))
+      .toSorted()
+      .toReversed(),
+  );
+  expect(all.meta).toMatchObject({ total: 5, page: 1, per_page: 50, has_more: false, next_cursor: null });
+  expect(new Set(namesOf(await listed('?name=alp')))).toEqual(new Set(['Alpha', 'Alphabet', 'ALPINE']));
+  expect(namesOf(await listed('?kind=llm'))).toEqual(['gamma']);
+  expect(namesOf(await listed('?enabled=false'))).toEqual(['beta']);
+  expect((await listed('?enabled=true&kind=deterministic&name=a')).meta).toMatchObject({ total: 3 });
+  expect((await listed('?limit=2&offset=2')).meta).toMatchObject({ total: 5, page: 2, per_page: 2, has_more: true });
+  const paged: unknown[] = [];
+  let cursor = '';
+  for (let page = 1; ; page += 1) {
+    const { data, meta } = await listed(`?limit=2${cursor}`);
+    paged.push(...namesOf({ data }));
+    expect(meta).toMatchObject({ page, total: 5 });
+    if (typeof meta['next_cursor'] !== 'string') break;
+    cursor = `&cursor=${meta['next_cursor']}`;
+  }
+  expect(paged).toEqual(namesOf(all));
+  for (const query of ['?kind=human', '?enabled=maybe', '?limit=0', '?cursor=x'])
+    expect((await bench.call('GET', `/v1/judges${query}`)).json?.['code']).toBe('invalid_request');
+});
+
+it('is for admins to make, and a grant names one that there is', async () => {
+  const read = await bench.keyOf(['judges:read']);
+  expect((await bench.call('POST', '/v1/judges', RULE, { 'X-Org-Api-Key': read })).json?.['code']).toBe('forbidden');
+  expect((await bench.call('GET', '/v1/judges', undefined, { 'X-Org-Api-Key': read })).status).toBe(200);
+  const { judge_id } = (await dataOf(post(RULE))) as { judge_id: string };
+  const owner = asUser(await tokenOf({ sub: `u_${bench.org()}`, email: `${bench.org()}@example.com` }), bench.org());
+  const grant = (id: string) => {
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const body = { user_id: `u_${bench.org()}`, resource: { type: 'judge', id }, permissions: ['judges:write'], expires_at };
+    return bench.call('POST', `/orgs/${bench.org()}/grants`, body, owner);
+  };
+  expect((await grant('judge_0000000000000000')).json?.['code']).toBe('judge_not_found');
+  expect((await grant(judge_id)).json?.['code']).not.toBe('judge_not_found');
+});

@@ -1,0 +1,141 @@
+// Traces as judges see them, read from the store: which prompt and response are a trace's, sums, attributes with their texts.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Span } from '../../../pipeline/domain/span.ts';
+import { judgedTraceGroups, JUDGED_TRACES_MAX, readJudgedTraces } from '../../../pipeline/judging/read_traces.ts';
+import { aSpan } from '../../support/spans.ts';
+import { openTestStore, type TestStore } from '../../support/store.ts';
+
+const T0 = Date.UTC(2026, 4, 1, 12);
+const signal = new AbortController().signal;
+const long = 'a text that is long enough to be worth a reference of its own';
+
+let store: TestStore;
+let traces = 0;
+
+beforeAll(async () => {
+  store = await openTestStore();
+});
+afterAll(() => store.close());
+
+/** Lands the spans of one trace, and gives its id. */
+async function land(spans: readonly Partial<Span>[]): Promise<string> {
+  traces++;
+  const trace_id = `trc_${String(traces)}`;
+  await store.landSpans(spans.map((span) => aSpan({ trace_id, started_at: T0, ended_at: T0 + 100, ...span })));
+  return trace_id;
+}
+
+const read = async (...ids: string[]) => readJudgedTraces(store.client, 'org_a', ids, signal);
+const one = async (spans: readonly Partial<Span>[]) => (await read(await land(spans)))[0];
+
+describe('a trace as judges see it', () => {
+  it('has the texts of its root', async () => {
+    const trace = await one([
+      { span_id: 's2', parent_span_id: 's1', prompt: 'inner', response: 'inner answer', started_at: T0 - 50, ended_at: T0 + 900 },
+      { span_id: 's1', kind: 'event', name: 'book', model: '', prompt: 'outer', response: 'outer answer', agent_id: 'booker' },
+    ]);
+    expect(trace).toMatchObject({
+      name: 'book',
+      prompt: 'outer',
+      response: 'outer answer',
+      agent_id: 'booker',
+      model: '',
+      outcome: 'success',
+    });
+    expect(trace).toMatchObject({ started_at: T0 - 50, duration_ms: 950, input_tokens: 20, output_tokens: 10, cost_usd: 0.00015 });
+  });
+  it('has those of the first and the last model call where the root has none', async () => {
+    const trace = await one([
+      { span_id: 's1', kind: 'event', prompt: '', response: '' },
+      { parent_span_id: 's1', kind: 'tool', prompt: 'tool in', response: 'tool out', started_at: T0 + 1, ended_at: T0 + 999 },
+      { parent_span_id: 's1', prompt: 'second', response: 'last answer', model: 'm2', started_at: T0 + 30, ended_at: T0 + 80 },
+      { parent_span_id: 's1', prompt: 'first', response: 'early answer', model: 'm1', started_at: T0 + 10, ended_at: T0 + 20 },
+    ]);
+    expect(trace).toMatchObject({ prompt: 'first', response: 'last answer', model: 'm2' });
+  });
+  it('has those of any span where no model was called', async () => {
+    const trace = await one([
+      { span_id: 's1', kind: 'event', prompt: '', response: '' },
+      { parent_span_id: 's1', kind: 'tool', prompt: 'later', response: 'early end', started_at: T0 + 9, ended_at: T0 + 10, model: '' },
+      { parent_span_id: 's1', kind: 'tool', prompt: 'earlier', response: 'late end', started_at: T0 + 5, ended_at: T0 + 50, model: '' },
+    ]);
+    expect(trace).toMatchObject({ prompt: 'earlier', response: 'late end', model: '' });
+  });
+  it('needs no root', async () => {
+    const trace = await one([
+      { parent_span_id: 'gone', kind: 'tool', name: 'search', prompt: 'q', response: 'r', agent_id: 'helper', attributes: { first: true } },
+      { parent_span_id: 'gone', started_at: T0 + 5, prompt: 'asked', response: 'told', attributes: { first: false } },
+    ]);
+    expect(trace).toMatchObject({ name: '', prompt: 'asked', response: 'told', agent_id: 'helper', attributes: { first: true } });
+  });
+  it('takes the earliest of several roots', async () => {
+    const trace = await one([
+      { prompt: 'late root', response: 'late', started_at: T0 + 5, name: 'late' },
+      { prompt: 'early root', response: 'early', started_at: T0, name: 'early' },
+    ]);
+    expect(trace).toMatchObject({ name: 'early', prompt: 'early root', response: 'early' });
+  });
+  it('fails by its worst span, and has the tags of all', async () => {
+    const trace = await one([{ tags: ['a'] }, { parent_span_id: 'x', outcome: 'timeout', tags: ['b', 'a'] }]);
+    expect(trace?.outcome).toBe('timeout');
+    expect(trace?.tags.toSorted()).toEqual(['a', 'b']);
+    expect((await one([{}, { parent_span_id: 'x', outcome: 'error' }, { parent_span_id: 'x', outcome: 'timeout' }]))?.outcome).toBe(
+      'error',
+    );
+  });
+  it('has attributes with the texts that are folded in them', async () => {
+    const attributes = { input: long, n: 1 };
+    expect((await one([{ prompt: long, attributes }]))?.attributes).toEqual({ input: long, n: 1 });
+  });
+  it('is the same while its texts are in one table, the other, or both', async () => {
+    const id = await land([{ prompt: 'moving', response: 'texts' }]);
+    const before = await read(id);
+    await store.moveTexts(false);
+    expect(await read(id)).toEqual(before);
+    await store.database.run('TRUNCATE TABLE span_texts_recent');
+    expect(await read(id)).toEqual(before);
+    expect(before[0]?.prompt).toBe('moving');
+  });
+  it('has no texts when none are kept', async () => {
+    expect(await one([{ prompt: '', response: '' }])).toMatchObject({ prompt: '', response: '', model: '' });
+  });
+});
+
+describe('many traces', () => {
+  it('are read together, months apart too; those that are missing are not there', async () => {
+    const ids = await Promise.all([
+      land([{ prompt: 'p1' }]),
+      land([{ prompt: 'p2', started_at: T0 - 90 * 86_400_000 }]),
+      land([{ prompt: 'p3' }]),
+    ]);
+    const found = await read(...ids, 'trc_of_nobody');
+    expect(new Map(found.map(({ trace_id, prompt }) => [trace_id, prompt]))).toEqual(
+      new Map([
+        [ids[0], 'p1'],
+        [ids[1], 'p2'],
+        [ids[2], 'p3'],
+      ]),
+    );
+  });
+  it("are an org's own, also under an id that another org has", async () => {
+    const id = await land([{ prompt: 'ours' }]);
+    await store.landSpans([aSpan({ org_id: 'org_b', trace_id: id, started_at: T0, prompt: 'theirs' })]);
+    expect(await read(id)).toMatchObject([{ org_id: 'org_a', prompt: 'ours' }]);
+  });
+  it('come in groups of a bounded size', async () => {
+    const huge = 'x'.repeat(20 * 1024 * 1024);
+    const ids = [await land([{ prompt: huge }]), await land([{ prompt: huge }])];
+    const groups: number[] = [];
+    for await (const group of judgedTraceGroups(store.client, 'org_a', ids, signal)) {
+      groups.push(group.length);
+      for (const { prompt } of group) expect(prompt.length).toBe(huge.length);
+    }
+    expect(groups).toEqual([1, 1]);
+  });
+  it('are bounded in number', async () => {
+    const ids = Array.from({ length: JUDGED_TRACES_MAX + 1 }, (_, index) => `trc_x${String(index)}`);
+    await expect(read(...ids)).rejects.toThrow('at most');
+    expect(await read(...ids.slice(1))).toEqual([]);
+    expect(await read()).toEqual([]);
+  });
+});

@@ -1,0 +1,140 @@
+// The client of the upstream against a real HTTP server: what is tried again, what is not, and how it ends.
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openUpstream, type TryResult, type Upstream, UpstreamFailed } from '../../../ops/llm/upstream.ts';
+import { after, drop, fail, hang, say, startUpstream, type TestUpstream, type UpstreamBehaviour } from '../../support/upstream.ts';
+
+let server: TestUpstream;
+let tries: TryResult[] = [];
+
+beforeAll(async () => {
+  server = await startUpstream();
+});
+afterAll(() => server.close());
+
+function open(over: { retriesMax?: number; api_key?: string } = {}): Upstream {
+  tries = [];
+  const upstream = openUpstream({
+    base_url: server.url,
+    api_key: 'sk-test',
+    random: () => 0,
+    observe: (result) => tries.push(result),
+    ...over,
+  });
+  if (upstream === null) throw new Error('a base URL was given');
+  return upstream;
+}
+
+const request = { model: 'gpt-4o', messages: [{ role: 'user' as const, content: 'hello' }] };
+const options = () => ({ signal: new AbortController().signal, timeoutMs: 20_000 });
+const answers = (...behaviours: UpstreamBehaviour[]): number => {
+  server.behave(...behaviours);
+  return server.requests.length;
+};
+
+it('is none without a base URL', () => {
+  expect(openUpstream({ base_url: undefined, api_key: 'sk' })).toBeNull();
+});
+
+it('sends the request with the key and gives text, usage, model and the answer as it came', async () => {
+  const before = answers(say('hi there', { prompt_tokens: 7, completion_tokens: 3 }));
+  const answer = await open().chat(request, options());
+  expect(answer).toMatchObject({ text: 'hi there', usage: { input_tokens: 7, output_tokens: 3 }, model: 'gpt-4o', finish_reason: 'stop' });
+  expect(answer.raw['object']).toBe('chat.completion');
+  expect(server.requests[before]).toMatchObject({ body: { ...request, stream: false }, headers: { authorization: 'Bearer sk-test' } });
+});
+
+it('sends no key where there is none, whatever the environment holds', async () => {
+  process.env['OPENAI_API_KEY'] = 'sk-from-the-environment';
+  const before = answers(say('hi'));
+  const upstream = openUpstream({ base_url: server.url, api_key: undefined });
+  await upstream?.chat(request, options());
+  delete process.env['OPENAI_API_KEY'];
+  expect(server.requests[before]?.headers.authorization).toBeUndefined();
+});
+
+it('tries again after 429, 408, 5xx and a broken connection, and not after other refusals', async () => {
+  const before = answers(fail(429, { 'retry-after': '0' }), fail(500), drop, say('at last'));
+  expect((await open().chat(request, options())).text).toBe('at last');
+  expect(tries).toEqual(['rate_limited', 'server_error', 'no_answer', 'answered']);
+  expect(server.requests.length - before).toBe(4);
+  answers(fail(400));
+  await expect(open().chat(request, options())).rejects.toMatchObject({ kind: 'refused', status: 400 });
+  expect(tries).toEqual(['refused']);
+});
+
+it("keeps what is said of the service's own key to itself", async () => {
+  answers(
+    (res) => void res.writeHead(401, { 'content-type': 'application/json' }).end('{"error":{"message":"Incorrect API key: sk-te***"}}'),
+  );
+  const refused = await open()
+    .chat(request, options())
+    .catch((error: unknown) => error);
+  expect(refused).toMatchObject({ kind: 'refused', status: 401 });
+  expect(String(refused)).not.toContain('sk-te');
+});
+
+it('gives up after its tries, and says that a later one may work', async () => {
+  answers(fail(503));
+  const failed = open({ retriesMax: 1 }).chat(request, options());
+  await expect(failed).rejects.toBeInstanceOf(UpstreamFailed);
+  await expect(failed).rejects.toMatchObject({ kind: 'unavailable', status: 503 });
+  expect(tries).toEqual(['server_error', 'server_error']);
+});
+
+it('leaves an upstream alone that asks for more time than a call waits', async () => {
+  answers(fail(429, { 'retry-after': '3600' }));
+  await expect(open().chat(request, options())).rejects.toMatchObject({ kind: 'unavailable', status: 429, retryAfterMs: 3_600_000 });
+  expect(tries).toEqual(['rate_limited']);
+});
+
+it('waits as long as the upstream asks', async () => {
+  const before = answers(fail(429, { 'retry-after': '1' }), say('now'));
+  await open().chat(request, options());
+  const [first, second] = server.requests.slice(before);
+  expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(990);
+});
+
+it('bounds a try in time, headers and body', async () => {
+  answers(hang);
+  await expect(open({ retriesMax: 0 }).chat(request, { ...options(), timeoutMs: 100 })).rejects.toMatchObject({ kind: 'unavailable' });
+  answers((res) => {
+    res.writeHead(200, { 'content-type': 'application/json' });
+    res.write('{');
+  });
+  await expect(open({ retriesMax: 0 }).chat(request, { ...options(), timeoutMs: 100 })).rejects.toMatchObject({ kind: 'unavailable' });
+});
+
+it('bounds an answer in bytes', async () => {
+  answers(say('x'.repeat(5 * 1024 * 1024)));
+  await expect(open().chat(request, options())).rejects.toBeInstanceOf(UpstreamFailed);
+  expect(tries.at(-1)).toBe('refused');
+});
+
+it('ends at once when it is aborted, in a try and between two', async () => {
+  answers(hang);
+  const inTry = new AbortController();
+  const call = open().chat(request, { signal: inTry.signal, timeoutMs: 60_000 });
+  inTry.abort(new Error('in a try'));
+  await expect(call).rejects.toThrow('in a try');
+  answers(fail(429, { 'retry-after': '9' }));
+  const between = new AbortController();
+  const waiting = open().chat(request, { signal: between.signal, timeoutMs: 60_000 });
+  setTimeout(() => {
+    between.abort(new Error('between two'));
+  }, 200);
+  await expect(waiting).rejects.toThrow('between two');
+});
+
+it('takes an answer that is no chat completion for none', async () => {
+  answers((res) => void res.writeHead(200, { 'content-type': 'application/json' }).end('{"hello":1}'));
+  await expect(open({ retriesMax: 0 }).chat(request, options())).rejects.toMatchObject({ kind: 'unavailable' });
+  answers((res) => void res.writeHead(200, { 'content-type': 'text/html' }).end('<html>'));
+  await expect(open({ retriesMax: 0 }).chat(request, options())).rejects.toMatchObject({ kind: 'unavailable' });
+});
+
+it('has no text where the model gave none', async () => {
+  answers(
+    after(10, (res) => void res.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":[{"message":{"content":null}}]}')),
+  );
+  expect(await open().chat(request, options())).toMatchObject({ text: '', usage: null, model: 'gpt-4o', finish_reason: null });
+});

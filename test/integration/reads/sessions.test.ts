@@ -1,0 +1,127 @@
+// Sessions and end users against sums made in the test, of traces that landed span by span, as pairs that have not met.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listGroups } from '../../../api/sessions/sessions.ts';
+import { groupsQuery } from '../../../api/sessions/schema.ts';
+import type { Span, TraceOutcome } from '../../../pipeline/domain/span.ts';
+import type { TraceState } from '../../../pipeline/domain/trace_state.ts';
+import { aSpan } from '../../support/spans.ts';
+import { openTestStore, seeded, type TestStore, tracesOf, usd } from '../../support/store.ts';
+
+const NOW = Date.parse('2026-03-01T00:00:00Z');
+const signal = new AbortController().signal;
+const random = seeded(11);
+const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
+
+let store: TestStore;
+let live: TraceState[];
+
+function someSpans(): Span[] {
+  return Array.from({ length: 150 }, (_, n) => {
+    const started = NOW - Math.floor(random() * 40 * 86_400_000);
+    const about = {
+      org_id: n % 6 === 0 ? 'org_b' : 'org_a',
+      trace_id: `trace-${String(n)}`,
+      agent_id: pick(['', 'agent_1', 'agent_2']),
+      session_id: pick(['', 's1', 's2', 's3', `only-${String(n)}`]),
+      user_id: pick(['', 'u1', 'u2', 'ü 3']),
+    };
+    return Array.from({ length: 1 + (n % 4) }, (_, i) =>
+      aSpan({
+        ...about,
+        started_at: i === 2 ? started - 5000 : started + i * 10,
+        ended_at: started + Math.floor(random() * 10_000),
+        parent_span_id: i === 0 ? '' : 'spn_parent',
+        outcome: pick<TraceOutcome>(['success', 'success', 'success', 'timeout', 'error']),
+        input_tokens: Math.floor(random() * 1000),
+        output_tokens: Math.floor(random() * 1000),
+        cost_pico_usd: BigInt(Math.floor(random() * 1e12)),
+      }),
+    );
+  }).flat();
+}
+
+beforeAll(async () => {
+  store = await openTestStore();
+  const spans = someSpans();
+  const landings: { state: TraceState; version: number; sign: 1 | -1 }[][] = [[], [], [], []];
+  for (const own of Map.groupBy(spans, (span) => span.trace_id).values()) {
+    for (const [index] of own.entries()) {
+      const state = (upTo: number) => tracesOf(own.slice(0, upTo))[0] as TraceState;
+      if (index > 0) landings[index]?.push({ state: state(index), version: index, sign: -1 });
+      landings[index]?.push({ state: state(index + 1), version: index + 1, sign: 1 });
+    }
+  }
+  for (const landing of landings) await store.landTraces(landing);
+  live = tracesOf(spans);
+});
+
+afterAll(() => store.close());
+
+const list = (by: 'session' | 'user', query: Record<string, unknown> = {}, org_id = 'org_a') =>
+  listGroups({ clickhouse: store.client }, { org_id, by, query: groupsQuery.parse(query), signal }, (id, sums) => ({ id, ...sums }));
+
+function expected(by: 'session' | 'user', keep: (trace: TraceState) => boolean = () => true, org_id = 'org_a') {
+  const idOf = (trace: TraceState): string => (by === 'session' ? trace.session_id : trace.user_id);
+  const mine = live.filter((trace) => trace.org_id === org_id && idOf(trace) !== '' && keep(trace));
+  return [...Map.groupBy(mine, idOf)]
+    .map(([id, traces]) => {
+      const sum = (of: (trace: TraceState) => number): number => traces.reduce((total, trace) => total + of(trace), 0);
+      return {
+        id,
+        traces: traces.length,
+        failed_traces: sum(({ outcome }) => (outcome === 'success' ? 0 : 1)),
+        spans: sum(({ spans }) => spans),
+        cost_usd: usd(traces.reduce((total, { cost_pico_usd }) => total + cost_pico_usd, 0n)),
+        input_tokens: sum(({ input_tokens }) => input_tokens),
+        output_tokens: sum(({ output_tokens }) => output_tokens),
+        first_seen: new Date(Math.min(...traces.map(({ started_at }) => started_at))).toISOString(),
+        last_seen: new Date(Math.max(...traces.map(({ ended_at }) => ended_at))).toISOString(),
+      };
+    })
+    .sort((a, b) => (a.last_seen === b.last_seen ? (a.id < b.id ? 1 : -1) : a.last_seen < b.last_seen ? 1 : -1));
+}
+
+describe.each(['session', 'user'] as const)('the list by %s', (by) => {
+  it('sums up the traces of each, the last seen first', async () => {
+    const wanted = expected(by);
+    const { data, meta } = await list(by, { limit: '200' });
+    expect(data).toEqual(wanted);
+    expect(meta).toEqual({ total: wanted.length, page: 1, per_page: 200, has_more: false, next_cursor: null });
+  });
+
+  it('shows an org its own', async () => {
+    expect((await list(by, { limit: '200' }, 'org_b')).data).toEqual(expected(by, () => true, 'org_b'));
+    expect((await list(by, {}, 'org_c')).data).toEqual([]);
+  });
+
+  it('is the same by offset and by cursor', async () => {
+    const wanted = expected(by).map(({ id }) => id);
+    const byOffset: string[] = [];
+    for (let offset = 0; offset < wanted.length; offset += 2)
+      byOffset.push(...(await list(by, { limit: '2', offset: String(offset) })).data.map(({ id }) => id));
+    expect(byOffset).toEqual(wanted);
+    const byCursor: string[] = [];
+    for (let cursor: string | null | undefined = undefined; cursor !== null;) {
+      const page: Awaited<ReturnType<typeof list>> = await list(by, { limit: '2', ...(cursor === undefined ? {} : { cursor }) });
+      byCursor.push(...page.data.map(({ id }) => id));
+      cursor = page.meta.next_cursor;
+    }
+    expect(byCursor).toEqual(wanted);
+  });
+
+  it('counts only the traces that a filter leaves', async () => {
+    const since = NOW - 20 * 86_400_000;
+    const until = NOW - 5 * 86_400_000;
+    const times = { since: new Date(since).toISOString(), until: new Date(until).toISOString() };
+    expect((await list(by, { limit: '200', ...times })).data).toEqual(
+      expected(by, ({ started_at }) => started_at >= since && started_at <= until),
+    );
+    expect((await list(by, { limit: '200', agent_id: 'agent_1' })).data).toEqual(expected(by, ({ agent_id }) => agent_id === 'agent_1'));
+    expect((await list(by, { limit: '200', session_id: 's1' })).data).toEqual(expected(by, ({ session_id }) => session_id === 's1'));
+    expect((await list(by, { limit: '200', user_id: 'ü 3' })).data).toEqual(expected(by, ({ user_id }) => user_id === 'ü 3'));
+  });
+
+  it('refuses a cursor that it did not give', async () => {
+    await expect(list(by, { cursor: 'bm8' })).rejects.toMatchObject({ code: 'invalid_request' });
+  });
+});

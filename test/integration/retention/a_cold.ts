@@ -1,0 +1,152 @@
+// Retention and cold storage of a test: the real ones, on a store of its own and a folder (or a bucket) of its own.
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import { createLogger } from '../../../ops/log.ts';
+import { type ObjectStore, openObjectStore } from '../../../ops/object_store/object_store.ts';
+import { ColdStorage } from '../../../pipeline/cold/cold_storage.ts';
+import { createRestore } from '../../../pipeline/cold/restore.ts';
+import type { OrgPolicy } from '../../../pipeline/domain/retention.ts';
+import { startOfDay } from '../../../pipeline/domain/days.ts';
+import type { Span } from '../../../pipeline/domain/span.ts';
+import { createRetention, type RetentionDeps } from '../../../pipeline/retention/retention.ts';
+import type { RestoreArgs } from '../../../schemas/records/job_record.ts';
+import { changedRetention, DEFAULT_RETENTION, type RetentionChange } from '../../../schemas/records/retention.ts';
+import { ColdTables } from '../../../sql/cold.ts';
+import { RetentionStore } from '../../../sql/retention.ts';
+import { aSpan } from '../../support/spans.ts';
+import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
+import { removeDir, tempDir } from '../../support/temp.ts';
+
+/** The day on which everything of these tests began: 2026-03-02, a Monday. */
+export const DAY = 20_514;
+export const on = (day: number, ms = 0): number => startOfDay(day) + ms;
+
+const TABLES = [
+  ...[
+    'spans',
+    'span_texts',
+    'span_texts_recent',
+    'traces',
+    'trace_lookup',
+    'usage_events',
+    'agent_activity',
+    'judge_scores',
+    'user_scores',
+    'audit_log',
+  ],
+  ...['anomalies', 'incidents', 'incident_traces', 'webhook_deliveries', 'cold_objects', 'cold_rows', 'cold_staging'],
+];
+
+export interface TestCold {
+  store: TestStore;
+  objects: ObjectStore;
+  cold: ColdStorage;
+  tables: ColdTables;
+  folder: string;
+  /** Policies of orgs that have one; the others have the defaults. */
+  policies: OrgPolicy[];
+  /** Lands spans with their traces, and moves their texts to where they are searched. */
+  land(spans: readonly Span[]): Promise<void>;
+  /** Runs the job as of the start of a day. */
+  retire(day: number, over?: Partial<RetentionDeps>): Promise<Record<string, unknown>>;
+  restore(org_id: string, args?: Partial<RestoreArgs>, now?: number): Promise<Record<string, unknown>>;
+  /** The first cell of a statement's answer. */
+  value(sql: string): Promise<string>;
+  /** Names of the objects in the folder. */
+  files(): string[];
+  /** Takes everything away for the next test. */
+  clean(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const policyOf = (org_id: string, change: RetentionChange): OrgPolicy => ({
+  org_id,
+  policy: changedRetention(DEFAULT_RETENTION, change),
+});
+
+/** A span with texts of its own that began on a day. */
+export function aText(day: number, over: Partial<Span> = {}): Span {
+  const started_at = on(day, 3_600_000);
+  const span = aSpan({ started_at, ended_at: started_at + 500, received_at: started_at + 600, trace_id: `trc_${String(day)}`, ...over });
+  return {
+    ...span,
+    prompt: over.prompt ?? `prompt of ${span.span_id} “ünïcode”\n\u0000`,
+    response: over.response ?? `response of ${span.span_id}`,
+  };
+}
+
+export async function openCold(url?: string): Promise<TestCold> {
+  const store = await openTestStore();
+  const folder = tempDir('cold');
+  const objects = openObjectStore({
+    url: url ?? `file://${folder}/objects`,
+    credentials: { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' },
+  });
+  const tables = new ColdTables(store.client);
+  const cold = new ColdStorage({ store: objects, tables, tempDir: path.join(folder, 'tmp'), now: () => Date.now() });
+  const log = createLogger('test', 'silent');
+  const policies: OrgPolicy[] = [];
+  const signal = new AbortController().signal;
+  const value = async (sql: string): Promise<string> => (await store.database.run(sql)).replace(/\n$/, '');
+  return {
+    store,
+    objects,
+    cold,
+    tables,
+    folder,
+    policies,
+    async land(spans) {
+      await store.landSpans(spans);
+      await store.landTraces(tracesOf(spans).map((state) => ({ state, version: 1, sign: 1 as const })));
+      await store.moveTexts();
+    },
+    retire: (day, over = {}) =>
+      createRetention({ store: new RetentionStore(store.client), tables, cold, policies: () => Promise.resolve(policies), ...over })({
+        now: on(day),
+        signal,
+        log,
+      }),
+    restore: (org_id, args = {}, now = on(DAY)) =>
+      createRestore({
+        cold,
+        tables,
+        retentionOf: (org) => policies.find((one) => one.org_id === org)?.policy ?? DEFAULT_RETENTION,
+        openJobs: () => new Set(),
+        now: () => now,
+      })({
+        job_id: 'job_0123456789abcdef',
+        org_id,
+        args: { since_day: null, until_day: null, trace_ids: null, ...args },
+        progress: () => undefined,
+        signal,
+        log,
+      }),
+    value,
+    files: () =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.startsWith('objects') && name.includes('day='))
+        .map((name) => name.slice('objects/'.length))
+        .sort(),
+    async clean() {
+      policies.length = 0;
+      removeDir(path.join(folder, 'objects'));
+      for (const table of TABLES) await store.database.run(`TRUNCATE TABLE ${table}`);
+    },
+    async close() {
+      objects.close();
+      await store.close();
+      removeDir(folder);
+    },
+  };
+}
+
+/** Keys of a store that begin with a prefix, in order. */
+export async function keysOf(objects: ObjectStore, prefix: string): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const { key } of objects.list(prefix, new AbortController().signal)) keys.push(key);
+  return keys.sort();
+}
+
+/** A checksum of the texts of an org, over every column that an object holds; order makes no difference. */
+export const textSum = (org_id: string): string =>
+  `SELECT concat(toString(count()), ':', toString(groupBitXor(cityHash64(started_at, trace_id, span_id, event_key, model, outcome, cost_usd, prompt, response, extra_words, dl, reps, stop_reps, partition, log_seq, log_index, log_sub)))) FROM span_texts WHERE org_id = '${org_id}'`;

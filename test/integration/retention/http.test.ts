@@ -1,0 +1,208 @@
+// Retention and cold storage as callers see them: real API, a real worker, the real engine, a folder of objects.
+import { readdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { startWorker, type TestWorker } from '../../support/pipeline.ts';
+import { removeDir, tempDir } from '../../support/temp.ts';
+import { eventually } from '../../support/wait.ts';
+import { ADMIN_TOKEN, type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from '../api/an_api.ts';
+
+const DAY_MS = 86_400_000;
+const folder = tempDir('retention');
+let database: TestDatabase;
+let nats: TestNats;
+let api: TestApi;
+let worker: TestWorker;
+let org = '';
+let owner: Record<string, string | undefined> = {};
+let key: Record<string, string | undefined> = {};
+let orgs = 0;
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
+  worker = startWorker({
+    natsUrl: nats.url,
+    clickhouseUrl: database.url,
+    more: { SERVICE_DATA_DIR: folder, SERVICE_OBJECT_STORE: `file://${folder}/objects`, SERVICE_TRACE_GRACE_MS: '50' },
+  });
+  await worker.ready;
+}, 90_000);
+afterAll(async () => {
+  worker.kill('SIGKILL');
+  await worker.exited;
+  await api.close();
+  await nats.remove();
+  await database.drop();
+  removeDir(folder);
+});
+
+const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
+beforeEach(async () => {
+  orgs += 1;
+  org = `org_kept_${String(orgs)}`;
+  const body = { org_id: org, name: org, plan_name: 'enterprise', owner: { user_id: `u_${org}`, email: `${org}@example.com` } };
+  expect((await call(api, 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
+  owner = asUser(await tokenOf({ sub: `u_${org}` }), org);
+  const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: admin, body: { name: 'key', scopes: ['*'] } });
+  key = { 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': org };
+});
+
+const data = ({ json }: Answer): Record<string, unknown> => json?.['data'] as Record<string, unknown>;
+const retain = (body: unknown, headers = owner): Promise<Answer> => call(api, 'PUT', `/orgs/${org}/retention`, { headers, body });
+const restore = (body: unknown, headers = owner): Promise<Answer> =>
+  call(api, 'POST', `/orgs/${org}/cold-storage/restore`, { headers, body });
+const retire = (days: number): Promise<Answer> =>
+  call(api, 'POST', '/admin/jobs/retention/run', { headers: admin, body: { now: new Date(Date.now() + days * DAY_MS).toISOString() } });
+
+async function jobEnds(asked: Answer): Promise<Record<string, unknown>> {
+  expect(asked.status).toBe(202);
+  const id = String(data(asked)['job_id']);
+  let job: Record<string, unknown> = {};
+  await eventually(
+    async () => {
+      job = data(await call(api, 'GET', `/v1/jobs/${id}`, { headers: owner }));
+      return job['status'] === 'complete' || job['status'] === 'failed';
+    },
+    { withinMs: 60_000, what: 'the end of the job' },
+  );
+  return job;
+}
+
+/** Ingests a model call; resolves with its trace when its text has landed. */
+async function ingest(text: string): Promise<string> {
+  const body = {
+    request: { model: 'gpt-4o', messages: [{ role: 'user', content: text }] },
+    response: {
+      id: 'x',
+      model: 'gpt-4o',
+      choices: [{ index: 0, message: { role: 'assistant', content: `answer to ${text}` }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: 5, completion_tokens: 7, total_tokens: 12 },
+    },
+    duration_ms: 10,
+    outcome: 'success',
+    attributes: { colour: 'red' },
+  };
+  const answer = await call(api, 'POST', `/orgs/${org}/ingest/chatcompletion`, { headers: key, body });
+  const trace = String(data(answer)['trace_id']);
+  await eventually(async () => (await span(trace))['response'] === `answer to ${text}`, { what: 'the text' });
+  return trace;
+}
+async function span(trace: string): Promise<Record<string, unknown>> {
+  const tree = await call(api, 'GET', `/v1/traces/${trace}/tree`, { headers: key });
+  return ((data(tree)['spans'] ?? []) as Record<string, unknown>[])[0] ?? {};
+}
+
+describe('the policy', () => {
+  it('is the default until something is set, and takes single fields', async () => {
+    const before = await call(api, 'GET', `/orgs/${org}/retention`, { headers: owner });
+    const defaults = {
+      telemetry_events: { full_prompt_response_days: 30, metadata_only_days: 365, delete_after_days: null },
+      judge_scores: { delete_after_days: null },
+      usage_events: { delete_after_days: 2555 },
+      audit_log: { delete_after_days: 2555 },
+    };
+    expect([before.status, data(before)]).toEqual([200, defaults]);
+    expect(data(await retain({ telemetry_events: { full_prompt_response_days: 14 }, audit_log: { delete_after_days: null } }))).toEqual({
+      ...defaults,
+      telemetry_events: { ...defaults.telemetry_events, full_prompt_response_days: 14 },
+      audit_log: { delete_after_days: null },
+    });
+    expect(data(await retain({ telemetry_events: { full_prompt_response_days: null }, audit_log: { delete_after_days: 2555 } }))).toEqual(
+      defaults,
+    );
+    expect(data(await call(api, 'GET', `/orgs/${org}/retention`, { headers: key }))).toEqual(defaults);
+  });
+
+  it.each([
+    [{ telemetry_events: { full_prompt_response_days: 0 } }, 'telemetry_events.full_prompt_response_days'],
+    [{ telemetry_events: { full_prompt_response_days: 1.5 } }, 'telemetry_events.full_prompt_response_days'],
+    [{ telemetry_events: { full_prompt_response_days: '30' } }, 'telemetry_events.full_prompt_response_days'],
+    [{ telemetry_events: { full_prompt_response_days: 366 } }, 'telemetry_events.metadata_only_days'],
+    [{ telemetry_events: { delete_after_days: 364 } }, 'telemetry_events.delete_after_days'],
+    [{ judge_scores: { delete_after_days: -1 } }, 'judge_scores.delete_after_days'],
+    [{ judge_scores: { days: 1 } }, 'judge_scores.days'],
+    [{ spans: {} }, 'spans'],
+  ])('refuses %j, naming the field', async (body, field) => {
+    const refused = await retain(body);
+    expect([refused.status, refused.json?.['code']]).toEqual([422, 'invalid_request']);
+    expect(refused.json?.['detail']).toContain(field);
+  });
+
+  it('is the owner’s alone, and no key’s', async () => {
+    expect((await retain({}, key)).status).toBe(403);
+    expect((await restore({ since: '2026-01-01' }, key)).status).toBe(403);
+  });
+});
+
+describe('the way of a text', () => {
+  it('goes out, comes back on request and is read and found as before; the change of a policy can be taken back', async () => {
+    const trace = await ingest('a question about zanzibar');
+    const before = await span(trace);
+    await retain({ telemetry_events: { full_prompt_response_days: 5 } });
+    await retain({ telemetry_events: { full_prompt_response_days: 30 } });
+    expect((await retire(20)).status).toBe(200);
+    expect((await span(trace))['response']).toBe(before['response']);
+
+    await retain({ telemetry_events: { full_prompt_response_days: 5 } });
+    const run = await retire(20);
+    expect(data(run)).toMatchObject({ job: 'retention', result: { texts_dropped: 1, days_exported: 1 } });
+    const gone = await span(trace);
+    expect([gone['prompt'], gone['response'], gone['input_tokens'], gone['cost_usd']]).toEqual(['', '', 5, before['cost_usd']]);
+    const today = new Date().toISOString().slice(0, 10);
+    expect(readdirSync(path.join(folder, 'objects', `org=${org}`))).toEqual([expect.stringMatching(/^day=\d{4}-\d\d-\d\d\.parquet$/)]);
+
+    const nothing = await jobEnds(await restore({ since: '2001-01-01', until: '2001-02-01' }));
+    expect(nothing).toMatchObject({ kind: 'restore', status: 'complete', result: { days: 0, texts_restored: 0 }, error: null });
+    const job = await jobEnds(await restore({ trace_ids: [trace], until: today }));
+    expect(job).toMatchObject({
+      status: 'complete',
+      progress: { done: 1, total: 1 },
+      result: { days: 1, texts_restored: 1, unknown_trace_ids: 0 },
+    });
+    expect([typeof job['started_at'], typeof job['ended_at']]).toEqual(['string', 'string']);
+    expect(await span(trace)).toEqual(before);
+    const found = await call(api, 'GET', '/v1/spans/search?q=zanzibar', { headers: key });
+    expect((found.json?.['data'] as { trace_id: string }[]).map(({ trace_id }) => trace_id)).toEqual([trace]);
+
+    expect((await retire(21)).status).toBe(200);
+    expect((await span(trace))['response']).toBe(before['response']);
+    expect((await retire(26)).status).toBe(200);
+    expect((await span(trace))['response']).toBe('');
+  });
+
+  it('a missing object fails the restore and says which', async () => {
+    const trace = await ingest('a lost question');
+    await retain({ telemetry_events: { full_prompt_response_days: 1 } });
+    expect((await retire(3)).status).toBe(200);
+    rmSync(path.join(folder, 'objects', `org=${org}`), { recursive: true });
+    const job = await jobEnds(await restore({ trace_ids: [trace] }));
+    expect(job).toMatchObject({ status: 'failed', result: null });
+    expect(job['error']).toMatch(new RegExp(`^org=${org}/day=.*parquet cannot be read .*there is no such object`));
+    const jobs = await call(api, 'GET', '/v1/jobs?status=failed', { headers: key });
+    expect((jobs.json?.['data'] as Record<string, unknown>[]).map(({ job_id }) => job_id)).toEqual([job['job_id']]);
+  });
+
+  it('a job is known to its own org only', async () => {
+    const job = data(await restore({ since: '2020-01-01', until: '2020-01-02' }));
+    const other = await call(api, 'GET', `/v1/jobs/${String(job['job_id'])}`);
+    expect([other.status, other.json?.['code']]).toEqual([404, 'job_not_found']);
+    for (const id of ['job_0123456789abcdef', 'x', '..', 'a%20b'])
+      expect((await call(api, 'GET', `/v1/jobs/${id}`, { headers: owner })).status).toBe(404);
+  });
+});
+
+it.each([
+  [{}, 'since'],
+  [{ since: 'yesterday' }, 'since'],
+  [{ since: '2026-02-02', until: '2026-02-01' }, 'until'],
+  [{ trace_ids: [] }, 'trace_ids'],
+  [{ trace_ids: ['a b'] }, 'trace_ids[0]'],
+  [{ since: '2026-02-02', days: 3 }, 'days'],
+])('a restore of %j is refused, naming the field', async (body, field) => {
+  const refused = await restore(body);
+  expect([refused.status, refused.json?.['code']]).toEqual([422, 'invalid_request']);
+  expect(refused.json?.['detail']).toContain(field);
+});

@@ -1,0 +1,233 @@
+// Retention on the real engine: what goes, when, to where, and what stays, as of instants.
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { aText, DAY, on, openCold, policyOf, type TestCold, textSum } from './a_cold.ts';
+
+let cold: TestCold;
+beforeAll(async () => {
+  cold = await openCold();
+});
+afterEach(() => cold.clean());
+afterAll(() => cold.close());
+
+const texts = (org = 'org_a'): Promise<string> => cold.value(`SELECT count() FROM span_texts WHERE org_id = '${org}'`);
+const spans = (org = 'org_a'): Promise<string> => cold.value(`SELECT count() FROM spans WHERE org_id = '${org}'`);
+const states = (): Promise<string> => cold.value('SELECT org_id, day, state, rows FROM cold_objects FINAL ORDER BY org_id, day FORMAT TSV');
+
+describe('texts', () => {
+  it('stay until their days are over, and are in an object of their org and day then', async () => {
+    await cold.land([aText(DAY), aText(DAY), aText(DAY + 1), aText(DAY, { org_id: 'org_b' })]);
+    expect(await cold.retire(DAY + 29)).toMatchObject({ days_exported: 0, texts_dropped: 0 });
+    expect([await texts(), cold.files()]).toEqual(['3', []]);
+    expect(await cold.retire(DAY + 30)).toMatchObject({ days_exported: 2, texts_exported: 3, texts_dropped: 3, texts_waiting: 0 });
+    expect([await texts(), await texts('org_b'), await spans()]).toEqual(['1', '0', '3']);
+    expect(cold.files()).toEqual(['org=org_a/day=2026-03-02.parquet', 'org=org_b/day=2026-03-02.parquet']);
+    expect(await states()).toBe('org_a\t2026-03-02\tdropped\t2\norg_b\t2026-03-02\tdropped\t1');
+    // A Parquet file by itself, which anything can read.
+    const file = readFileSync(path.join(cold.folder, 'objects', cold.files()[0] ?? ''));
+    expect([file.subarray(0, 4).toString(), file.subarray(-4).toString()]).toEqual(['PAR1', 'PAR1']);
+    expect(await cold.value('SELECT count() FROM cold_rows')).toBe('0');
+  });
+
+  it('running again changes nothing more', async () => {
+    await cold.land([aText(DAY), aText(DAY + 3)]);
+    await cold.retire(DAY + 31);
+    const before = [await texts(), await states(), cold.files()];
+    expect(await cold.retire(DAY + 31)).toMatchObject({ days_exported: 0, days_merged: 0, texts_dropped: 0 });
+    expect([await texts(), await states(), cold.files()]).toEqual(before);
+  });
+
+  it('go by the policy of the moment: one taken back before the run has no effect, and no other org is touched', async () => {
+    await cold.land([aText(DAY), aText(DAY, { org_id: 'org_b' })]);
+    cold.policies.push(policyOf('org_a', { telemetry_events: { full_prompt_response_days: 7 } }));
+    cold.policies.pop();
+    await cold.retire(DAY + 10);
+    expect([await texts(), await texts('org_b')]).toEqual(['1', '1']);
+    cold.policies.push(policyOf('org_a', { telemetry_events: { full_prompt_response_days: 7 } }));
+    await cold.retire(DAY + 10);
+    expect([await texts(), await texts('org_b')]).toEqual(['0', '1']);
+    // Longer than what was stamped on the rows when they landed.
+    cold.policies.push(policyOf('org_b', { telemetry_events: { full_prompt_response_days: 90 } }));
+    await cold.retire(DAY + 60);
+    expect(await texts('org_b')).toBe('1');
+  });
+
+  it('whose part has nothing else in it go by dropping the part, others are masked', async () => {
+    await cold.land([aText(DAY), aText(DAY, { org_id: 'org_b' })]);
+    const both = await cold.retire(DAY + 30);
+    expect(both).toMatchObject({ texts_dropped: 2, parts_dropped: 1, partitions_masked: 0 });
+    await cold.land([aText(DAY + 1), aText(DAY + 1, { org_id: 'org_b' })]);
+    cold.policies.push(policyOf('org_b', { telemetry_events: { full_prompt_response_days: 60 } }));
+    expect(await cold.retire(DAY + 31)).toMatchObject({ texts_dropped: 1, parts_dropped: 0, partitions_masked: 1 });
+    expect([await texts(), await texts('org_b')]).toEqual(['0', '1']);
+  });
+
+  it('that land late for a day join its object, and nothing that was in it is lost', async () => {
+    const [early, late] = [aText(DAY), aText(DAY)];
+    await cold.land([early]);
+    await cold.retire(DAY + 30);
+    await cold.land([late]);
+    const sum = await cold.value(textSum('org_a'));
+    expect(await cold.retire(DAY + 31)).toMatchObject({ days_merged: 1, texts_exported: 1, texts_dropped: 1 });
+    expect(await states()).toBe('org_a\t2026-03-02\tdropped\t2');
+    expect(cold.files()).toHaveLength(1);
+    await cold.restore('org_a');
+    const prompts = await cold.value("SELECT span_id FROM span_texts WHERE org_id = 'org_a' ORDER BY log_seq FORMAT TSV");
+    expect(prompts.split('\n')).toEqual([early.span_id, late.span_id]);
+    expect(sum).toMatch(/^1:/);
+  });
+
+  it('that are on their way to where they are searched are waited for by the next run', async () => {
+    await cold.store.landSpans([aText(DAY)]);
+    const retired = cold.retire(DAY + 30);
+    await cold.store.moveTexts();
+    expect(await retired).toMatchObject({ texts_waiting: 0, texts_dropped: 1 });
+  });
+
+  it('of many orgs with policies of their own are decided in ranges of ids', async () => {
+    const orgs = Array.from({ length: 600 }, (_, index) => `org_${String(index).padStart(4, '0')}`);
+    await cold.land(['org_0000', 'org_0249', 'org_0250', 'org_0599', 'org_zzz'].map((org_id) => aText(DAY, { org_id })));
+    for (const org_id of orgs)
+      cold.policies.push(policyOf(org_id, { telemetry_events: { full_prompt_response_days: org_id === 'org_0250' ? 60 : 10 } }));
+    await cold.retire(DAY + 10);
+    expect(await cold.value('SELECT groupArray(org_id) FROM (SELECT org_id FROM span_texts ORDER BY org_id)')).toBe(
+      "['org_0250','org_zzz']",
+    );
+  });
+});
+
+describe('an object that is not what it was', () => {
+  const object = (): string => path.join(cold.folder, 'objects', cold.files()[0] ?? '');
+
+  it('keeps the late texts of its day where they are, and no other day', async () => {
+    await cold.land([aText(DAY), aText(DAY)]);
+    await cold.retire(DAY + 30);
+    await cold.land([aText(DAY), aText(DAY, { org_id: 'org_b' })]);
+    const bytes = readFileSync(object());
+    bytes[20] = (bytes[20] ?? 0) ^ 1;
+    writeFileSync(object(), bytes);
+    await expect(cold.retire(DAY + 31)).rejects.toThrow(/org=org_a\/day=2026-03-02.parquet is corrupt: its checksum/);
+    expect([await texts(), await texts('org_b')]).toEqual(['1', '0']);
+    rmSync(object());
+    await expect(cold.retire(DAY + 31)).rejects.toThrow(/org=org_a\/day=2026-03-02.parquet cannot be read .*there is no such object/);
+    expect(await texts()).toBe('1');
+  });
+
+  it('is not restored from, not even in part', async () => {
+    await cold.land([aText(DAY), aText(DAY)]);
+    await cold.retire(DAY + 30);
+    const bytes = readFileSync(object());
+    writeFileSync(object(), bytes.subarray(0, -1));
+    await expect(cold.restore('org_a')).rejects.toThrow(/is corrupt: it has \d+ bytes instead of \d+/);
+    rmSync(object());
+    await expect(cold.restore('org_a')).rejects.toThrow(/there is no such object/);
+    expect([await texts(), await cold.value('SELECT count() FROM cold_staging')]).toEqual(['0', '0']);
+  });
+});
+
+describe('a restore', () => {
+  it('brings back every byte of the days that are asked for, once', async () => {
+    await cold.land([
+      aText(DAY),
+      aText(DAY, { prompt: 'x'.repeat(200_000) }),
+      aText(DAY + 1),
+      aText(DAY + 2),
+      aText(DAY, { org_id: 'org_b' }),
+    ]);
+    const before = await cold.value(textSum('org_a'));
+    await cold.retire(DAY + 40);
+    expect(await texts()).toBe('0');
+    expect(await cold.restore('org_a', { since_day: DAY, until_day: DAY + 1 })).toEqual({ days: 2, texts_found: 3, texts_restored: 3 });
+    expect(await cold.restore('org_a')).toEqual({ days: 3, texts_found: 4, texts_restored: 1 });
+    expect(await cold.value(textSum('org_a'))).toBe(before);
+    expect(await cold.restore('org_a')).toMatchObject({ texts_restored: 0 });
+    expect([await cold.value(textSum('org_a')), await texts('org_b')]).toEqual([before, '0']);
+    expect(
+      await cold.value(
+        "SELECT count() FROM span_texts WHERE hasAllTokens(concat(prompt, '\\n', response, ' ', extra_words), ['response'])",
+      ),
+    ).toBe('4');
+  });
+
+  it('of a large day goes by row groups, and is equal to the byte', async () => {
+    const place = 'toUInt16(7) AS partition, number AS log_seq, toUInt32(0) AS log_index, toUInt32(0) AS log_sub';
+    const shared = `'org_a' AS org_id, toDateTime64(${String(on(DAY) / 1000)} + number % 86400, 3, 'UTC') AS started_at, concat('trc_', toString(number % 900)) AS trace_id, toString(number) AS span_id, ${place}`;
+    const columns = 'org_id, started_at, trace_id, span_id, partition, log_seq, log_index, log_sub';
+    await cold.store.database.run(`INSERT INTO spans (${columns}) SELECT ${shared} FROM numbers(50000)`);
+    await cold.store.database.run(
+      `INSERT INTO span_texts (${columns}, event_key, model, outcome, cost_usd, prompt, response, dl, reps, stop_reps, drop_on) SELECT ${shared}, number, 'm', 'success', number / 7, hex(sipHash128(number)), repeat(hex(cityHash64(number)), number % 40), number, [toUInt32(number)], [1, 2], toDate(${String(DAY + 30)}) FROM numbers(50000)`,
+    );
+    const before = await cold.value(textSum('org_a'));
+    expect(await cold.retire(DAY + 30)).toMatchObject({ days_exported: 1, texts_dropped: 50_000 });
+    expect(await cold.restore('org_a', { trace_ids: ['trc_3', 'trc_4'] })).toMatchObject({ texts_found: 112, texts_restored: 112 });
+    expect(await cold.restore('org_a')).toMatchObject({ texts_found: 50_000, texts_restored: 49_888 });
+    expect(await cold.value(textSum('org_a'))).toBe(before);
+  });
+
+  it('of traces brings back theirs alone, and says which are not the org’s', async () => {
+    await cold.land([
+      aText(DAY, { trace_id: 'trc_x' }),
+      aText(DAY, { trace_id: 'trc_y' }),
+      aText(DAY + 1, { trace_id: 'trc_x' }),
+      aText(DAY, { org_id: 'org_b', trace_id: 'trc_b' }),
+    ]);
+    await cold.retire(DAY + 40);
+    expect(await cold.restore('org_a', { trace_ids: ['trc_x', 'trc_b', 'trc_none'] })).toEqual({
+      days: 2,
+      texts_found: 2,
+      texts_restored: 2,
+      unknown_trace_ids: 2,
+    });
+    expect(await cold.value('SELECT DISTINCT org_id, trace_id FROM span_texts FORMAT TSV')).toBe('org_a\ttrc_x');
+  });
+
+  it('lasts as long as the org keeps texts, counted from it, and is then dropped without another export', async () => {
+    await cold.land([aText(DAY), aText(DAY)]);
+    await cold.retire(DAY + 30);
+    const [file] = cold.files();
+    await cold.restore('org_a', {}, on(DAY + 50));
+    await cold.retire(DAY + 79);
+    expect(await texts()).toBe('2');
+    expect(await cold.retire(DAY + 80)).toMatchObject({ days_kept: 1, days_exported: 0, texts_exported: 0, texts_dropped: 2 });
+    expect([await texts(), cold.files()]).toEqual(['0', [file]]);
+  });
+
+  it('of what an operator retired ahead of time is left by the next such run', async () => {
+    await cold.land([aText(DAY)]);
+    await cold.retire(DAY + 40);
+    await cold.restore('org_a', {}, on(DAY + 1));
+    await cold.retire(DAY + 41);
+    expect(await texts()).toBe('1');
+    await cold.retire(DAY + 70);
+    expect(await texts()).toBe('0');
+  });
+
+  it('does not bring back texts of spans that are gone', async () => {
+    await cold.land([aText(DAY), aText(DAY, { trace_id: 'trc_gone' })]);
+    await cold.retire(DAY + 30);
+    await cold.store.database.run("DELETE FROM spans WHERE trace_id = 'trc_gone'");
+    expect(await cold.restore('org_a')).toEqual({ days: 1, texts_found: 2, texts_restored: 1 });
+  });
+});
+
+describe('rewriting an object', () => {
+  it('takes texts out of it and nothing else; without any left it is gone', async () => {
+    await cold.land([aText(DAY, { trace_id: 'trc_x' }), aText(DAY, { trace_id: 'trc_y' })]);
+    await cold.retire(DAY + 30);
+    const signal = new AbortController().signal;
+    const take = async (trace_id: string): Promise<number> => {
+      const [object] = await cold.cold.objectsOf('org_a');
+      if (object === undefined) throw new Error('there is one');
+      return cold.cold.rewrite(object, { sql: 'trace_id = {trace_id:String}', params: { trace_id } }, 'erase-1', signal);
+    };
+    expect(await take('trc_none')).toBe(0);
+    expect(await take('trc_x')).toBe(1);
+    expect(cold.files()).toHaveLength(1);
+    expect(readFileSync(path.join(cold.folder, 'objects', cold.files()[0] ?? '')).includes('trc_x')).toBe(false);
+    await cold.restore('org_a');
+    expect(await cold.value('SELECT DISTINCT trace_id FROM span_texts')).toBe('trc_y');
+    expect(await take('trc_y')).toBe(1);
+    expect([cold.files(), await cold.cold.objectsOf('org_a')]).toEqual([[], []]);
+  });
+});

@@ -1,0 +1,9 @@
+// An API of a test as a process of its own, for tests that kill or pause it: says where it listens.
+import { startTestApi } from '../integration/api/an_api.ts';
+
+process.on('disconnect', () => process.exit(0));
+const { url, port } = await startTestApi({
+  natsUrl: process.env['TEST_NATS_URL'] ?? '',
+  clickhouseUrl: process.env['TEST_CLICKHOUSE_URL'] ?? '',
+});
+process.send?.({ url, port });

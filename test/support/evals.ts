@@ -1,0 +1,84 @@
+// A worker of evals for tests: in this process, or in one of its own that can be killed.
+import { type ChildProcess, fork } from 'node:child_process';
+import { JudgeQuotas } from '../../ops/judge_quota.ts';
+import { openUpstream } from '../../ops/llm/upstream.ts';
+import { createLogger } from '../../ops/log.ts';
+import { connectNats } from '../../ops/nats/connect.ts';
+import { fixedPartitions, openLog } from '../../ops/streams.ts';
+import { createPriceBook } from '../../pipeline/domain/pricing.ts';
+import { openEvals } from '../../pipeline/evals/open.ts';
+import { FairSlots } from '../../pipeline/judging/fair_slots.ts';
+import { LlmJudges } from '../../pipeline/judging/llm_judges.ts';
+import { RecordedCalls } from '../../pipeline/judging/recorded_calls.ts';
+import { openPolicies } from '../../pipeline/runtime/policies.ts';
+import { createClickHouse } from '../../sql/client.ts';
+
+/** Calls of models of one org that a worker has under way. */
+export const CALLS_AT_ONCE = 4;
+
+export interface EvalWorkerOptions {
+  natsUrl: string;
+  clickhouseUrl: string;
+  /** Left out: the worker has no upstream. */
+  llmUrl?: string | undefined;
+}
+
+export interface TestEvalWorker {
+  /** As a worker ends that is told to. */
+  stop: () => Promise<void>;
+}
+
+/** A worker in this process; it leads. */
+export async function startEvalWorker({ natsUrl, clickhouseUrl, llmUrl }: EvalWorkerOptions): Promise<TestEvalWorker> {
+  const nc = await connectNats({ url: natsUrl, name: 'eval-worker', waitMs: 5000 });
+  const log = await openLog(nc, { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
+  const clickhouse = createClickHouse({ url: clickhouseUrl });
+  const policies = await openPolicies(log, () => undefined);
+  const partitions = await fixedPartitions(log, 4);
+  const now = () => Date.now();
+  const upstream = openUpstream({ base_url: llmUrl, api_key: undefined });
+  const calls =
+    upstream === null
+      ? null
+      : new RecordedCalls({ log, upstream, partitions, slots: new FairSlots({ totalMax: 16, orgMax: CALLS_AT_ONCE }), now });
+  const evals = await openEvals({
+    log,
+    logger: createLogger('eval-worker', 'silent'),
+    clickhouse,
+    llm: calls === null ? null : { calls, judges: new LlmJudges({ calls, quotas: new JudgeQuotas(log), policyOf: policies.of, now }) },
+    spans: { prices: createPriceBook(() => []), maxPromptTokens: () => null, redactorOf: () => null },
+    policyOf: policies.of,
+    isLeader: () => true,
+    observe: () => undefined,
+    onScored: () => undefined,
+    onTold: () => undefined,
+    now,
+    ackWaitMs: 2000,
+    lookMs: 250,
+  });
+  evals.start();
+  return {
+    stop: async () => {
+      await evals.stop();
+      policies.close();
+      await nc.close();
+      await clickhouse.close();
+    },
+  };
+}
+
+/** A worker in a process of its own; ends by itself when this one does. */
+export async function forkEvalWorker(options: EvalWorkerOptions): Promise<ChildProcess> {
+  const child = fork(new URL('./eval_worker.ts', import.meta.url), [JSON.stringify(options)], { silent: true });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  await new Promise<void>((resolve, reject) => {
+    child.once('message', () => {
+      resolve();
+    });
+    child.once('exit', (code) => {
+      reject(new Error(`the worker ended with ${String(code)}:\n${output}`));
+    });
+  });
+  return child;
+}

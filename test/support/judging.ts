@@ -1,0 +1,185 @@
+// LLM judging for tests: judges straight in their bucket, tasks straight in their queue, a judging worker in this process or in one of its
+// own that can be killed; and what came of it, from the store and the log.
+import { type ChildProcess, fork } from 'node:child_process';
+import { parseEnv } from '../../ops/env.ts';
+import { createLogger } from '../../ops/log.ts';
+import { connectNats } from '../../ops/nats/connect.ts';
+import { publishRecord } from '../../ops/nats/publish_record.ts';
+import { EVENTS_STREAM, INGEST_STREAM, judgingSubject, JUDGING_STREAM, type Log, openLog } from '../../ops/streams.ts';
+import type { LiveTimings } from '../../pipeline/judging/live.ts';
+import { type Judging, startJudging } from '../../pipeline/wiring/judging.ts';
+import {
+  FINGERPRINT_HEADER,
+  ingestBatchCodec,
+  type IngestEvent,
+  type JudgingTask,
+  judgingTaskCodec,
+  type ServiceEvent,
+  serviceEventsCodec,
+} from '../../schemas/codec.ts';
+import { judgeKey, type JudgeRecord } from '../../schemas/records/judge.ts';
+import { DEFAULT_POLICY, type Policy } from '../../schemas/records/policy.ts';
+import { createClickHouse } from '../../sql/client.ts';
+
+export const JUDGING_PARTITIONS = 4;
+
+/** The same rules at a fraction of the time. */
+export const FAST_TIMINGS: LiveTimings = {
+  ackWaitMs: 1500,
+  retry: { firstMs: 100, maxMs: 500 },
+  giveUpMs: 3_600_000,
+  missingMs: 3_600_000,
+  stopMs: 100,
+};
+
+let judges = 0;
+
+export function aJudge(over: Partial<JudgeRecord> = {}): JudgeRecord {
+  judges++;
+  const at = new Date().toISOString();
+  return {
+    org_id: 'org_a',
+    judge_id: `judge_${String(judges)}`,
+    version: 1,
+    name: 'helpful',
+    kind: 'llm',
+    rule: null,
+    prompt_template: 'Was it helpful? {{prompt}} -> {{response}} ({{scale}})',
+    model: 'gpt-4o-mini',
+    rubric: { scale: [1, 2, 3, 4, 5], criteria: ['helpful', 'true'] },
+    threshold: { pass: 4, warn: 3 },
+    scope: {},
+    cooldown_seconds: 0,
+    enabled: true,
+    created_at: at,
+    updated_at: at,
+    ...over,
+  };
+}
+
+export async function openJudgingLog(natsUrl: string): Promise<Log> {
+  return openLog(await connectNats({ url: natsUrl, name: 'test', waitMs: 5000 }), { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
+}
+
+export async function putJudge(log: Log, judge: JudgeRecord): Promise<JudgeRecord> {
+  await (await log.bucket('judges')).put(judgeKey(judge.org_id, judge.judge_id), JSON.stringify(judge));
+  return judge;
+}
+
+let tasks = 0;
+
+/** Puts the task of a live trace into the queue. */
+export async function putTask(log: Log, judge: JudgeRecord, trace_id: string, over: Partial<JudgingTask> = {}): Promise<JudgingTask> {
+  tasks++;
+  const task: JudgingTask = {
+    task_id: `${judge.judge_id}.${String(judge.version)}.${trace_id}.${String(tasks)}`,
+    kind: 'live',
+    org_id: judge.org_id,
+    judge_id: judge.judge_id,
+    judge_version: judge.version,
+    agent_id: 'booker',
+    eval_id: '',
+    chunk: 0,
+    trace_ids: [trace_id],
+    created_at: Date.now(),
+    ...over,
+  };
+  await publishRecord(log, judgingSubject('live'), judgingTaskCodec, task, { msgID: task.task_id, timeoutMs: 5000 });
+  return task;
+}
+
+/** Tasks that are in the queue still, those in hand too. */
+export async function tasksLeft(log: Log): Promise<number> {
+  return (await log.jsm.streams.info(JUDGING_STREAM)).state.messages;
+}
+
+export interface TestJudging {
+  judging: Judging;
+  log: Log;
+  stop(): Promise<void>;
+}
+
+/** A judging worker in this process. */
+export async function startTestJudging(options: {
+  natsUrl: string;
+  clickhouseUrl: string;
+  upstreamUrl?: string;
+  policyOf?: (org_id: string) => Partial<Policy>;
+  timings?: LiveTimings;
+}): Promise<TestJudging> {
+  const { natsUrl, clickhouseUrl, upstreamUrl, policyOf = () => ({}), timings = FAST_TIMINGS } = options;
+  const log = await openJudgingLog(natsUrl);
+  const clickhouse = createClickHouse({ url: clickhouseUrl });
+  const env = parseEnv({ SERVICE_LLM_BASE_URL: upstreamUrl, SERVICE_LLM_API_KEY: 'sk-of-the-upstream' });
+  const logger = createLogger('judging-test', 'silent');
+  const judging = await startJudging(
+    { env, logger, log, clickhouse, workerId: 'w1', onProblem: () => undefined },
+    { policies: { of: (org_id) => ({ ...DEFAULT_POLICY, ...policyOf(org_id) }) }, partitions: JUDGING_PARTITIONS, timings },
+  );
+  return {
+    judging,
+    log,
+    async stop() {
+      await judging.stop();
+      await log.nc.close();
+      await clickhouse.close();
+    },
+  };
+}
+
+/** A judging worker of its own process; resolves when it works. */
+export async function forkJudging(natsUrl: string, clickhouseUrl: string, upstreamUrl: string): Promise<ChildProcess> {
+  const child = fork(new URL('./judging_worker.ts', import.meta.url), [], {
+    env: { ...process.env, TEST_NATS_URL: natsUrl, TEST_CLICKHOUSE_URL: clickhouseUrl, TEST_UPSTREAM_URL: upstreamUrl },
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.once('message', () => {
+      resolve();
+    });
+    child.once('exit', (code) => {
+      reject(new Error(`the judging worker ended with ${String(code)}`));
+    });
+  });
+  return child;
+}
+
+/** A call of a model as it was put into the ingest log. */
+export interface LoggedCall extends IngestEvent {
+  event: {
+    trace_id: string;
+    span_id: string;
+    parent_span_id?: string;
+    request: { model: string; messages: { role: string; content: string }[] };
+    response: { usage?: Record<string, number> };
+    attributes: Record<string, unknown>;
+  };
+}
+
+/** The calls of an org's judges in the ingest log, in order; an event that is there twice counts once, as the pipeline counts it. */
+export async function loggedCalls(log: Log, org_id: string): Promise<LoggedCall[]> {
+  const calls = new Map<string, LoggedCall>();
+  for (const { data, fingerprint } of await messagesOf(log, INGEST_STREAM)) {
+    if (fingerprint !== ingestBatchCodec.fingerprint) continue;
+    for (const one of ingestBatchCodec.decode(data, fingerprint).events)
+      if (one.org_id === org_id) calls.set(one.event_hex, { ...one, event: JSON.parse(one.body) as LoggedCall['event'] });
+  }
+  return [...calls.values()];
+}
+
+/** Events that were told of an org. */
+export async function toldEvents(log: Log, org_id: string): Promise<ServiceEvent[]> {
+  const messages = await messagesOf(log, EVENTS_STREAM);
+  return messages
+    .flatMap(({ data, fingerprint }) => serviceEventsCodec.decode(data, fingerprint).events)
+    .filter((one) => one.org_id === org_id);
+}
+
+async function messagesOf(log: Log, stream: string): Promise<{ data: Uint8Array; fingerprint: string | undefined }[]> {
+  const { state } = await log.jsm.streams.info(stream);
+  const messages = [];
+  for (let seq = state.first_seq; seq <= state.last_seq && state.messages > 0; seq++) {
+    const message = await log.jsm.streams.getMessage(stream, { seq });
+    if (message !== null) messages.push({ data: message.data, fingerprint: message.header.get(FINGERPRINT_HEADER) });
+  }
+  return messages;
+}

@@ -1,0 +1,10 @@
+// A judging worker as a process of its own, for tests that kill it.
+import { startTestJudging } from './judging.ts';
+
+process.on('disconnect', () => process.exit(0));
+await startTestJudging({
+  natsUrl: process.env['TEST_NATS_URL'] ?? '',
+  clickhouseUrl: process.env['TEST_CLICKHOUSE_URL'] ?? '',
+  upstreamUrl: process.env['TEST_UPSTREAM_URL'] ?? '',
+});
+process.send?.('ready');

@@ -1,0 +1,33 @@
+// A process of its own that carries out long work of the kind `endless`, which goes on until its signal ends it: for tests that kill
+// and pause a worker in the middle. Arguments: NATS URL, worker id, hurry.
+import { JobRecords } from '../../ops/job_records.ts';
+import { createLogger } from '../../ops/log.ts';
+import { connectNats } from '../../ops/nats/connect.ts';
+import { openLog } from '../../ops/streams.ts';
+import { LongJobRunner } from '../../pipeline/long_jobs/runner.ts';
+
+const [url = '', workerId = '', hurry = '1'] = process.argv.slice(2);
+process.on('disconnect', () => process.exit(0));
+const nc = await connectNats({ url, name: workerId, waitMs: 5000 });
+const log = await openLog(nc, { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
+new LongJobRunner({
+  records: await JobRecords.open(log, () => undefined),
+  handlers: {
+    endless: ({ job_id, progress, signal }) => {
+      progress(1, 3);
+      process.send?.(`began ${job_id}`);
+      return new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          process.send?.('stopped');
+          reject(signal.reason as Error);
+        });
+      });
+    },
+  },
+  workerId,
+  log: createLogger('test', 'silent'),
+  now: () => Date.now(),
+  observe: () => undefined,
+  hurry: Number(hurry),
+}).start();
+process.send?.('ready');

@@ -1,0 +1,60 @@
+// A process of its own that runs retention, or a restore, until a step and then stands still: for tests that kill it there.
+// Its parent tells it by the environment what to do, and hears by a message that the step is reached.
+import { createLogger } from '../../ops/log.ts';
+import { type ObjectStore, openObjectStore } from '../../ops/object_store/object_store.ts';
+import { ColdStorage } from '../../pipeline/cold/cold_storage.ts';
+import { createRestore } from '../../pipeline/cold/restore.ts';
+import { createRetention } from '../../pipeline/retention/retention.ts';
+import { DEFAULT_RETENTION } from '../../schemas/records/retention.ts';
+import { createClickHouse } from '../../sql/client.ts';
+import { ColdTables } from '../../sql/cold.ts';
+import { RetentionStore } from '../../sql/retention.ts';
+
+const { TEST_CLICKHOUSE_URL = '', TEST_OBJECTS = '', TEST_TEMP = '', TEST_STEP = '', TEST_WORK = '', TEST_NOW = '0' } = process.env;
+process.on('disconnect', () => process.exit(0));
+
+const step = async (name: string): Promise<void> => {
+  if (name !== TEST_STEP) return;
+  process.send?.(name);
+  await new Promise(() => undefined);
+};
+const objects = openObjectStore({ url: TEST_OBJECTS });
+/** Stands still in the middle of an object. */
+const slow: ObjectStore = {
+  place: objects.place,
+  put: (key, content, signal) =>
+    objects.put(
+      key,
+      (async function* () {
+        for await (const chunk of content) {
+          yield chunk.subarray(0, 100);
+          await step('uploading');
+          yield chunk.subarray(100);
+        }
+      })(),
+      signal,
+    ),
+  get: (key, signal, range) => objects.get(key, signal, range),
+  stat: (key, signal) => objects.stat(key, signal),
+  delete: (key, signal) => objects.delete(key, signal),
+  list: (prefix, signal) => objects.list(prefix, signal),
+  close: () => {
+    objects.close();
+  },
+};
+const clickhouse = createClickHouse({ url: TEST_CLICKHOUSE_URL });
+const tables = new ColdTables(clickhouse);
+const cold = new ColdStorage({ store: slow, tables, tempDir: TEST_TEMP, now: () => Date.now(), step });
+const { signal } = new AbortController();
+const log = createLogger('test', 'silent');
+const now = Number(TEST_NOW);
+
+if (TEST_WORK === 'restore') {
+  const restore = createRestore({ cold, tables, retentionOf: () => DEFAULT_RETENTION, openJobs: () => new Set(), now: () => now });
+  const args = { since_day: null, until_day: null, trace_ids: null };
+  await restore({ job_id: 'job_00000000000000ff', org_id: 'org_a', args, progress: () => undefined, signal, log });
+} else {
+  const store = new RetentionStore(clickhouse);
+  await createRetention({ store, tables, cold, policies: () => Promise.resolve([]), step })({ now, signal, log });
+}
+process.send?.('done');

@@ -1,0 +1,52 @@
+// Who is alive, and how far a process's knowledge reaches: by what was surely heard, not by the clock.
+import { expect, test } from 'vitest';
+import { Echo } from '../../../api/budgets/echo.ts';
+import { GONE_MS, Peers } from '../../../api/budgets/peers.ts';
+
+test('knowledge reaches to the sending of the newest message that came back; lost ones before it are not waited for', () => {
+  const echo = new Echo();
+  expect(echo.surely).toBe(-Infinity);
+  echo.sent(1, 10);
+  echo.sent(2, 20);
+  echo.sent(3, 30);
+  echo.heard(2);
+  expect(echo.surely).toBe(20);
+  // One that comes late, and one that was never sent, change nothing.
+  echo.heard(1);
+  expect(echo.surely).toBe(20);
+  echo.heard(99);
+  expect(echo.surely).toBe(30);
+});
+
+test('who was not heard of is forgotten when it would have been heard, however much time has passed', () => {
+  const peers = new Peers('me');
+  peers.heard('a', true, 0);
+  peers.heard('b', true, 900);
+  peers.forget(GONE_MS);
+  expect(peers.others).toBe(2);
+  peers.forget(GONE_MS + 1);
+  expect(peers.others).toBe(1);
+  expect(peers.homesOf('org', true)).not.toContain('a');
+});
+
+test('one that did not answer is not asked until it is heard of again; it is alive meanwhile', () => {
+  const peers = new Peers('me');
+  peers.heard('a', true, 0);
+  peers.silent('a');
+  expect([peers.homesOf('org', true), peers.others]).toEqual([['me'], 1]);
+  peers.heard('a', true, 1);
+  expect([...peers.homesOf('org', true)].sort()).toEqual(['a', 'me']);
+  peers.gone('a');
+  expect([peers.homesOf('org', true), peers.others]).toEqual([['me'], 0]);
+});
+
+test('processes that have just come are asked last', () => {
+  const peers = new Peers('me');
+  peers.heard('ready', true, 0);
+  peers.heard('new', false, 0);
+  for (let org = 0; org < 20; org++) {
+    const homes = peers.homesOf(`org_${String(org)}`, false);
+    expect(homes[0]).toBe('ready');
+    expect([...homes].sort()).toEqual(['me', 'new', 'ready']);
+  }
+});

@@ -1,0 +1,143 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { startOfDay } from '../../../pipeline/domain/days.ts';
+import { cutoffDay, cutoffRanges, KEPT, keptDays, newestCutoff, NEVER, type OrgPolicy } from '../../../pipeline/domain/retention.ts';
+import {
+  changedRetention,
+  DEFAULT_RETENTION,
+  parseRetention,
+  retentionChange,
+  type RetentionPolicy,
+  retentionProblem,
+} from '../../../schemas/records/retention.ts';
+
+const days = fc.integer({ min: 1, max: 4000 });
+const policies: fc.Arbitrary<RetentionPolicy> = fc
+  .record({
+    days: fc.tuple(days, days, days),
+    forever: fc.boolean(),
+    scores: fc.option(days),
+    usage: fc.option(days),
+    audit: fc.option(days),
+  })
+  .map(({ days: given, forever, scores, usage, audit }) => {
+    const [full = 1, metadata = 1, deletion = 1] = given.toSorted((a, b) => a - b);
+    return {
+      telemetry_events: { full_prompt_response_days: full, metadata_only_days: metadata, delete_after_days: forever ? null : deletion },
+      judge_scores: { delete_after_days: scores },
+      usage_events: { delete_after_days: usage },
+      audit_log: { delete_after_days: audit },
+    };
+  });
+const instant = fc.integer({ min: startOfDay(10_000), max: startOfDay(40_000) });
+
+describe('what is due', () => {
+  it('is what began as many whole days ago as it is kept, and nothing younger', () => {
+    fc.assert(
+      fc.property(policies, fc.constantFrom(...KEPT), instant, (policy, kept, now) => {
+        const kept_days = keptDays(policy, kept);
+        const cutoff = cutoffDay(policy, kept, now);
+        if (kept_days === null) expect(cutoff).toBe(NEVER);
+        else {
+          expect(startOfDay(cutoff) + kept_days * 86_400_000).toBeLessThanOrEqual(now);
+          expect(startOfDay(cutoff + 1) + kept_days * 86_400_000).toBeGreaterThan(now);
+        }
+      }),
+    );
+  });
+
+  it('never becomes less as time goes on, and texts go before metadata before rows', () => {
+    fc.assert(
+      fc.property(policies, instant, fc.nat(startOfDay(500)), (policy, now, later) => {
+        for (const kept of KEPT) expect(cutoffDay(policy, kept, now + later)).toBeGreaterThanOrEqual(cutoffDay(policy, kept, now));
+        expect(cutoffDay(policy, 'texts', now)).toBeGreaterThanOrEqual(cutoffDay(policy, 'metadata', now));
+        expect(cutoffDay(policy, 'metadata', now)).toBeGreaterThanOrEqual(cutoffDay(policy, 'telemetry', now));
+      }),
+    );
+  });
+
+  it('of an instant before anything could be due is nothing', () => {
+    expect(cutoffDay(DEFAULT_RETENTION, 'texts', startOfDay(3))).toBe(NEVER);
+    expect(cutoffDay(DEFAULT_RETENTION, 'telemetry', startOfDay(60_000))).toBe(NEVER);
+  });
+});
+
+describe('ranges of orgs', () => {
+  const orgs = fc.uniqueArray(fc.string({ unit: fc.constantFrom('a', 'b', 'Z', '_', '.', '9'), minLength: 1, maxLength: 6 }), {
+    maxLength: 40,
+  });
+
+  it('hold every org exactly once, with its own cutoffs, and name no more than they may', () => {
+    fc.assert(
+      fc.property(
+        orgs,
+        fc.array(policies, { minLength: 40, maxLength: 40 }),
+        instant,
+        fc.integer({ min: 1, max: 7 }),
+        fc.string(),
+        (ids, given, now, max, other) => {
+          const own: OrgPolicy[] = ids.map((org_id, index) => ({ org_id, policy: given[index] ?? DEFAULT_RETENTION }));
+          const ranges = cutoffRanges(own, now, max);
+          for (const org of [...ids, other, '', '\u{10ffff}']) {
+            const inside = ranges.filter(({ from, until }) => org >= from && (until === null || org < until));
+            expect(inside).toHaveLength(1);
+            const [range] = inside;
+            const at = range?.orgs.indexOf(org) ?? -1;
+            const policy = own.find(({ org_id }) => org_id === org)?.policy ?? DEFAULT_RETENTION;
+            for (const kept of KEPT) {
+              const cutoff = at === -1 ? range?.others[kept] : range?.cutoffs[kept][at];
+              expect(cutoff).toBe(cutoffDay(policy, kept, now));
+            }
+          }
+          for (const range of ranges) {
+            expect(range.orgs.length).toBeLessThanOrEqual(max);
+            for (const kept of KEPT) expect(newestCutoff(range, kept)).toBe(Math.max(range.others[kept], ...range.cutoffs[kept]));
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe('a policy', () => {
+  it('keeps what a change does not name, and reads back as it was written', () => {
+    fc.assert(
+      fc.property(policies, (policy) => {
+        expect(changedRetention(policy, {})).toEqual(policy);
+        expect(changedRetention(DEFAULT_RETENTION, retentionChange.parse(policy))).toEqual(policy);
+        expect(parseRetention(JSON.stringify(policy))).toEqual(policy);
+        expect(retentionProblem(policy)).toBeNull();
+      }),
+    );
+  });
+
+  it('takes null as never, or as the default where never is no answer', () => {
+    const set = changedRetention(DEFAULT_RETENTION, {
+      telemetry_events: { full_prompt_response_days: 3, delete_after_days: 500 },
+      usage_events: { delete_after_days: 9 },
+    });
+    expect(
+      changedRetention(set, {
+        telemetry_events: { full_prompt_response_days: null, delete_after_days: null },
+        usage_events: { delete_after_days: null },
+      }),
+    ).toEqual({
+      ...DEFAULT_RETENTION,
+      usage_events: { delete_after_days: null },
+    });
+  });
+
+  it('of an older release has the defaults where it says nothing', () => {
+    expect(parseRetention('{"telemetry_events":{"full_prompt_response_days":7}}')).toEqual(
+      changedRetention(DEFAULT_RETENTION, { telemetry_events: { full_prompt_response_days: 7 } }),
+    );
+  });
+
+  it.each([
+    [{ full_prompt_response_days: 400 }, 'telemetry_events.metadata_only_days: takes at least full_prompt_response_days (400); got 365'],
+    [{ delete_after_days: 100 }, 'telemetry_events.delete_after_days: takes at least metadata_only_days (365), or null; got 100'],
+    [{ full_prompt_response_days: 10, metadata_only_days: 10, delete_after_days: 10 }, null],
+  ])('%j', (change, problem) => {
+    expect(retentionProblem(changedRetention(DEFAULT_RETENTION, { telemetry_events: change }))).toBe(problem);
+  });
+});

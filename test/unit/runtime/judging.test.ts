@@ -1,0 +1,256 @@
+// Judging beside a batch: what is held of open traces, what is read back, what a former owner has said already, and whose judges have
+// had their time.
+import { describe, expect, it } from 'vitest';
+import { Cooldowns } from '../../../pipeline/runtime/cooldowns.ts';
+import { JudgedInputs } from '../../../pipeline/runtime/judged_inputs.ts';
+import type { JudgedStore, StoredRef } from '../../../pipeline/runtime/judged_store.ts';
+import { followJudges } from '../../../pipeline/runtime/judges.ts';
+import { OrgTime } from '../../../pipeline/runtime/org_time.ts';
+import { scoreTraces, type ScoringDeps } from '../../../pipeline/runtime/score_traces.ts';
+import { TraceBook } from '../../../pipeline/runtime/trace_book.ts';
+import { compileJudge, type Judgement } from '../../../pipeline/stages/score/score.ts';
+import { judgeKey, type JudgeRecord } from '../../../schemas/records/judge.ts';
+import { anEvent, aSpan } from '../../support/spans.ts';
+
+const record = (over: Partial<JudgeRecord> = {}): JudgeRecord => ({
+  org_id: 'org_a',
+  judge_id: 'judge_0000000000000001',
+  version: 1,
+  name: 'polite',
+  kind: 'deterministic',
+  rule: { type: 'contains', fields: ['response'], value: 'please' },
+  prompt_template: null,
+  model: null,
+  rubric: null,
+  threshold: { pass: 1 },
+  scope: {},
+  cooldown_seconds: 0,
+  enabled: true,
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-01T00:00:00.000Z',
+  ...over,
+});
+
+/** A store that has what it is given, and takes down what it was asked. */
+class GivenStore implements JudgedStore {
+  readonly asked: StoredRef[] = [];
+  judged: Judgement[] = [];
+  response = '';
+
+  spans(_partition: number, refs: readonly StoredRef[]) {
+    this.asked.push(...refs);
+    const span = {
+      place: [1, 0, 0] as const,
+      started_at: 0,
+      ended_at: 1,
+      is_root: true,
+      kind: 'llm' as const,
+      model: 'm',
+      source_format: 'custom',
+    };
+    const stored = { ...span, prompt: '', response: null, attributes: null, attribute_bytes: 0 };
+    return Promise.resolve(new Map(refs.map(({ org_id, trace_id }) => [`${org_id} ${trace_id}`, [stored]])));
+  }
+
+  texts() {
+    return Promise.resolve(new Map([['1:0:0', { prompt: '', response: this.response, attributes: {} }]]));
+  }
+
+  judgements(_partition: number, refs: readonly StoredRef[]) {
+    return Promise.resolve(new Map(refs.map(({ org_id, trace_id }) => [`${org_id} ${trace_id}`, this.judged])));
+  }
+}
+
+const deps = (store: JudgedStore, records: readonly JudgeRecord[] = [record()], over: Partial<ScoringDeps> = {}): ScoringDeps => ({
+  judgesOf: () => ({
+    rules: records.filter(({ kind }) => kind === 'deterministic').map(compileJudge),
+    llm: records.filter(({ kind }) => kind === 'llm'),
+  }),
+  store,
+  time: new OrgTime(),
+  cooldowns: new Cooldowns(),
+  now: () => 0,
+  yield: () => Promise.resolve(),
+  ...over,
+});
+
+const limits = { graceMs: 0, idleMs: 0, openMax: 100, doneMax: 100 };
+const bookWith = (inputs: JudgedInputs): TraceBook => new TraceBook(0, limits, undefined, inputs);
+const completeOf = (book: TraceBook) => {
+  book.tick(Infinity);
+  return book.takeEvents().flatMap(({ complete }) => complete ?? []);
+};
+const said = (response: string) => aSpan({ response });
+
+describe('what is held of open traces', () => {
+  it('is the whole trace where judges were there from its first event on', async () => {
+    const book = bookWith(new JudgedInputs(() => true, 1_000_000));
+    book.apply(anEvent(5, said('please')));
+    const [complete] = completeOf(book);
+    expect(complete).toMatchObject({ stored_through: 0, version: 5, restored: false });
+    const store = new GivenStore();
+    const [scored] = await scoreTraces(deps(store), 0, complete === undefined ? [] : [complete]);
+    expect(scored?.scores).toEqual({ polite: 1 });
+    expect(store.asked).toEqual([]);
+  });
+
+  it('is nothing for an org without judges', () => {
+    const inputs = new JudgedInputs(() => false, 1_000_000);
+    const book = bookWith(inputs);
+    book.apply(anEvent(5));
+    expect(inputs.bytes).toBe(0);
+    expect(completeOf(book)).toEqual([]);
+  });
+
+  it('begins where judges come in the middle, and after a gap; before that is the store’s', () => {
+    let wants = false;
+    const book = bookWith(new JudgedInputs(() => wants, 1_000_000));
+    book.apply(anEvent(1));
+    wants = true;
+    book.apply(anEvent(2, said('second')));
+    wants = false;
+    book.apply(anEvent(3));
+    wants = true;
+    book.apply(anEvent(4, said('fourth')));
+    const [complete] = completeOf(book);
+    expect(complete).toMatchObject({ stored_through: 3, version: 4 });
+    expect(complete?.draft?.any_response?.text).toBe('fourth');
+  });
+
+  it('is let go beyond the bound as far as it has landed, and counts what it takes', () => {
+    const inputs = new JudgedInputs(() => true, 10_000);
+    const book = bookWith(inputs);
+    const trace = (name: string, seq: number) => {
+      book.apply(anEvent(seq, aSpan({ trace_id: name, response: 'x'.repeat(4000) })));
+    };
+    trace('a', 1);
+    trace('b', 2);
+    trace('c', 3);
+    const full = inputs.bytes;
+    expect(full).toBeGreaterThan(3 * 8000);
+    expect(full).toBeLessThan(3 * 10_000);
+    book.trimInputs(0);
+    expect(inputs.bytes).toBe(full);
+    book.trimInputs(1);
+    expect(inputs.bytes).toBeLessThan(full);
+    book.trimInputs(3);
+    expect(inputs.bytes).toBeLessThanOrEqual(10_000);
+    trace('a', 4);
+    const byTrace = new Map(completeOf(book).map((complete) => [complete.state.trace_id, complete]));
+    expect(byTrace.get('a')).toMatchObject({ stored_through: 1, version: 4 });
+    expect(byTrace.get('a')?.draft).not.toBeNull();
+    expect(byTrace.get('b')).toMatchObject({ stored_through: 2, draft: null });
+    expect(byTrace.get('c')).toMatchObject({ stored_through: 0 });
+    expect(inputs.bytes).toBe(0);
+  });
+});
+
+describe('a trace that was taken over', () => {
+  const restored = async (store: GivenStore, sampled = true, over: Partial<ScoringDeps> = {}) => {
+    const before = new TraceBook(0, limits);
+    before.apply(anEvent(5, said('before'), { retain: sampled ? 'full' : 'summary' }));
+    const row = before.takeRows();
+    expect(row).toHaveLength(1);
+    const book = bookWith(new JudgedInputs(() => true, 1_000_000));
+    const fresh = new TraceBook(0, limits, undefined, new JudgedInputs(() => true, 1_000_000));
+    fresh.apply(anEvent(5, said('before'), { retain: sampled ? 'full' : 'summary' }));
+    const [complete] = completeOf(fresh);
+    if (complete === undefined) throw new Error('no complete trace');
+    book.restore({ state: complete.state, version: 5 }, { open: true, announce: false, now: 0 });
+    const records = [
+      record(),
+      record({ judge_id: 'judge_0000000000000002', name: 'quick', rule: { type: 'max_duration_ms', fields: [], max: 1e9 } }),
+    ];
+    return scoreTraces(deps(store, records, over), 0, completeOf(book));
+  };
+
+  it('is judged by what the store has of it', async () => {
+    const store = new GivenStore();
+    store.response = 'yes, please';
+    const [scored] = await restored(store);
+    expect(store.asked).toMatchObject([{ trace_id: 'trc_1', through: 5 }]);
+    expect(scored?.scores).toEqual({ polite: 1, quick: 1 });
+    expect(scored?.fresh).toHaveLength(2);
+  });
+
+  it('keeps what its former owner said: that is told again and not written again', async () => {
+    const store = new GivenStore();
+    store.judged = [{ judge_id: 'judge_0000000000000001', judge_version: 7, judge_name: 'polite', score: 0, verdict: 'fail', reason: 'r' }];
+    store.response = 'yes, please';
+    const [scored] = await restored(store);
+    expect(scored?.scores).toEqual({ polite: 0, quick: 1 });
+    expect(scored?.fresh.map(({ judge_name }) => judge_name)).toEqual(['quick']);
+    expect(scored?.breaches.map(({ judge_id, score }) => [judge_id, score])).toEqual([['judge_0000000000000001', 0]]);
+  });
+
+  it('is not judged by texts that sampling has left out', async () => {
+    const [scored] = await restored(new GivenStore(), false);
+    expect(scored?.scores).toEqual({ quick: 1 });
+  });
+});
+
+describe('judges', () => {
+  const bucketOf = (records: readonly JudgeRecord[]) => {
+    const listeners: ((key: string, held: { value: JudgeRecord; revision: number; moved_at: number } | null) => void)[] = [];
+    const held = (value: JudgeRecord) => ({ value, revision: 1, moved_at: 0 });
+    return {
+      entries: () => new Map(records.map((one) => [judgeKey(one.org_id, one.judge_id), held(one)])).entries(),
+      onChange: (listener: (typeof listeners)[number]) => {
+        listeners.push(listener);
+        return () => true;
+      },
+      close: () => undefined,
+      put: (one: JudgeRecord) => {
+        for (const listener of listeners) listener(judgeKey(one.org_id, one.judge_id), held(one));
+      },
+    };
+  };
+
+  it('are those that are enabled and can be used; a broken one is reported once and left out', () => {
+    const problems: string[] = [];
+    const broken = record({ judge_id: 'judge_0000000000000002', rule: { type: 'regex_absent', fields: ['response'], pattern: '(' } });
+    const bucket = bucketOf([record(), broken, record({ judge_id: 'judge_0000000000000003', kind: 'llm', rule: null })]);
+    const judges = followJudges(bucket, (problem) => problems.push(problem));
+    const first = judges.of('org_a');
+    expect(first?.rules.map(({ record: { judge_id } }) => judge_id)).toEqual(['judge_0000000000000001']);
+    expect(first?.llm).toHaveLength(1);
+    expect(judges.of('org_a')).toBe(first);
+    expect(problems).toHaveLength(1);
+    expect(judges.of('org_b')).toBeNull();
+    bucket.put(record({ version: 2, enabled: false }));
+    expect(judges.of('org_a')?.rules).toEqual([]);
+    expect(problems).toHaveLength(1);
+  });
+
+  it('of an org that has taken too much time are not asked for a while; others are', async () => {
+    const time = new OrgTime();
+    time.spend('org_a', 60_000, performance.now());
+    const book = bookWith(new JudgedInputs(() => true, 1_000_000));
+    book.apply(anEvent(1, aSpan({ trace_id: 'a' })));
+    book.apply(anEvent(2, aSpan({ trace_id: 'b', org_id: 'org_b' }), { org_id: 'org_b' }));
+    const scored = await scoreTraces(deps(new GivenStore(), [record()], { time }), 0, completeOf(book));
+    expect(scored.map(({ trace, scores }) => [trace.state.trace_id, scores])).toEqual([
+      ['a', {}],
+      ['b', { polite: 0 }],
+    ]);
+    expect(scored[0]?.fresh).toMatchObject([{ score: null, verdict: 'error' }]);
+    expect(time.isSpent('org_a', performance.now() + 200_000)).toBe(false);
+  });
+
+  it('of the kind llm get a task with an id that stays, and are offered no more than their cooldown asks for', async () => {
+    const llm = record({ kind: 'llm', rule: null, cooldown_seconds: 60, version: 3 });
+    let now = 0;
+    const given = deps(new GivenStore(), [llm], { now: () => now });
+    const tasksOf = async (trace_id: string, agent_id: string) => {
+      const book = bookWith(new JudgedInputs(() => true, 1_000_000));
+      book.apply(anEvent(1, aSpan({ trace_id, agent_id })));
+      return (await scoreTraces(given, 0, completeOf(book))).flatMap(({ tasks }) => tasks);
+    };
+    const [task] = await tasksOf('t1', 'bot');
+    expect(task).toMatchObject({ kind: 'live', judge_version: 3, trace_ids: ['t1'], agent_id: 'bot', eval_id: '' });
+    expect(await tasksOf('t2', 'bot')).toEqual([]);
+    expect(await tasksOf('t2', 'other')).toHaveLength(1);
+    now = 61_000;
+    expect((await tasksOf('t1', 'bot'))[0]?.task_id).toBe(task?.task_id);
+  });
+});
