@@ -111,6 +111,8 @@ const schema = z.object({
   AWS_SECRET_ACCESS_KEY: z.string().min(1).optional(),
   SERVICE_SAMPLING_PROFILE: z.enum(['full', 'balanced', 'aggressive']).default('full'),
   SERVICE_SAMPLING_ENABLED: boolean.default(true),
+  SERVICE_SAMPLING_TAIL: boolean.default(false),
+  SERVICE_SAMPLING_BUFFER_SLOTS: integer(1, 1_000_000).default(15_000),
   SERVICE_SAMPLING_SLOW_MS: integer(0, 86_400_000).default(5000),
   SERVICE_TRACE_GRACE_MS: integer(1, 3_600_000).default(1000),
   SERVICE_TRACE_IDLE_MS: integer(1, 86_400_000).default(30_000),

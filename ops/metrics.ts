@@ -128,6 +128,22 @@ export const pipelineBatchSeconds = histogram(
   { name: 'millrace_pipeline_batch_seconds', help: 'Time of a stage over one batch', role: 'pipeline', labels: ['stage'] },
   SLOW_SECONDS,
 );
+export const samplingEventsTotal = counter({
+  name: 'millrace_sampling_events_total',
+  help: 'Events by how much of them is stored (full, summary) and why: a keep rule, the profile, their trace, or no room to wait for it',
+  role: 'pipeline',
+  labels: ['retain', 'reason'],
+});
+export const samplingHeldTraces = gauge({
+  name: 'millrace_sampling_held_traces',
+  help: 'Traces that tail sampling holds',
+  role: 'pipeline',
+});
+export const samplingHeldBytes = gauge({
+  name: 'millrace_sampling_held_bytes',
+  help: 'Memory of the traces that tail sampling holds, estimated',
+  role: 'pipeline',
+});
 export const pipelineOpenTraces = gauge({
   name: 'millrace_pipeline_open_traces',
   help: 'Traces that are not complete yet',

@@ -10,7 +10,10 @@
 import type { IngestEvent } from '../schemas/codec.ts';
 import type { DecodedEvent, LoggedEvent, MeteredEvent, SampledEvent, Stage } from './stage.ts';
 
-/** The stages of one worker. They hold no event between two batches; land is the runtime's (runtime/landing.ts). */
+/**
+ * The stages of one worker. They hold no event between two batches: traces that wait for tail sampling are the runtime's
+ * (runtime/tail_sampling.ts), as is land (runtime/landing.ts).
+ */
 export interface Topology {
   /** Five formats to one canonical span; truncation, tokens, price. */
   decode: Stage<LoggedEvent, DecodedEvent>;
@@ -39,6 +42,16 @@ export const LIMITS = {
   judged_bytes_max: 64 * 1024 * 1024,
   /** Tasks for LLM judges that are on their way to JetStream at a time. */
   judging_publishes_max: 64,
+  /** Estimated memory of the traces that tail sampling holds, and of one of them; their number is a setting. */
+  held_bytes_max: 256 * 1024 * 1024,
+  held_trace_bytes_max: 16 * 1024 * 1024,
+  /** How much of the log may be read after the oldest event held, before its trace is decided: it is read again after a crash. */
+  held_read_events_max: 500_000,
+  held_read_bytes_max: 512 * 1024 * 1024,
+  /** A trace that never rests is held for this many times the quiet time that completes one. */
+  held_idles_max: 4,
+  /** Bytes of one insert: what many held traces become at once goes in pieces. */
+  insert_bytes_max: 32 * 1024 * 1024,
   /** Platform events of one message. */
   service_events_batch_max: 2000,
   /** The janitor keeps consumed messages for re-reading until the log is this full. */

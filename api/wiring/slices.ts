@@ -37,6 +37,7 @@ import { operatorRoutes } from '../orgs/operator_routes.ts';
 import { policyRoutes } from '../orgs/policy_routes.ts';
 import { orgRoutes } from '../orgs/routes.ts';
 import { transferRoutes } from '../orgs/transfer_routes.ts';
+import { samplingRoutes } from '../sampling/routes.ts';
 import { promptRoutes } from '../prompts/routes.ts';
 import { checkPatterns } from '../privacy/check.ts';
 import { eraseRoutes } from '../privacy/erase_routes.ts';
@@ -163,6 +164,7 @@ export async function openSlices(
         now,
       }),
       spanRoutes({ clickhouse }),
+      samplingRoutes({ settings: env, clickhouse, now }),
       costRoutes(costDeps),
       budgets.routes,
       judgeRoutes({ judges: stores.judges, now }),

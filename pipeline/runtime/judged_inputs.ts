@@ -60,22 +60,7 @@ export class JudgedInputs {
       held = { draft: emptyDraft(), stored_through: before.version, version: 0, spans: before.spans, bytes: 0 };
       this.#held.set(key, held);
     }
-    for (const [sub, span] of event.spans.entries()) {
-      const { started_at, ended_at, kind, model, source_format, prompt, response, attributes } = span;
-      addToDraft(held.draft, {
-        place: [event.log_seq, event.log_index, sub],
-        started_at,
-        ended_at,
-        is_root: span.parent_span_id === '',
-        kind,
-        model,
-        source_format,
-        prompt,
-        response,
-        attributes,
-        attribute_bytes: span.storage_bytes,
-      });
-    }
+    addEvent(held.draft, event);
     held.version = event.log_seq;
     held.spans += event.spans.length;
     const bytes = draftBytes(held.draft);
@@ -94,14 +79,38 @@ export class JudgedInputs {
     return held === undefined ? { draft: null, stored_through: version } : { draft: held.draft, stored_through: held.stored_through };
   }
 
-  /** Back within the bound, oldest first: what lies in the store can be forgotten here. @param landedThrough log_seq */
-  trim(landedThrough: number): void {
+  /**
+   * Back within the bound, oldest first: what lies in the store can be forgotten here.
+   * @param landedThrough log_seq
+   * @param isHeld whether tail sampling holds a trace: it has nothing in the store
+   */
+  trim(landedThrough: number, isHeld: (key: string) => boolean = () => false): void {
     if (this.#bytes <= this.#bytesMax) return;
     for (const [key, held] of this.#held) {
       if (this.#bytes <= this.#bytesMax) return;
-      if (held.version > landedThrough) continue;
+      if (held.version > landedThrough || isHeld(key)) continue;
       this.#held.delete(key);
       this.#bytes -= held.bytes;
     }
+  }
+}
+
+/** Adds an event's spans to what judges will see. */
+export function addEvent(draft: JudgedDraft, event: MeteredEvent): void {
+  for (const [sub, span] of event.spans.entries()) {
+    const { started_at, ended_at, kind, model, source_format, prompt, response, attributes } = span;
+    addToDraft(draft, {
+      place: [event.log_seq, event.log_index, sub],
+      started_at,
+      ended_at,
+      is_root: span.parent_span_id === '',
+      kind,
+      model,
+      source_format,
+      prompt,
+      response,
+      attributes,
+      attribute_bytes: span.storage_bytes,
+    });
   }
 }

@@ -1,6 +1,7 @@
 // What the store already holds of events, traces and corrections that a worker does not remember. Reads only, each bounded in
 // time and in what one statement names. IN takes a query throughout: of a computed array the engine uses no index.
 import type { ClickHouse } from '../../sql/client.ts';
+import { eventIdentity } from '../domain/event_identity.ts';
 import type { EventRef } from '../stages/dedupe/dedupe.ts';
 import { storedTrace, TRACE_COLUMNS, type TraceRecord } from './stored_trace.ts';
 import type { StoredTrace } from './trace_book.ts';
@@ -67,17 +68,17 @@ export class KnownRows {
     return rows.filter((row) => wanted.has(`${row.org_id} ${row.trace_id}`)).map(storedTrace);
   }
 
-  /** event_hex of those events that have a row from another position of the log. */
+  /** Identities (domain/event_identity.ts) of those events that have a row from another position of the log. */
   async findLanded(events: readonly EventRef[]): Promise<ReadonlySet<string>> {
     const found = new Set<string>();
-    for (const batch of parameterBatches(events)) for (const hex of await this.#findLanded(batch)) found.add(hex);
+    for (const batch of parameterBatches(events)) for (const identity of await this.#findLanded(batch)) found.add(identity);
     return found;
   }
 
   async #findLanded(events: readonly EventRef[]): Promise<string[]> {
-    const rows = await this.#rows<{ hex: string; partition: number; log_seq: string; log_index: number }>(
+    const rows = await this.#rows<{ org_id: string; event_hex: string; partition: number; log_seq: string; log_index: number }>(
       'find_landed',
-      `SELECT leftPad(lower(hex(event_key)), 16, '0') AS hex, partition, log_seq, log_index FROM spans
+      `SELECT org_id, leftPad(lower(hex(event_key)), 16, '0') AS event_hex, partition, log_seq, log_index FROM spans
        WHERE org_id IN {orgs:Array(String)} AND trace_key IN (SELECT sipHash64(arrayJoin({traces:Array(String)})))
          AND event_key IN (SELECT reinterpretAsUInt64(reverse(unhex(arrayJoin({events:Array(String)})))))`,
       {
@@ -87,11 +88,11 @@ export class KnownRows {
       },
     );
     const own = new Set(
-      events.map((event) => `${event.event_hex} ${String(event.partition)} ${String(event.log_seq)} ${String(event.log_index)}`),
+      events.map((event) => `${eventIdentity(event)} ${String(event.partition)} ${String(event.log_seq)} ${String(event.log_index)}`),
     );
     return rows
-      .filter((row) => !own.has(`${row.hex} ${String(row.partition)} ${row.log_seq} ${String(row.log_index)}`))
-      .map(({ hex }) => hex);
+      .filter((row) => !own.has(`${eventIdentity(row)} ${String(row.partition)} ${row.log_seq} ${String(row.log_index)}`))
+      .map(eventIdentity);
   }
 
   async #rows<T>(name: string, sql: string, params: Record<string, unknown>): Promise<T[]> {

@@ -6,6 +6,7 @@ import type { Logger } from '../../ops/log.ts';
 import type { LoggedEvent } from '../stage.ts';
 import type { LandingTable, TableSpec } from '../stages/land/tables.ts';
 import { JUDGE_SCORES, SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS } from '../stages/land/tables.ts';
+import { LIMITS } from '../topology.ts';
 import { backoffMs } from './backoff.ts';
 
 export interface LandingRow {
@@ -69,6 +70,24 @@ function ownRows(rows: LandingRow[], owned: readonly (readonly [number, number])
   return rows.filter((row) => epochs.get(row.partition) === row.epoch);
 }
 
+/** Rows in pieces of bounded size. The rows of a pair, and what a batch used, stand in one: those are small, and share their event. */
+function piecesOf(rows: LandingRow[]): LandingRow[][] {
+  const pieces: LandingRow[][] = [];
+  let piece: LandingRow[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    if (bytes >= LIMITS.insert_bytes_max && row.event !== null) {
+      pieces.push(piece);
+      piece = [];
+      bytes = 0;
+    }
+    piece.push(row);
+    bytes += row.line.length;
+  }
+  if (piece.length > 0) pieces.push(piece);
+  return pieces;
+}
+
 export class Lander {
   readonly #options: LandingOptions;
   #statements = 0;
@@ -86,7 +105,7 @@ export class Lander {
   async #landTable(spec: TableSpec, rows: LandingRow[]): Promise<RefusedRow[]> {
     const refused: RefusedRow[] = [];
     // A stack of pieces: a refused piece is cut in two until the row that is to blame stands alone.
-    const pieces = rows.length > 0 ? [rows] : [];
+    const pieces = piecesOf(rows).reverse();
     for (let piece = pieces.pop(); piece !== undefined; piece = pieces.pop()) {
       const error = await this.#insertOwned(spec, piece);
       if (error === null) continue;

@@ -1,12 +1,14 @@
 // What the pipeline asks of ClickHouse: landing statements behind a fence, what has landed, and what a new owner needs.
 // Log positions here are the store's: JetStream sequence plus the log's base.
 import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
+import { ORG_HIGH_SQL, ORG_LOW_SQL } from '../domain/event_identity.ts';
 import { FENCE, landingStatement, SPAN_TEXTS, type LandingTable, type TableSpec } from '../stages/land/tables.ts';
 import { rowKey, traceRowKey, type LandingStore } from './landing.ts';
 import type { PartitionRecord } from './ownership.ts';
-import type { HistoryStore, PartitionHistory, PartitionMemory } from './partition_state.ts';
+import type { FullFrom, HistoryOptions, HistoryStore, PartitionHistory, PartitionMemory } from './partition_state.ts';
 import { storedTrace, TRACE_COLUMNS, type TraceRecord } from './stored_trace.ts';
 import type { RecentPart, TextStore } from './text_mover.ts';
+import { traceKey } from './trace_book.ts';
 import { TRACE_HASH_SQL } from './trace_filter.ts';
 
 /** The fence of the text mover, beside those of the partitions. */
@@ -17,9 +19,9 @@ const READ_TIMEOUT_MS = 60_000;
 /** How long a new owner waits for statements of former owners to end by themselves before it ends them. */
 const FORMER_WAIT_MS = 3000;
 const LOOK_MS = 50;
-/** Records of fixed width: a UInt32; a UInt64 and a UInt32. */
+/** Records of fixed width: a UInt32; a UInt64 and three UInt32. */
 const HASH_BYTES = 4;
-const ID_BYTES = 12;
+const ID_BYTES = 20;
 
 const tuples = (pairs: readonly (readonly [number, number])[]): string =>
   `[${pairs.map(([partition, epoch]) => `(${String(partition)},${String(epoch)})`).join(',')}]`;
@@ -186,7 +188,11 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     await this.#command('drop_recent_part', 'ALTER TABLE span_texts_recent DROP PART {name:String}', { name });
   }
 
-  async partitionHistory(record: PartitionRecord, logBase: number, windowMs: number, memory: PartitionMemory): Promise<PartitionHistory> {
+  async partitionHistory(
+    record: PartitionRecord,
+    { logBase, windowMs, tail }: HistoryOptions,
+    memory: PartitionMemory,
+  ): Promise<PartitionHistory> {
     const { partition } = record;
     const checkpoint = logBase + record.checkpoint;
     const above = checkpoint + 1;
@@ -198,7 +204,7 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
        WHERE s.partition = {partition:UInt16} AND s.log_seq > {checkpoint:UInt64} GROUP BY s.trace_id, s.org_id`,
       { partition, checkpoint },
     );
-    const [spans, texts, usage, traces] = await Promise.all([
+    const [spans, texts, usage, traces, decided] = await Promise.all([
       this.landedKeys('spans', partition, above),
       this.landedKeys('span_texts_recent', partition, above),
       this.#rows<{ seq: string }>(
@@ -211,10 +217,35 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
         `SELECT * FROM (SELECT ${TRACE_COLUMNS} FROM traces WHERE partition = {partition:UInt16} AND log_seq > {through:UInt64} AND sign = 1 ORDER BY version DESC LIMIT 1 BY org_id, trace_id) ORDER BY version`,
         { partition, through: logBase + record.completed_through },
       ),
+      tail ? this.#decided(partition, above) : new Map<string, FullFrom>(),
       this.#recallTraces(partition, memory),
       this.#recallIds(partition, checkpoint, windowMs, memory),
     ]);
-    return { spans, texts, usage_through: Number(usage[0]?.seq ?? 0), traces: traces.map(storedTrace) };
+    return { spans, texts, usage_through: Number(usage[0]?.seq ?? 0), traces: traces.map(storedTrace), decided };
+  }
+
+  /**
+   * What tail sampling made of the traces with rows from a position on. A trace that was kept has no summary row after that; one that
+   * was not may have events that a rule of their own kept. A trace of which only texts have landed was kept.
+   */
+  async #decided(partition: number, fromSeq: number): Promise<Map<string, FullFrom>> {
+    const select = (sampled: string, table: string): string =>
+      `SELECT org_id, trace_id, log_seq, log_index, ${sampled} AS sampled FROM ${table} WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}`;
+    const rows = await this.#rows<{ org_id: string; trace_id: string; summaries: string; full: string; seq: string; index: number }>(
+      'decided_traces',
+      `SELECT org_id, trace_id, toString(countIf(NOT sampled)) AS summaries, toString(countIf(sampled)) AS full,
+         toString(minIf(log_seq, sampled)) AS seq, argMinIf(log_index, (log_seq, log_index), sampled) AS index
+       FROM (${select('sampled', 'spans')} UNION ALL ${select('true', 'span_texts_recent')} UNION ALL ${select('true', 'span_texts')})
+       GROUP BY org_id, trace_id`,
+      { partition, from: fromSeq },
+    );
+    return new Map(
+      rows.map(({ org_id, trace_id, summaries, full, seq, index }): [string, FullFrom] => {
+        const key = traceKey(org_id, trace_id);
+        if (summaries === '0') return [key, { log_seq: 0, log_index: 0 }];
+        return [key, full === '0' ? { log_seq: Infinity, log_index: 0 } : { log_seq: Number(seq), log_index: index }];
+      }),
+    );
   }
 
   /** Newest log position that any table holds; a log that is new to the store counts on from there. */
@@ -268,14 +299,16 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
   async #recallIds(partition: number, checkpoint: number, windowMs: number, memory: PartitionMemory): Promise<void> {
     const read = {
       name: 'window_ids',
-      sql: `SELECT event_key, toUnixTimestamp(received_at) FROM spans
+      sql: `SELECT event_key, toUnixTimestamp(received_at), ${ORG_HIGH_SQL}, ${ORG_LOW_SQL} FROM spans
         WHERE partition = {partition:UInt16} AND received_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC') AND log_seq <= {checkpoint:UInt64} AND log_sub = 0 FORMAT RowBinary`,
       params: { partition, since: Date.now() - windowMs, checkpoint },
       timeoutMs: READ_TIMEOUT_MS,
     };
     await this.#client.records(read, ID_BYTES, (records) => {
       for (let at = 0; at < records.length; at += ID_BYTES) {
-        memory.id(records.readUInt32LE(at + 4), records.readUInt32LE(at), records.readUInt32LE(at + 8) * 1000);
+        const high = records.readUInt32LE(at + 4) ^ records.readUInt32LE(at + 12);
+        const low = records.readUInt32LE(at) ^ records.readUInt32LE(at + 16);
+        memory.id(high >>> 0, low >>> 0, records.readUInt32LE(at + 8) * 1000);
       }
     });
   }

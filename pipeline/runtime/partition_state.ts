@@ -4,10 +4,18 @@ import type { TraceBookLimits } from './trace_book.ts';
 import { TraceBook, type StoredTrace } from './trace_book.ts';
 import type { JudgedInputs } from './judged_inputs.ts';
 import { TraceFilter } from './trace_filter.ts';
+import type { LogPosition } from '../stage.ts';
 import { IdWindow } from '../stages/dedupe/id_window.ts';
+import { HeldTraces } from '../stages/sample/held_traces.ts';
 import type { PartitionRecord } from './ownership.ts';
 
 const TRIM_EVERY_IDS = 1_000_000;
+
+/**
+ * From where in the log on a trace is stored in full: from its beginning (log_seq 0) where it was kept; where it was summarised from
+ * the first event that a rule of its own kept, if there is one (else log_seq is Infinity).
+ */
+export type FullFrom = Pick<LogPosition, 'log_seq' | 'log_index'>;
 
 /** Rows above the checkpoint that a former owner landed already. Log positions are the store's. */
 export interface Replay {
@@ -15,6 +23,8 @@ export interface Replay {
   texts: ReadonlySet<string>;
   /** Usage has landed up to this position. */
   usage_through: number;
+  /** What tail sampling made of the traces with such rows, by traceKey. */
+  decided: Map<string, FullFrom>;
   /** Past this position nothing had landed. */
   until: number;
 }
@@ -24,13 +34,18 @@ export interface PartitionState {
   epoch: number;
   window: IdWindow;
   book: TraceBook;
+  tail: HeldTraces;
   replay: Replay | null;
   /** received_at of the newest event prepared, of any partition: the time of the log, milliseconds; 0 before the first. */
   heard_at: number;
-  /** JetStream sequences: taken from the reader up to, prepared up to, landed up to, and as last written down. */
+  /**
+   * JetStream sequences: taken from the reader up to, prepared up to, landed up to (in full, or held by tail sampling with its usage
+   * landed), settled up to (nothing held), and as last written down.
+   */
   taken_through: number;
   prepared_through: number;
   landed_through: number;
+  settled_through: number;
   completed_through: number;
   checkpointed: string;
   /** received_at of the newest event landed. */
@@ -42,13 +57,15 @@ export interface PartitionHistory {
   spans: ReadonlySet<string>;
   texts: ReadonlySet<string>;
   usage_through: number;
+  /** What tail sampling made of the traces with rows above the checkpoint, by traceKey; empty without it. */
+  decided: Map<string, FullFrom>;
   /** Live rows that hold something newer than completed_through, oldest version first. */
   traces: readonly StoredTrace[];
 }
 
 /** What is recalled from the store one by one, as there may be many. */
 export interface PartitionMemory {
-  /** Halves of the id of an event at or below the checkpoint; received_at in milliseconds. */
+  /** Halves of the identity of an event at or below the checkpoint; received_at in milliseconds. */
   id(high: number, low: number, receivedAt: number): void;
   /** Hash of a trace that has a row. */
   trace(hash: number): void;
@@ -77,9 +94,17 @@ export function emptyMemory(
   };
 }
 
+export interface HistoryOptions {
+  /** What the store adds to JetStream sequences. */
+  logBase: number;
+  /** How long the id of an event is remembered. */
+  windowMs: number;
+  /** Whether tail sampling has to know its decisions. */
+  tail: boolean;
+}
+
 export interface HistoryStore {
-  /** @param logBase what the store adds to JetStream sequences */
-  partitionHistory(record: PartitionRecord, logBase: number, windowMs: number, memory: PartitionMemory): Promise<PartitionHistory>;
+  partitionHistory(record: PartitionRecord, options: HistoryOptions, memory: PartitionMemory): Promise<PartitionHistory>;
 }
 
 export interface RebuildOptions {
@@ -112,15 +137,24 @@ export function rebuild(
     epoch: record.epoch,
     window,
     book,
-    replay: until > checkpoint ? { spans: history.spans, texts: history.texts, usage_through: history.usage_through, until } : null,
+    tail: new HeldTraces(),
+    replay: until > checkpoint ? { ...replayOf(history), until } : null,
     heard_at: 0,
     taken_through: record.checkpoint,
     prepared_through: record.checkpoint,
     landed_through: record.checkpoint,
+    settled_through: record.checkpoint,
     completed_through: record.completed_through,
     checkpointed: '',
     landed_at: 0,
   };
 }
+
+const replayOf = ({ spans, texts, usage_through, decided }: PartitionHistory): Omit<Replay, 'until'> => ({
+  spans,
+  texts,
+  usage_through,
+  decided,
+});
 
 const seqOf = (key: string): number => Number(key.slice(0, key.indexOf(':')));

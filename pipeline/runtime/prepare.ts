@@ -3,17 +3,19 @@
 // to tell once the rows are in. It writes nothing.
 import { costCorrectionsCodec, ingestBatchCodec, UnknownSchemaError } from '../../schemas/codec.ts';
 import { partitionOf } from '../domain/ids.ts';
-import { addOutcomes } from '../domain/outcomes.ts';
 import { piiMatches } from '../domain/pii_match.ts';
-import type { DeadReason, LogPosition, LoggedEvent, MeteredEvent, Usage } from '../stage.ts';
-import { spanLine, textLine, usageLine } from '../stages/land/rows.ts';
+import type { DeadReason, LogPosition, LoggedEvent, MeteredEvent } from '../stage.ts';
+import { spanLine, textLine } from '../stages/land/rows.ts';
+import type { LandingEvent } from '../stages/sample/held_traces.ts';
 import { LIMITS, loggedEvent, type Topology } from '../topology.ts';
 import { correctionsOf, freshCorrections, type Correction } from './corrections.ts';
+import { type Changes, type CountedUsage, countUsage } from './count_usage.ts';
 import { emptyUnit, rowKey, traceRowKey, type LandingUnit } from './landing.ts';
 import type { LogMessage } from './log_reader.ts';
 import { judgeCompleted, type Judging, type JudgingOf } from './judge_completed.ts';
 import type { PartitionState } from './partition_state.ts';
 import type { DeadEvent, StageObserver, StageRunner } from './stage_runner.ts';
+import { type TailSampler, withReleased } from './tail_sampling.ts';
 import type { BookEvent, StoredTrace } from './trace_book.ts';
 
 /** A message and the partitions for which it is new: those that were not past it when it was taken. */
@@ -28,20 +30,14 @@ export interface Casualty {
   raw: Uint8Array | null;
 }
 
-/** How far a partition is once its unit has landed. JetStream sequences. */
+/** How far a partition is once its unit has landed. JetStream sequences, as in PartitionState. */
 export interface Progress {
   state: PartitionState;
   landed_through: number;
+  settled_through: number;
   completed_through: number;
   /** received_at of the newest event in it, milliseconds; 0 for none. */
   heard_at: number;
-}
-
-/** What a landing counts, with the place of its row in the store. */
-export interface CountedUsage {
-  usage: Usage;
-  partition: number;
-  log_seq: number;
 }
 
 export interface Prepared {
@@ -55,15 +51,11 @@ export interface Prepared {
   count: number;
 }
 
-/** What a batch changes, each in the order of the log. */
-interface Changes {
-  metered: readonly MeteredEvent[];
-  corrections: readonly Correction[];
-}
-
 export interface PrepareDeps {
   topology: Topology;
   stages: StageRunner;
+  /** null: every event is decided by itself, in stage sample. */
+  tail: TailSampler | null;
   observer: StageObserver;
   /** What the store adds to JetStream sequences. */
   logBase: number;
@@ -108,10 +100,13 @@ export async function prepare(
   const corrections = await freshCorrections(deps, states, sent);
   await restoreForgotten(deps, states, [...metered, ...corrections]);
   const rows = emptyUnit();
-  const usage = fillRows(deps, states, { metered, corrections }, byPosition, rows);
-  const progress = keepBooks(deps, states, messages, { metered, corrections });
+  const usage = countUsage(states, { metered, corrections }, rows);
+  deps.tail?.countRead(metered.length, bytesOf(messages));
+  const { progress, decided } = keepBooks(deps, states, messages, { metered, corrections }, byPosition);
+  await fillRows(deps, states, decided, rows);
+  endReplays(deps, progress);
   const told = progress.flatMap(({ state }) => takeBook(state, rows));
-  const { events, tasks } = await judgeCompleted(deps, states, told, rows, landed);
+  const { events, tasks } = await judgeCompleted(deps, states, withReleased(told, decided), rows, landed);
   for (const { state } of progress) state.book.trimInputs(deps.logBase + state.landed_through);
   for (const { partition, spans } of metered) events.push(...piiMatches(spans).map((match) => ({ ...match, partition })));
   return { rows, usage, casualties, events, tasks, progress, count: metered.length };
@@ -119,6 +114,8 @@ export async function prepare(
 
 const positionKey = (position: LogPosition): string =>
   `${String(position.partition)}:${String(position.log_seq)}:${String(position.log_index)}`;
+
+const bytesOf = (messages: readonly TakenMessage[]): number => messages.reduce((sum, { data }) => sum + data.length, 0);
 
 function* slices(messages: readonly TakenMessage[]): Generator<TakenMessage[]> {
   let slice: TakenMessage[] = [];
@@ -189,20 +186,19 @@ async function restoreForgotten(
   );
 }
 
-function fillRows(
+/** The rows of the events that are decided. */
+async function fillRows(
   deps: PrepareDeps,
   states: ReadonlyMap<number, PartitionState>,
-  { metered, corrections }: Changes,
-  logged: ReadonlyMap<string, LoggedEvent>,
+  decided: readonly LandingEvent[],
   rows: LandingUnit,
-): CountedUsage[] {
-  const usage = new Map<string, { usage: Usage; partition: number }>();
-  const lastSeq = new Map<number, number>();
-  for (const event of metered) {
+): Promise<void> {
+  const counts = new Map<string, Pick<MeteredEvent, 'retain' | 'sample_reason'> & { count: number }>();
+  let bytes = 0;
+  for (const { event, source } of decided) {
     const state = states.get(event.partition);
     if (state === undefined) continue;
     const { replay, epoch } = state;
-    const source = logged.get(positionKey(event)) ?? null;
     const full = event.retain === 'full';
     const days = deps.textDays(event.org_id);
     for (const [sub, span] of event.spans.entries()) {
@@ -213,52 +209,16 @@ function fillRows(
       const line = textLine(span, event, sub, days);
       if (line !== null) rows.span_texts_recent.push({ line, ...place });
     }
-    lastSeq.set(event.partition, event.log_seq);
-    if (replay === null || event.log_seq > replay.usage_through) addUsage(usage, event);
+    const { retain, sample_reason } = event;
+    const counted = counts.get(`${retain} ${sample_reason}`);
+    if (counted === undefined) counts.set(`${retain} ${sample_reason}`, { retain, sample_reason, count: 1 });
+    else counted.count += 1;
+    bytes += source?.body.length ?? 0;
+    if (bytes < LIMITS.slice_bytes) continue;
+    bytes = 0;
+    await deps.yield();
   }
-  for (const correction of corrections) {
-    const { partition, log_seq } = correction;
-    const { replay } = states.get(partition) ?? { replay: null };
-    lastSeq.set(partition, Math.max(log_seq, lastSeq.get(partition) ?? 0));
-    if (replay === null || log_seq > replay.usage_through) addUsage(usage, correction);
-  }
-  const counted = [...usage.values()].map(({ usage: total, partition }) => ({
-    usage: total,
-    partition,
-    log_seq: lastSeq.get(partition) ?? 0,
-  }));
-  for (const { usage: total, partition, log_seq: seq } of counted) {
-    rows.usage_events.push({
-      line: usageLine(total, partition, seq),
-      partition,
-      epoch: states.get(partition)?.epoch ?? 0,
-      log_seq: seq,
-      key: String(seq),
-      event: null,
-    });
-  }
-  return counted;
-}
-
-function addUsage(
-  totals: Map<string, { usage: Usage; partition: number }>,
-  { usage, partition }: Pick<MeteredEvent, 'usage' | 'partition'>,
-): void {
-  const { org_id, agent_id, model, department, realm } = usage;
-  const key = JSON.stringify([partition, usage.hour, usage.day, org_id, agent_id, model, department, realm, String(usage.correction)]);
-  const total = totals.get(key)?.usage;
-  if (total === undefined) {
-    totals.set(key, { usage: { ...usage }, partition });
-    return;
-  }
-  total.last_received_at = Math.max(total.last_received_at, usage.last_received_at);
-  total.events += usage.events;
-  total.input_tokens += usage.input_tokens;
-  total.output_tokens += usage.output_tokens;
-  total.storage_bytes += usage.storage_bytes;
-  total.sandbox_micros += usage.sandbox_micros;
-  total.cost_pico_usd += usage.cost_pico_usd;
-  total.outcomes = addOutcomes(total.outcomes, usage.outcomes);
+  for (const { retain, sample_reason, count } of counts.values()) deps.observer.sampled(retain, sample_reason, count);
 }
 
 function keepBooks(
@@ -266,9 +226,12 @@ function keepBooks(
   states: ReadonlyMap<number, PartitionState>,
   messages: readonly TakenMessage[],
   { metered, corrections }: Changes,
-): Progress[] {
+  logged: ReadonlyMap<string, LoggedEvent>,
+): { progress: Progress[]; decided: LandingEvent[] } {
   let heardAt = 0;
   const now = deps.now();
+  const held = [...states.values()];
+  const decided: LandingEvent[] = [];
   // In the order of the log, so that the versions of traces only rise.
   const next = corrections.values();
   let correction = next.next();
@@ -280,7 +243,13 @@ function keepBooks(
   };
   for (const event of metered) {
     correctBefore(event.log_seq);
-    states.get(event.partition)?.book.apply(event);
+    const state = states.get(event.partition);
+    const one = { event, source: logged.get(positionKey(event)) ?? null };
+    if (state !== undefined && deps.tail !== null) deps.tail.take(held, state, one, decided);
+    else if (state !== undefined) {
+      state.book.apply(event);
+      decided.push(one);
+    }
     heardAt = Math.max(heardAt, event.received_at);
   }
   correctBefore(Infinity);
@@ -289,21 +258,31 @@ function keepBooks(
       const state = states.get(partition);
       if (state === undefined) continue;
       state.prepared_through = seq;
-      if (state.replay !== null && deps.logBase + seq >= state.replay.until) state.replay = null;
     }
   }
   const behind = deps.isBehind();
-  return [...states.values()].map((state) => {
+  for (const state of held) {
     state.heard_at = Math.max(state.heard_at, heardAt);
     // Behind in the log, what a trace still gets may lie unread: time is then the log's, not the wall's.
     state.book.tick(behind ? state.heard_at : now);
+  }
+  deps.tail?.settle(held, behind ? Math.max(0, ...held.map((state) => state.heard_at)) : now, decided);
+  const progress = held.map((state) => {
+    const oldestHeld = state.tail.oldest;
     return {
       state,
       landed_through: state.prepared_through,
+      settled_through: Math.min(state.prepared_through, oldestHeld === undefined ? Infinity : oldestHeld.log_seq - deps.logBase - 1),
       completed_through: Math.max(0, state.book.completedThrough(deps.logBase + state.prepared_through) - deps.logBase),
       heard_at: state.heard_at,
     };
   });
+  return { progress, decided };
+}
+
+function endReplays({ logBase }: PrepareDeps, progress: readonly Progress[]): void {
+  for (const { state } of progress)
+    if (state.replay !== null && logBase + state.prepared_through >= state.replay.until) state.replay = null;
 }
 
 function takeBook(state: PartitionState, rows: LandingUnit): (BookEvent & { partition: number })[] {

@@ -2,7 +2,7 @@
 // declares dead is handed back; a stage that throws has its batch run again one by one, so that only the event that is
 // to blame dies. Metrics are an observer's.
 import type { Logger } from '../../ops/log.ts';
-import type { DeadReason, LogPosition, Outcome, Stage, StageName } from '../stage.ts';
+import type { DeadReason, LogPosition, Outcome, Retain, Stage, StageName } from '../stage.ts';
 import { backoffMs } from './backoff.ts';
 
 export interface DeadEvent {
@@ -16,6 +16,8 @@ export interface StageObserver {
   batch(stage: StageName, seconds: number, received: number, emitted: number): void;
   dropped(stage: StageName, reason: string, count: number): void;
   dead(stage: StageName, reason: string, count: number): void;
+  /** Events that were decided: how much of each is stored, and why. */
+  sampled(retain: Retain, reason: string, count: number): void;
 }
 
 export interface StageRunner {

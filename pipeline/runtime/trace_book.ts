@@ -4,7 +4,7 @@
 // forgotten needs its row from the store first (missing, then restore).
 import type { Span } from '../domain/span.ts';
 import { addSpan, durationMs, emptyTrace, type TraceState } from '../domain/trace_state.ts';
-import type { MeteredEvent } from '../stage.ts';
+import type { MeteredEvent, Retain } from '../stage.ts';
 import { traceCells, traceLine } from '../stages/land/rows.ts';
 import type { CompleteTrace, JudgedInputs } from './judged_inputs.ts';
 import { TraceFilter, traceHash } from './trace_filter.ts';
@@ -58,9 +58,12 @@ interface Entry {
   /** received_at of the newest event, milliseconds. */
   heard_at: number;
   open: boolean;
+  /** Tail sampling holds its events: it gets no row yet. */
+  held: boolean;
 }
 
-const keyOf = (orgId: string, traceId: string): string => `${orgId} ${traceId}`;
+/** A trace's key within its partition. */
+export const traceKey = (orgId: string, traceId: string): string => `${orgId} ${traceId}`;
 
 export class TraceBook {
   readonly #partition: number;
@@ -72,6 +75,7 @@ export class TraceBook {
   readonly #known: TraceFilter;
   readonly #inputs: JudgedInputs | null;
   readonly #touched = new Set<Entry>();
+  #settled: string[] = [];
   #events: BookEvent[] = [];
 
   constructor(partition: number, limits: TraceBookLimits, known: TraceFilter = new TraceFilter(), inputs: JudgedInputs | null = null) {
@@ -89,7 +93,7 @@ export class TraceBook {
   missing(events: readonly { org_id: string; trace_id: string }[]): { org_id: string; trace_id: string }[] {
     const wanted = new Map<string, { org_id: string; trace_id: string }>();
     for (const { org_id, trace_id } of events) {
-      const key = keyOf(org_id, trace_id);
+      const key = traceKey(org_id, trace_id);
       if (this.#find(key) === undefined && !wanted.has(key) && this.#known.mayHave(traceHash(org_id, trace_id)))
         wanted.set(key, { org_id, trace_id });
     }
@@ -103,29 +107,47 @@ export class TraceBook {
    */
   restore({ state, version }: StoredTrace, options: { open: boolean; announce: boolean; now: number }): void {
     const entry: Entry = {
-      key: keyOf(state.org_id, state.trace_id),
+      key: traceKey(state.org_id, state.trace_id),
       state,
       restored_version: version,
       version,
       cells: traceCells(state, this.#partition, version),
       heard_at: options.now,
       open: options.open,
+      held: false,
     };
     this.#known.add(traceHash(state.org_id, state.trace_id));
     this.#place(entry);
     if (options.announce) this.#events.push(started(state));
   }
 
-  /** Adds an event's spans to its trace. Events that a restored row holds already change nothing. */
-  apply(event: MeteredEvent): void {
+  /** What sampling has made of a trace, by its key; null for one that is held, or not in memory. */
+  decided(key: string): Retain | null {
+    const entry = this.#find(key);
+    if (entry === undefined || entry.held) return null;
+    return entry.state.sampled ? 'full' : 'summary';
+  }
+
+  /** Gives a held trace its row. */
+  release(key: string): void {
+    const entry = this.#find(key);
+    if (entry !== undefined) entry.held = false;
+  }
+
+  /**
+   * Adds an event's spans to its trace. Events that a restored row holds already change nothing.
+   * @param held true when the event, as all of its trace before it, is held by tail sampling
+   */
+  apply(event: MeteredEvent, held = false): void {
     const [first] = event.spans;
     if (first === undefined) return;
-    const key = keyOf(event.org_id, event.trace_id);
+    const key = traceKey(event.org_id, event.trace_id);
     const entry = this.#find(key) ?? this.#begin(key, first);
     if (event.log_seq <= entry.restored_version) return;
     if (entry.open) this.#inputs?.add(key, { version: entry.version, spans: entry.state.spans }, event);
     for (const span of event.spans) addSpan(entry.state, span, event.retain === 'full');
     entry.version = event.log_seq;
+    entry.held = held;
     entry.heard_at = Math.max(entry.heard_at, event.received_at);
     if (entry.cells === '' && !this.#touched.has(entry)) this.#events.push(started(entry.state));
     this.#touched.add(entry);
@@ -142,7 +164,7 @@ export class TraceBook {
     trace_id: string,
     { log_seq, cost_pico_usd, heardAt }: { log_seq: number; cost_pico_usd: bigint; heardAt: number },
   ): void {
-    const entry = this.#find(keyOf(org_id, trace_id));
+    const entry = this.#find(traceKey(org_id, trace_id));
     if (entry === undefined || log_seq <= entry.restored_version) return;
     entry.state.cost_pico_usd += cost_pico_usd;
     entry.version = log_seq;
@@ -151,17 +173,18 @@ export class TraceBook {
     this.#place(entry);
   }
 
-  /** Rows for all traces that changed since the last call: the old row taken back, the new one put. */
+  /** Rows for all traces that changed since the last call, but for those held: the old row taken back, the new one put. */
   takeRows(): TraceRow[] {
     const rows: TraceRow[] = [];
     for (const entry of this.#touched) {
+      if (entry.held) continue;
+      this.#touched.delete(entry);
       const { state, version } = entry;
       const place = { org_id: state.org_id, trace_id: state.trace_id, version };
       if (entry.cells !== '') rows.push({ line: traceLine(entry.cells, -1), ...place });
       entry.cells = traceCells(state, this.#partition, version);
       rows.push({ line: traceLine(entry.cells, 1), ...place });
     }
-    this.#touched.clear();
     this.#forget();
     return rows;
   }
@@ -194,7 +217,14 @@ export class TraceBook {
 
   /** Keeps what judges will see of open traces within its bound. @param landedThrough log_seq up to which everything has landed */
   trimInputs(landedThrough: number): void {
-    this.#inputs?.trim(landedThrough);
+    this.#inputs?.trim(landedThrough, (key) => this.#find(key)?.held === true);
+  }
+
+  /** Keys of the held traces that became complete since the last call: what they are is to be decided before their rows are taken. */
+  takeSettled(): string[] {
+    const settled = this.#settled;
+    this.#settled = [];
+    return settled;
   }
 
   takeEvents(): BookEvent[] {
@@ -242,6 +272,7 @@ export class TraceBook {
       cells: '',
       heard_at: first.received_at,
       open: true,
+      held: false,
     };
   }
 
@@ -266,6 +297,7 @@ export class TraceBook {
     this.#rooted.delete(entry.key);
     this.#rootless.delete(entry.key);
     entry.open = false;
+    if (entry.held) this.#settled.push(entry.key);
     this.#events.push({ ...completed(entry), ...this.#judgedOf(entry) });
     this.#keepDone(entry);
   }

@@ -28,7 +28,7 @@ export interface WorkerDeps {
   /** Resolves when everything that has landed before the call would survive power loss. */
   sync(): Promise<void>;
   /** @returns false when the partition is another's by now */
-  checkpoint(partition: number, landedThrough: number, completedThrough: number): Promise<boolean>;
+  checkpoint(partition: number, settledThrough: number, completedThrough: number): Promise<boolean>;
 }
 
 export class Worker {
@@ -68,7 +68,7 @@ export class Worker {
     this.#readAgain();
   }
 
-  /** Stops reading partitions and resolves when all that was read has landed and is written down. */
+  /** Stops reading partitions and resolves when all that was read and decided has landed and is written down; the next owner reads the rest. */
   async release(partitions: readonly number[]): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#jobs.push(async () => {
@@ -172,8 +172,9 @@ export class Worker {
     if (events.length > 0) await this.#deps.tell(events);
     const tasks = owned(prepared.tasks).map(({ task }) => task);
     if (tasks.length > 0) await this.#deps.hand(tasks);
-    for (const { state, landed_through, completed_through, heard_at } of prepared.progress) {
+    for (const { state, landed_through, settled_through, completed_through, heard_at } of prepared.progress) {
       state.landed_through = landed_through;
+      state.settled_through = settled_through;
       state.completed_through = completed_through;
       state.landed_at = heard_at;
     }
@@ -256,15 +257,15 @@ export class Worker {
     const moved = partitions.flatMap((partition) => {
       const state = this.#states.get(partition);
       if (state === undefined) return [];
-      const { landed_through, completed_through } = state;
-      const mark = `${String(landed_through)}:${String(completed_through)}`;
-      return mark === state.checkpointed ? [] : [{ state, landed_through, completed_through, mark }];
+      const { settled_through, completed_through } = state;
+      const mark = `${String(settled_through)}:${String(completed_through)}`;
+      return mark === state.checkpointed ? [] : [{ state, settled_through, completed_through, mark }];
     });
     if (moved.length === 0) return;
     await this.#deps.sync();
     await Promise.all(
-      moved.map(async ({ state, landed_through, completed_through, mark }) => {
-        if (await this.#deps.checkpoint(state.partition, landed_through, completed_through)) state.checkpointed = mark;
+      moved.map(async ({ state, settled_through, completed_through, mark }) => {
+        if (await this.#deps.checkpoint(state.partition, settled_through, completed_through)) state.checkpointed = mark;
       }),
     );
   }

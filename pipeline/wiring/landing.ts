@@ -1,8 +1,10 @@
 // The way of events through one worker, put together: topology, ownership, reader, worker, lander, mover of texts, budgets.
+import type { Env } from '../../ops/env.ts';
 import * as metrics from '../../ops/metrics.ts';
 import type { WatchedBucket } from '../../ops/watched_bucket.ts';
 import type { BudgetRecord } from '../../schemas/records/budget.ts';
 import { type Budgets, openBudgets } from '../budgets/open.ts';
+import { PROFILE_RATE } from '../domain/keep_rules.ts';
 import { createPriceBook } from '../domain/pricing.ts';
 import type { RetentionPolicies } from '../retention/policies.ts';
 import { Cooldowns } from '../runtime/cooldowns.ts';
@@ -21,6 +23,7 @@ import type { Prices } from '../runtime/prices.ts';
 import { createPublisher } from '../runtime/publish.ts';
 import { scoreTraces, type ScoringDeps } from '../runtime/score_traces.ts';
 import { createStageRunner, type StageObserver } from '../runtime/stage_runner.ts';
+import { heldAmong, TailSampler } from '../runtime/tail_sampling.ts';
 import { TextMover } from '../runtime/text_mover.ts';
 import { Worker } from '../runtime/worker.ts';
 import { createDecodeStage } from '../stages/decode/decode.ts';
@@ -67,6 +70,9 @@ const observer: StageObserver = {
   dead(stage, reason, count) {
     metrics.pipelineEventsDeadTotal.inc({ stage, reason }, count);
   },
+  sampled(retain, reason, count) {
+    metrics.samplingEventsTotal.inc({ retain, reason }, count);
+  },
 };
 
 function createTopology({ env, policies, piiPolicies, prices }: LandingParts, known: KnownRows, worker: () => Worker): Topology {
@@ -81,7 +87,7 @@ function createTopology({ env, policies, piiPolicies, prices }: LandingParts, kn
     dedupe: createDedupeStage({
       // A partition lost in the middle of a batch has no window any more; its rows are not written.
       windowOf: (partition) => worker().states.get(partition)?.window ?? orphan,
-      findLanded: (events) => known.findLanded(events),
+      findLanded: async (events) => new Set([...(await known.findLanded(events)), ...heldAmong(worker().states, events)]),
       now: () => Date.now(),
     }),
     sample: createSampleStage({
@@ -91,6 +97,22 @@ function createTopology({ env, policies, piiPolicies, prices }: LandingParts, kn
     }),
     meter: createMeterStage(),
   };
+}
+
+/** Whether tail sampling holds anything: where nothing is thinned out, nothing waits. */
+const holds = ({ SERVICE_SAMPLING_TAIL, SERVICE_SAMPLING_ENABLED, SERVICE_SAMPLING_PROFILE }: Env): boolean =>
+  SERVICE_SAMPLING_TAIL && SERVICE_SAMPLING_ENABLED && PROFILE_RATE[SERVICE_SAMPLING_PROFILE] < 1;
+
+function createTail(env: Env): TailSampler | null {
+  if (!holds(env)) return null;
+  return new TailSampler({
+    slots: env.SERVICE_SAMPLING_BUFFER_SLOTS,
+    bytes: LIMITS.held_bytes_max,
+    traceBytes: LIMITS.held_trace_bytes_max,
+    read: { events: LIMITS.held_read_events_max, bytes: LIMITS.held_read_bytes_max },
+    holdMs: LIMITS.held_idles_max * Math.max(env.SERVICE_TRACE_GRACE_MS, env.SERVICE_TRACE_IDLE_MS),
+    slowMs: env.SERVICE_SAMPLING_SLOW_MS,
+  });
 }
 
 /** Wires the way from the log to the store. Nothing runs before its parts are started. */
@@ -165,6 +187,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     prepare: {
       topology,
       stages: createStageRunner(observer, logger),
+      tail: createTail(env),
       observer,
       logBase,
       partitions,
@@ -184,7 +207,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     hand: (tasks) => publisher.hand(tasks),
     landed: budgets.landed,
     sync,
-    checkpoint: (partition, landed, completed) => ownership.checkpoint(partition, landed, completed),
+    checkpoint: (partition, settled, completed) => ownership.checkpoint(partition, settled, completed),
   });
   async function bringUp(records: PartitionRecord[]): Promise<void> {
     // Tried again after a failure, it leaves alone what is up already: that state is ahead of what its record says.
@@ -192,7 +215,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     await store.fence(mine.map((record) => [record.partition, record.epoch] as const));
     for (const record of mine) {
       const memory = emptyMemory(windowMs, Math.ceil(LIMITS.dedupe_ids_exact_max / partitions), Date.now());
-      const history = await store.partitionHistory(record, logBase, windowMs, memory);
+      const history = await store.partitionHistory(record, { logBase, windowMs, tail: holds(env) }, memory);
       const limits = {
         graceMs: env.SERVICE_TRACE_GRACE_MS,
         idleMs: env.SERVICE_TRACE_IDLE_MS,
@@ -227,6 +250,8 @@ export function startGauges({ worker, reader, budgets }: Landing): NodeJS.Timeou
     budgets.progress(states);
     metrics.pipelinePartitionsOwned.set(states.length);
     metrics.pipelineOpenTraces.set(states.reduce((sum, { book }) => sum + book.openCount, 0));
+    metrics.samplingHeldTraces.set(states.reduce((sum, { tail }) => sum + tail.size, 0));
+    metrics.samplingHeldBytes.set(states.reduce((sum, { tail }) => sum + tail.bytes, 0));
     metrics.pipelineDedupeIds.set(states.reduce((sum, { window }) => sum + window.size, 0));
     metrics.pipelineLagMessages.set(reader.lag);
     const behind = reader.lag > 0 || states.some((state) => state.landed_through < state.prepared_through);

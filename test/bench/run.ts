@@ -13,13 +13,14 @@ import { benchIngest, benchSingle } from './ingest.ts';
 import { benchJudges } from './judges.ts';
 import { benchPii } from './pii.ts';
 import { benchReads } from './reads.ts';
+import { benchSampling, SAMPLED } from './sampling.ts';
 import { sectionText, thousands, type Section } from './report.ts';
 import { sqlRunner } from './store.ts';
 import { runningTarget, startTarget, type Target } from './target.ts';
 import { Vocabulary } from './vocabulary.ts';
 import { benchWebhooks } from './webhooks.ts';
 
-const USAGE = `usage: npm run bench [-- ingest|single|freshness|reads|footprint|control|budgets|webhooks|judges|pii|cold|all] [options]
+const USAGE = `usage: npm run bench [-- ingest|single|freshness|reads|footprint|control|budgets|webhooks|judges|pii|cold|sampling|all] [options]
   --seconds 60        length of each run
   --rate 10000        events a second of the paced ingest run (max: as fast as acknowledged); freshness runs beside half of it
   --shape texts       texts (searchable prompt and response) or plain
@@ -27,8 +28,28 @@ const USAGE = `usage: npm run bench [-- ingest|single|freshness|reads|footprint|
   --json file         raw numbers
   --url … --key … --org org_local --clickhouse-url http://user:password@host:port/db    a running service instead of one of its own`;
 
-const PARTS = ['footprint', 'ingest', 'single', 'freshness', 'reads', 'control', 'budgets', 'webhooks', 'judges', 'pii', 'cold'] as const;
+const PARTS = [
+  'footprint',
+  'ingest',
+  'single',
+  'freshness',
+  'reads',
+  'control',
+  'budgets',
+  'webhooks',
+  'judges',
+  'pii',
+  'cold',
+  'sampling',
+] as const;
 type Part = (typeof PARTS)[number];
+
+/** Settings of the services that parts start. */
+const SETTINGS: Partial<Record<Part, Record<string, string>>> = {
+  // Filling KV with a sync of the disk for each record would be most of the time, and is not what is measured.
+  control: { SERVICE_NATS_SYNC: '1s' },
+  sampling: SAMPLED,
+};
 
 interface Options {
   parts: readonly Part[];
@@ -116,6 +137,8 @@ async function measure(part: Part, target: Target, options: Options, vocabulary:
       return [await benchPii({ target, runSql: sqlRunner(stored()), vocabulary: vocabulary(), seconds, progress })];
     case 'webhooks':
       return [await benchWebhooks({ target, seconds, progress })];
+    case 'sampling':
+      return [await benchSampling({ target, vocabulary: vocabulary(), seconds, progress })];
     case 'reads': {
       progress(`reads: filling ${thousands(spans)} spans`);
       const filled = await fillStore(stored(), target.org, spans, progress);
@@ -144,8 +167,7 @@ async function measureAll(options: Options, stopping: AbortSignal): Promise<Sect
     // A figure is worth what the machine was doing beside it.
     progress(`load average before: ${(loadavg()[0] ?? 0).toFixed(1)}`);
     progress(options.running === null ? `${part}: starting a service …` : `${part}: ${options.running.url}`);
-    // Filling KV with a sync of the disk for each record would be most of the time, and is not what is measured.
-    const target = options.running ?? (await startTarget(part === 'control' ? { SERVICE_NATS_SYNC: '1s' } : {}));
+    const target = options.running ?? (await startTarget(SETTINGS[part] ?? {}));
     if (isStopping()) {
       await target.stop();
       break;

@@ -1,7 +1,8 @@
-// dedupe: an event whose id was seen within the window is dropped. In: decoded events in log order. Out: the first of each.
+// dedupe: an event of an org whose id was seen within the window is dropped. In: decoded events in log order. Out: the first of each.
 // Exact: what the window is unsure of (its oldest ids, past a bound, are held in a filter) is looked up in the store
 // before the batch runs. It never drops an event that is being read again after a crash: the window of a new owner is
 // rebuilt from what lies at or below the checkpoint, and all above is read again.
+import { eventIdentity } from '../../domain/event_identity.ts';
 import type { DecodedEvent, LogPosition, Outcome, Stage } from '../../stage.ts';
 import type { IdWindow } from './id_window.ts';
 
@@ -15,7 +16,7 @@ export interface DedupeDeps {
   /** The window of an owned partition. */
   windowOf(partition: number): IdWindow;
   /**
-   * Which of these events the store holds from another position of the log; gives their event_hex. Its own row, landed
+   * Which of these events the store holds from another position of the log; gives their identities. Its own row, landed
    * before a crash, is no repeat. Rejects when the store is away.
    */
   findLanded(events: readonly EventRef[]): Promise<ReadonlySet<string>>;
@@ -28,7 +29,7 @@ export function createDedupeStage(deps: DedupeDeps): Stage<DecodedEvent, Decoded
   return {
     name: 'dedupe',
     async prefetch(batch) {
-      const unsure = batch.filter((event) => deps.windowOf(event.partition).look(event.event_hex) === 'unsure');
+      const unsure = batch.filter((event) => deps.windowOf(event.partition).look(eventIdentity(event)) === 'unsure');
       landed = unsure.length === 0 ? new Set() : await deps.findLanded(unsure);
     },
     run(batch) {
@@ -37,9 +38,10 @@ export function createDedupeStage(deps: DedupeDeps): Stage<DecodedEvent, Decoded
       const outcomes = batch.map((event): Outcome<DecodedEvent> => {
         const window = deps.windowOf(event.partition);
         windows.add(window);
-        const sighting = window.look(event.event_hex);
-        if (sighting === 'seen' || (sighting === 'unsure' && landed.has(event.event_hex))) return { kind: 'drop', reason: 'duplicate' };
-        window.add(event.event_hex, event.received_at);
+        const identity = eventIdentity(event);
+        const sighting = window.look(identity);
+        if (sighting === 'seen' || (sighting === 'unsure' && landed.has(identity))) return { kind: 'drop', reason: 'duplicate' };
+        window.add(identity, event.received_at);
         return { kind: 'emit', out: event };
       });
       for (const window of windows) window.trim(now);

@@ -1,6 +1,7 @@
 // Decides how much of an event is stored: full, or a summary row without prompt, response and attributes.
 // In: decoded events. Out: the same, marked, with the rule that held. It removes nothing: what sampling thins is metered all
-// the same. Head decisions: by the event's own keep rules, else by its trace id.
+// the same. Head decisions: by the event's own keep rules, else by its trace id. Tail sampling (runtime/tail_sampling.ts) takes
+// `summary` as: nothing keeps the trace so far.
 import { keepRule, keptByRate, PROFILE_RATE, type SamplingProfile } from '../../domain/keep_rules.ts';
 import type { DecodedEvent, SampledEvent, Stage } from '../../stage.ts';
 

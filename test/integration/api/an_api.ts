@@ -6,6 +6,7 @@ import { connectNats } from '../../../ops/nats/connect.ts';
 import { type Log, openLog } from '../../../ops/streams.ts';
 import { createClickHouse } from '../../../sql/client.ts';
 import { assembleApi } from '../../../api/assemble.ts';
+import type { SamplingSettings } from '../../../api/sampling/sampling.ts';
 import { closeGracefully, httpServer, listen } from '../../../api/http/server.ts';
 
 export const ORG = 'org_test';
@@ -32,6 +33,7 @@ export interface TestApiOptions {
   production?: boolean;
   /** An OpenAI-compatible upstream. */
   llmUrl?: string;
+  sampling?: Partial<SamplingSettings>;
   /** An OIDC provider in the place of JWT_SECRET. */
   provider?: { jwksUrl: string; issuer?: string; audience?: string };
 }
@@ -58,6 +60,12 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
       SERVICE_ENCRYPTION_KEY: undefined,
       SERVICE_LLM_BASE_URL: options.llmUrl,
       SERVICE_LLM_API_KEY: undefined,
+      SERVICE_SAMPLING_PROFILE: 'full',
+      SERVICE_SAMPLING_ENABLED: true,
+      SERVICE_SAMPLING_SLOW_MS: 5000,
+      SERVICE_SAMPLING_TAIL: false,
+      SERVICE_SAMPLING_BUFFER_SLOTS: 15_000,
+      ...options.sampling,
     },
     logger: createLogger('api-test', 'silent'),
     log,

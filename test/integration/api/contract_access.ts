@@ -70,6 +70,7 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'GET /v1/prompts/{name}': ['member', 'prompts:read'],
   'POST /v1/prompts': ['member', 'prompts:write'],
   'GET /v1/spans/search': ['member', 'traces:read'],
+  'GET /v1/sampling': ['member', 'traces:read'],
   'GET /v1/sessions': ['member', 'traces:read'],
   'GET /v1/users': ['member', 'traces:read'],
   'POST /v1/scores': ['member', 'ingest:write'],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { emptyUnit, Lander, type LandingRow, type LandingStore } from '../../../pipeline/runtime/landing.ts';
+import { LIMITS } from '../../../pipeline/topology.ts';
 import type { LandingTable, TableSpec } from '../../../pipeline/stages/land/tables.ts';
 import { createLogger } from '../../../ops/log.ts';
 
@@ -51,6 +52,15 @@ class FaultyStore implements LandingStore {
   }
 }
 
+/** A store that keeps the sizes of the inserts. */
+class CountingStore extends FaultyStore {
+  readonly inserts: number[] = [];
+  override insert(spec: TableSpec, lines: readonly string[], owned: readonly (readonly [number, number])[]): Promise<number> {
+    this.inserts.push(lines.length);
+    return super.insert(spec, lines, owned);
+  }
+}
+
 function lander(store: FaultyStore, fenced: number[] = []): Lander {
   return new Lander({
     store,
@@ -66,6 +76,29 @@ function lander(store: FaultyStore, fenced: number[] = []): Lander {
 }
 
 describe('Lander', () => {
+  it('lands very much in several inserts, in order, but what a batch used and pairs of traces in one', async () => {
+    const store = new CountingStore();
+    const large = 'x'.repeat(LIMITS.insert_bytes_max / 2);
+    const source = {
+      partition: 0,
+      log_seq: 0,
+      log_index: 0,
+      org_id: 'o',
+      format: 'custom',
+      event_hex: '',
+      trace_id: 't',
+      received_at: 0,
+      body: '',
+    } as const;
+    const rows = [1, 2, 3, 4, 5].map((seq) => row(0, seq, `0:${String(seq)}:${large}`));
+    const spans = rows.map((one) => ({ ...one, event: source }));
+    await lander(store).land({ ...emptyUnit(), spans });
+    expect(store.inserts).toEqual([2, 2, 1]);
+    expect(store.rows.map((line) => line.slice(0, 3))).toEqual(['0:1', '0:2', '0:3', '0:4', '0:5']);
+    await lander(store).land({ ...emptyUnit(), traces: rows });
+    expect(store.inserts.slice(3)).toEqual([5]);
+  });
+
   it.each([[['before']], [['after']], [['before', 'after', 'before']], [['after', 'after']]] as const)(
     'lands every row once when the store fails %j',
     async (failures) => {

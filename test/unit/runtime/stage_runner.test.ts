@@ -12,6 +12,7 @@ const counting = () => {
     batch: (_stage, _seconds, _received, emitted) => (counts.emitted += emitted),
     dropped: (_stage, _reason, count) => (counts.dropped += count),
     dead: (_stage, _reason, count) => (counts.dead += count),
+    sampled: () => undefined,
   };
   return { counts, observer };
 };

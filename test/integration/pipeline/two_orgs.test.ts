@@ -1,0 +1,75 @@
+// Two orgs that send the very same events, into the same partition of the log: each has its own, also when they are sent again to a new
+// owner, which knows what came before from the store alone.
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { logged, openTestLog, startWorker, type TestLog, type TestWorker } from '../../support/pipeline.ts';
+import { eventually } from '../../support/wait.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+
+const EVENTS = 500;
+const ORGS = ['org_a', 'org_b', 'örg c'];
+const PARTITION = 2;
+
+let database: TestDatabase;
+let nats: TestNats;
+let log: TestLog;
+let worker: TestWorker;
+
+const startAWorker = async (): Promise<void> => {
+  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url });
+  await worker.ready;
+};
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+  log = await openTestLog(nats.url);
+  await startAWorker();
+});
+
+afterAll(async () => {
+  worker.kill('SIGKILL');
+  await worker.exited;
+  await log.close();
+  await nats.remove();
+  await database.drop();
+});
+
+const publish = (names: readonly string[]): Promise<void> =>
+  log.publish(
+    ORGS.flatMap((org_id) =>
+      names.map((name) => logged('custom', { name, duration_ms: 1, outcome: 'success', trace_id: 'shared' }, { org_id })),
+    ),
+    () => PARTITION,
+  );
+const counts = async (): Promise<Record<string, number>> => {
+  const text = await database.run('SELECT org_id, count() FROM spans GROUP BY org_id ORDER BY org_id FORMAT JSONCompactEachRow');
+  return Object.fromEntries(
+    text
+      .trim()
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as [string, string])
+      .map(([org_id, rows]) => [org_id, Number(rows)]),
+  );
+};
+const each = (rows: number): Record<string, number> => Object.fromEntries(ORGS.map((org_id) => [org_id, rows]));
+
+it('each org keeps its own events, once', async () => {
+  const names = Array.from({ length: EVENTS }, (_, i) => `step ${String(i)}`);
+  await publish(names);
+  await eventually(async () => (await counts())['org_a'] === EVENTS, { withinMs: 30_000 });
+  expect(await counts()).toEqual(each(EVENTS));
+  await eventually(async () => {
+    const entry = await (await log.log.bucket('partitions')).get(`partition.${String(PARTITION)}`);
+    return (entry?.json<{ checkpoint: number }>().checkpoint ?? 0) > 0;
+  });
+  worker.kill('SIGKILL');
+  await worker.exited;
+  await startAWorker();
+  // All of them again, and one that is new: when it is there, what came before it was dealt with.
+  await publish([...names, 'the last']);
+  await eventually(async () => (await counts())['örg c'] === EVENTS + 1, { withinMs: 60_000 });
+  expect(await counts()).toEqual(each(EVENTS + 1));
+});

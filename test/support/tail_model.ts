@@ -1,0 +1,319 @@
+// The way from the log to the rows without its servers, for property tests: the real stages, books and rebuild, over a log and tables
+// in memory. The owner may be killed after any step, with any part of its last landing in the tables.
+import { createLogger } from '../../ops/log.ts';
+import type { Span } from '../../pipeline/domain/span.ts';
+import type { LandingRow, LandingUnit } from '../../pipeline/runtime/landing.ts';
+import { type CompleteTrace, JudgedInputs } from '../../pipeline/runtime/judged_inputs.ts';
+import { emptyMemory, type FullFrom, type PartitionState, rebuild } from '../../pipeline/runtime/partition_state.ts';
+import { prepare, type PrepareDeps, type TakenMessage } from '../../pipeline/runtime/prepare.ts';
+import { createStageRunner, type StageObserver } from '../../pipeline/runtime/stage_runner.ts';
+import { storedTrace } from '../../pipeline/runtime/stored_trace.ts';
+import { type TailLimits, TailSampler } from '../../pipeline/runtime/tail_sampling.ts';
+import { type StoredTrace, traceKey } from '../../pipeline/runtime/trace_book.ts';
+import { traceHash } from '../../pipeline/runtime/trace_filter.ts';
+import type { DecodedEvent, LoggedEvent, Stage } from '../../pipeline/stage.ts';
+import { createDedupeStage } from '../../pipeline/stages/dedupe/dedupe.ts';
+import { createMeterStage } from '../../pipeline/stages/meter/meter.ts';
+import { createSampleStage } from '../../pipeline/stages/sample/sample.ts';
+import { ingestBatchCodec } from '../../schemas/codec.ts';
+import { aSpan } from './spans.ts';
+
+export const MODEL_PARTITIONS = 3;
+export const GRACE_MS = 100;
+export const IDLE_MS = 1000;
+export const SLOW_MS = 5000;
+const ORG = 'org_a';
+
+/** An event of the model: which trace, and what its span overrides. */
+export interface ModelEvent {
+  /** Its number makes its id. */
+  n: number;
+  trace_id: string;
+  partition: number;
+  span: Partial<Pick<Span, 'outcome' | 'parent_span_id' | 'name' | 'started_at' | 'ended_at' | 'prompt' | 'attributes'>>;
+}
+
+/** A span's row as landed. */
+export interface ModelRow {
+  hex: string;
+  trace_id: string;
+  partition: number;
+  log_seq: number;
+  log_index: number;
+  sampled: boolean;
+  key: string;
+}
+
+/** Which rows of a landing are in the tables when the owner is killed: of spans and texts any, of the others all or none. */
+export interface Cut {
+  spans: readonly boolean[];
+  texts: readonly boolean[];
+  traces: boolean;
+  usage: boolean;
+}
+
+interface Owner {
+  states: Map<number, PartitionState>;
+  deps: PrepareDeps;
+  /** Sequence of the next message to read. */
+  next: number;
+  /** Tables as of the last landing are behind these. */
+  marks: Map<number, { settled: number; completed: number }>;
+}
+
+const cells = (line: string): unknown[] => JSON.parse(line) as unknown[];
+const hexOf = (n: number): string => (n + 1).toString(16).padStart(16, '0');
+const silent: StageObserver = {
+  batch: () => undefined,
+  dropped: () => undefined,
+  dead: () => undefined,
+  sampled: () => undefined,
+};
+
+const decode: Stage<LoggedEvent, DecodedEvent> = {
+  name: 'decode',
+  run: (batch) =>
+    batch.map(({ body, ...event }) => {
+      const given = JSON.parse(body) as ModelEvent['span'];
+      const { org_id, trace_id, event_hex, received_at } = event;
+      const span = aSpan({ org_id, trace_id, event_hex, received_at, span_id: `spn_${event_hex}`, ...given });
+      return { kind: 'emit', out: { ...event, spans: [span] } };
+    }),
+};
+
+export class TailModel {
+  now = 1_000_000;
+  readonly spans: ModelRow[] = [];
+  readonly texts: ModelRow[] = [];
+  readonly traces: { trace: StoredTrace; partition: number; sign: number; sampled: boolean }[] = [];
+  readonly usage: { partition: number; log_seq: number; events: number; cost: string }[] = [];
+  readonly completed = new Set<string>();
+  /** Whether the org has judges now, and what they were given. */
+  hasJudges = false;
+  readonly judged: CompleteTrace[] = [];
+  readonly #log: TakenMessage[] = [];
+  readonly #records = new Map<number, { checkpoint: number; completed_through: number; epoch: number }>();
+  readonly #limits: TailLimits;
+  #owner: Owner;
+
+  constructor(limits: Partial<TailLimits> = {}) {
+    this.#limits = {
+      slots: 1000,
+      bytes: 1e9,
+      traceBytes: 1e9,
+      read: { events: 1e9, bytes: 1e9 },
+      holdMs: 1e9,
+      slowMs: SLOW_MS,
+      ...limits,
+    };
+    for (let partition = 0; partition < MODEL_PARTITIONS; partition += 1)
+      this.#records.set(partition, { checkpoint: 0, completed_through: 0, epoch: 0 });
+    this.#owner = this.#takeOver();
+  }
+
+  get isBehind(): boolean {
+    return this.#owner.next <= this.#log.length;
+  }
+
+  get heldTraces(): number {
+    return [...this.#owner.states.values()].reduce((sum, { tail }) => sum + tail.size, 0);
+  }
+
+  /** Sequence up to which a partition would be written down now. */
+  settledThrough(partition: number): number {
+    return this.#owner.states.get(partition)?.settled_through ?? NaN;
+  }
+
+  /** One message a partition. */
+  publish(events: readonly ModelEvent[]): void {
+    for (const [partition, batch] of Map.groupBy(events, (event) => event.partition)) {
+      const data = ingestBatchCodec.encode({
+        events: batch.map(({ n, trace_id, span }) => ({
+          org_id: ORG,
+          format: 'custom',
+          event_hex: hexOf(n),
+          trace_id,
+          received_at: this.now,
+          body: JSON.stringify({ started_at: this.now, ended_at: this.now, ...span }),
+        })),
+      });
+      const seq = this.#log.length + 1;
+      this.#log.push({ partition, seq, data, fingerprint: ingestBatchCodec.fingerprint, partitions: new Set([partition]) });
+    }
+  }
+
+  /** Reads up to so many messages and lands what comes of them; with a cut, the owner is killed in the middle. */
+  async step(messages: number, cut: Cut | null = null): Promise<void> {
+    const owner = this.#owner;
+    const taken: TakenMessage[] = [];
+    for (; taken.length < messages && owner.next <= this.#log.length; owner.next += 1) {
+      const message = this.#log[owner.next - 1];
+      const state = message?.partition == null ? undefined : owner.states.get(message.partition);
+      if (message === undefined || state === undefined || state.taken_through >= message.seq) continue;
+      state.taken_through = message.seq;
+      taken.push(message);
+    }
+    const { rows, progress, events } = await prepare(owner.deps, owner.states, taken, () => Promise.resolve());
+    this.#land(rows, cut);
+    if (cut !== null) {
+      this.kill();
+      return;
+    }
+    for (const { event, trace_id } of events) if (event === 'trace.completed') this.completed.add(trace_id);
+    for (const { state, landed_through, settled_through, completed_through } of progress)
+      Object.assign(state, { landed_through, settled_through, completed_through });
+  }
+
+  writeCheckpoints(): void {
+    for (const { partition, settled_through, completed_through } of this.#owner.states.values()) {
+      const record = this.#records.get(partition);
+      if (record !== undefined) Object.assign(record, { checkpoint: settled_through, completed_through });
+    }
+  }
+
+  kill(): void {
+    this.#owner = this.#takeOver();
+  }
+
+  /** Reads the rest of the log, and lets every trace come to its end. */
+  async finish(): Promise<void> {
+    while (this.isBehind) await this.step(5);
+    this.now += 10 * IDLE_MS;
+    await this.step(0);
+    this.writeCheckpoints();
+  }
+
+  #land(rows: LandingUnit, cut: Cut | null): void {
+    const any = (flags: readonly boolean[] | undefined) => (_: unknown, at: number) =>
+      flags === undefined || flags[at % flags.length] === true;
+    this.spans.push(...rows.spans.filter(any(cut?.spans)).map((row) => spanRow(row, 4, cells(row.line).at(-5) === true)));
+    this.texts.push(...rows.span_texts_recent.filter(any(cut?.texts)).map((row) => spanRow(row, 2, true)));
+    if (cut?.traces !== false) this.traces.push(...rows.traces.map(({ line, partition }) => traceRow(cells(line), partition)));
+    if (cut?.usage !== false)
+      for (const { line, partition, log_seq } of rows.usage_events)
+        this.usage.push({ partition, log_seq, events: Number(cells(line)[8]), cost: String(cells(line)[13]) });
+  }
+
+  #takeOver(): Owner {
+    const states = new Map<number, PartitionState>();
+    for (const [partition, record] of this.#records) {
+      record.epoch += 1;
+      states.set(partition, this.#rebuilt(partition, record));
+    }
+    const deps: PrepareDeps = {
+      topology: {
+        decode,
+        dedupe: createDedupeStage({
+          windowOf: (partition) => {
+            const state = states.get(partition);
+            if (state === undefined) throw new Error('a partition that nobody owns');
+            return state.window;
+          },
+          findLanded: () => Promise.resolve(new Set()),
+          now: () => this.now,
+        }),
+        sample: createSampleStage({ profile: 'balanced', enabled: true, slowMs: this.#limits.slowMs }),
+        meter: createMeterStage(),
+      },
+      stages: createStageRunner(silent, createLogger('test', 'silent')),
+      tail: new TailSampler(this.#limits),
+      observer: silent,
+      logBase: 0,
+      partitions: MODEL_PARTITIONS,
+      isBehind: () => this.isBehind,
+      textDays: () => 30,
+      findTraces: (partition, traces) => {
+        const wanted = new Set(traces.map(({ trace_id }) => trace_id));
+        return Promise.resolve(this.#liveTraces(partition).filter(({ state }) => wanted.has(state.trace_id)));
+      },
+      findCorrections: () => Promise.resolve(new Map()),
+      judge: (_, traces) => {
+        this.judged.push(...traces);
+        return Promise.resolve([]);
+      },
+      now: () => this.now,
+      yield: () => Promise.resolve(),
+    };
+    return { states, deps, next: 1 + Math.min(...[...this.#records.values()].map(({ checkpoint }) => checkpoint)), marks: new Map() };
+  }
+
+  #rebuilt(partition: number, record: { checkpoint: number; completed_through: number; epoch: number }): PartitionState {
+    const memory = emptyMemory(86_400_000, 1_000_000, this.now);
+    const above = (row: ModelRow): boolean => row.partition === partition && row.log_seq > record.checkpoint;
+    const mine = this.spans.filter((row) => row.partition === partition);
+    for (const { hex, log_seq } of mine)
+      if (log_seq <= record.checkpoint) memory.id(Number.parseInt(hex.slice(0, 8), 16), Number.parseInt(hex.slice(8), 16), this.now);
+    const live = this.#liveTraces(partition);
+    for (const { state } of live) memory.trace(traceHash(ORG, state.trace_id));
+    const history = {
+      spans: new Set(this.spans.filter(above).map(({ key }) => key)),
+      texts: new Set(this.texts.filter(above).map(({ key }) => key)),
+      usage_through: Math.max(0, ...this.usage.filter((row) => row.partition === partition).map(({ log_seq }) => log_seq)),
+      decided: decisions([...this.spans.filter(above), ...this.texts.filter(above)]),
+      traces: live.filter(({ version }) => version > record.completed_through).toSorted((a, b) => a.version - b.version),
+    };
+    const limits = { graceMs: GRACE_MS, idleMs: IDLE_MS, openMax: 1000, doneMax: 3 };
+    const at = { partition, owner: '', at: '', ...record };
+    return rebuild(at, history, memory, { logBase: 0, limits, inputs: new JudgedInputs(() => this.hasJudges, 0), now: this.now });
+  }
+
+  #liveTraces(partition: number): StoredTrace[] {
+    const newest = new Map<string, StoredTrace>();
+    for (const { trace, sign, partition: of } of this.traces) {
+      if (of !== partition || sign !== 1) continue;
+      const known = newest.get(trace.state.trace_id);
+      if (known === undefined || known.version <= trace.version) newest.set(trace.state.trace_id, structuredClone(trace));
+    }
+    return [...newest.values()];
+  }
+}
+
+function spanRow({ line, partition, log_seq, key }: LandingRow, traceCell: number, sampled: boolean): ModelRow {
+  const row = cells(line);
+  const hex = row.find((cell) => typeof cell === 'string' && /^[0-9a-f]{16}$/.test(cell));
+  return { hex: String(hex), trace_id: String(row[traceCell]), partition, log_seq, log_index: Number(key.split(':')[1]), sampled, key };
+}
+
+function decisions(rows: readonly ModelRow[]): Map<string, FullFrom> {
+  return new Map(
+    [...Map.groupBy(rows, (row) => row.trace_id)].map(([trace_id, own]) => {
+      const full = own.filter(({ sampled }) => sampled).sort((a, b) => a.log_seq - b.log_seq || a.log_index - b.log_index)[0];
+      const from = own.every(({ sampled }) => sampled) ? { log_seq: 0, log_index: 0 } : (full ?? { log_seq: Infinity, log_index: 0 });
+      return [traceKey(ORG, trace_id), { log_seq: from.log_seq, log_index: from.log_index }];
+    }),
+  );
+}
+
+function traceRow(row: unknown[], partition: number): TailModel['traces'][number] {
+  const [
+    org_id,
+    anchor,
+    trace_id,
+    started,
+    ended,
+    root,
+    root_span_id,
+    root_span_name,
+    agent_id,
+    outcome,
+    session_id,
+    user_id,
+    tags,
+    spans,
+  ] = row;
+  const [input_tokens, output_tokens, cost, sampled, , version, sign] = row.slice(14);
+  const record = {
+    org_id,
+    trace_id,
+    anchor_ms: anchor,
+    started_ms: started,
+    ended_ms: ended,
+    root_ms: root,
+    root_span_id,
+    root_span_name,
+    agent_id,
+  };
+  const rest = { outcome, session_id, user_id, tags, spans, input_tokens, output_tokens, cost, sampled, version };
+  const trace = storedTrace({ ...record, ...rest } as unknown as Parameters<typeof storedTrace>[0]);
+  return { trace, partition, sign: Number(sign), sampled: sampled === true };
+}

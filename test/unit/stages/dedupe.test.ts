@@ -1,0 +1,56 @@
+// Which events are repeats: of one org the same text is one event, of two orgs it is two.
+import { describe, expect, it } from 'vitest';
+import { eventIdentity } from '../../../pipeline/domain/event_identity.ts';
+import { createDedupeStage } from '../../../pipeline/stages/dedupe/dedupe.ts';
+import { IdWindow } from '../../../pipeline/stages/dedupe/id_window.ts';
+import type { DecodedEvent } from '../../../pipeline/stage.ts';
+
+const HOUR_MS = 3_600_000;
+const event = (org_id: string, event_hex: string, log_seq: number): DecodedEvent => ({
+  partition: 0,
+  log_seq,
+  log_index: 0,
+  org_id,
+  trace_id: 'trace',
+  event_hex,
+  received_at: 1000,
+  spans: [],
+});
+
+function stage(window: IdWindow, landed: ReadonlySet<string> = new Set()) {
+  return createDedupeStage({ windowOf: () => window, findLanded: () => Promise.resolve(landed), now: () => 2000 });
+}
+const kinds = (outcomes: readonly { kind: string }[]): string[] => outcomes.map(({ kind }) => kind);
+
+describe('dedupe', () => {
+  it('drops what an org sends again, and nothing of what another org sends alike', () => {
+    const dedupe = stage(new IdWindow(HOUR_MS, 1000));
+    const hex = '00112233445566ff';
+    expect(kinds(dedupe.run([event('org_a', hex, 1), event('org_b', hex, 2), event('org_a', hex, 3), event('org_b', hex, 4)]))).toEqual([
+      'emit',
+      'emit',
+      'drop',
+      'drop',
+    ]);
+  });
+
+  it('takes the word of the store by org too, where the window is unsure', async () => {
+    const window = new IdWindow(HOUR_MS, 0);
+    const hex = 'ffffffffffffffff';
+    for (const org_id of ['org_a', 'org_b']) window.add(eventIdentity({ org_id, event_hex: hex }), 1000);
+    window.trim(2000);
+    const dedupe = stage(window, new Set([eventIdentity({ org_id: 'org_a', event_hex: hex })]));
+    const batch = [event('org_a', hex, 1), event('org_b', hex, 2)];
+    await dedupe.prefetch?.(batch);
+    expect(kinds(dedupe.run(batch))).toEqual(['drop', 'emit']);
+  });
+});
+
+describe('the identity of an event', () => {
+  it('is 16 hex characters, another for every org, and the same for the same', () => {
+    const ids = Array.from({ length: 1000 }, (_, n) => eventIdentity({ org_id: `org_${String(n)}`, event_hex: '0000000000000000' }));
+    expect(new Set(ids).size).toBe(1000);
+    expect(ids.every((id) => /^[0-9a-f]{16}$/.test(id))).toBe(true);
+    expect(eventIdentity({ org_id: 'org_7', event_hex: '0000000000000000' })).toBe(ids[7]);
+  });
+});
