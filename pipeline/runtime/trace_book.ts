@@ -206,7 +206,7 @@ export class TraceBook {
    */
   forget(org_id: string, traceIds: readonly string[]): void {
     for (const trace_id of traceIds) {
-      const key = keyOf(org_id, trace_id);
+      const key = traceKey(org_id, trace_id);
       const entry = this.#find(key);
       if (entry === undefined) continue;
       for (const map of [this.#rooted, this.#rootless, this.#done]) map.delete(key);
