@@ -24,7 +24,10 @@ export class EraseAsks {
   /** @returns the id under which the value waits */
   async create(org_id: string, value: string): Promise<string> {
     const ask_id = randomBytes(16).toString('hex');
-    await this.#kv.create(eraseAskKey(org_id, ask_id), encoded({ sealed: this.#sealer.seal(value, eraseAskContext(org_id)), result: null }));
+    await this.#kv.create(
+      eraseAskKey(org_id, ask_id),
+      encoded({ sealed: this.#sealer.seal(value, eraseAskContext(org_id)), result: null }),
+    );
     return ask_id;
   }
 

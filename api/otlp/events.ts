@@ -9,7 +9,7 @@ import type { SpanGroup } from './groups.ts';
 import { groupText, type ReadSpan, spanText } from './normal.ts';
 import { readJson } from './read_json.ts';
 import { readProtobuf } from './read_protobuf.ts';
-import { SpanRefused } from './values.ts';
+import { NoExport, SpanRefused } from './values.ts';
 
 export type Encoding = 'protobuf' | 'json';
 
@@ -62,10 +62,9 @@ export function readExport(body: Buffer, source: ExportSource): ReadExport {
       readGroup(group, source, { out, bytes, first: spans - group.spans.length });
     }
   } catch (error) {
-    if (error instanceof ApiError) throw error;
-    const what = error instanceof SpanRefused || source.encoding === 'json' ? `: ${String((error as Error).message).slice(0, REASON_LENGTH_MAX)}` : '';
-    const name = source.encoding === 'json' ? 'JSON' : 'protobuf';
-    throw new ApiError('invalid_request', `The body is no OTLP trace export in ${name}${what}`, { cause: error });
+    if (!(error instanceof SpanRefused || error instanceof NoExport)) throw error;
+    const what = `The body is no OTLP trace export in ${source.encoding === 'json' ? 'JSON' : 'protobuf'}: ${error.message}`;
+    throw new ApiError('invalid_request', what.slice(0, REASON_LENGTH_MAX), { cause: error });
   }
   return out;
 }

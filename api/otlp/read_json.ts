@@ -1,10 +1,10 @@
 // An export in JSON: its spans, resource by resource and scope by scope, in the shape that both encodings share. Ids are hex,
 // names camelCase, numbers of 64 bits text or number, as the OTLP specification has it; unknown fields are skipped.
-// In: bytes. Out: groups whose spans are read one at a time; Error where the bytes are no export.
+// In: bytes. Out: groups whose spans are read one at a time; NoExport where the bytes are none.
 import { isUtf8 } from 'node:buffer';
 import type { SpanGroup } from './groups.ts';
 import { idOf, parentOf, type ReadSpan } from './normal.ts';
-import { bounded, isFields, jsonAttributes, jsonCount, jsonDigits, jsonEnum, jsonList, jsonText, SpanRefused, type Fields } from './values.ts';
+import { bounded, isFields, jsonAttributes, jsonCount, jsonDigits, jsonEnum, jsonList, jsonText, NoExport, SpanRefused, type Fields } from './values.ts';
 
 const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'];
 const CODES = ['UNSET', 'OK', 'ERROR'];
@@ -12,10 +12,10 @@ const CODES = ['UNSET', 'OK', 'ERROR'];
 const LONG_NUMBER = /[:[,]\s*-?\d{16}/;
 const INTEGER = /^-?\d+$/;
 
-/** @throws Error when the bytes are no export */
+/** @throws NoExport, SpanRefused for a resource or a scope */
 export function* readJson(bytes: Buffer): Generator<SpanGroup> {
   const body = parsed(bytes);
-  if (!isFields(body)) throw new Error('the body is no JSON object');
+  if (!isFields(body)) throw new NoExport('it is no JSON object');
   for (const [r, group] of objects(body['resourceSpans'], 'resourceSpans')) {
     const where = `resourceSpans[${String(r)}]`;
     const resource = objectOf(group['resource'], `${where}.resource`);
@@ -33,14 +33,19 @@ export function* readJson(bytes: Buffer): Generator<SpanGroup> {
 }
 
 function parsed(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw new Error('the body is not UTF-8');
+  if (!isUtf8(bytes)) throw new NoExport('it is not UTF-8');
   const text = bytes.toString('utf8', bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0);
-  if (!LONG_NUMBER.test(text)) return JSON.parse(text) as unknown;
-  return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>
-    typeof value === 'number' && !Number.isSafeInteger(value) && context?.source !== undefined && INTEGER.test(context.source)
-      ? context.source
-      : value,
-  ) as unknown;
+  try {
+    return JSON.parse(text, LONG_NUMBER.test(text) ? keepDigits : undefined) as unknown;
+  } catch (cause) {
+    throw new NoExport('it is not JSON', { cause });
+  }
+}
+
+/** A number that loses digits stays the text that it was. */
+function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
+  const source = context?.source;
+  return typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && INTEGER.test(source) ? source : value;
 }
 
 function* objects(value: unknown, where: string): Generator<[number, Fields]> {

@@ -1,13 +1,13 @@
 // An export in protobuf: its spans, resource by resource and scope by scope, in the shape that both encodings share.
-// In: bytes. Out: groups whose spans are read one at a time; Error where the bytes are no export.
-import { decodeRequest, decodeSpan, isTooDeep, type WireScopeSpans, type WireSpan } from '../../schemas/otlp/messages.ts';
+// In: bytes. Out: groups whose spans are read one at a time; NoExport where the bytes are none.
+import { decodeRequest, decodeSpan, isTooDeep, type WireScopeSpans } from '../../schemas/otlp/messages.ts';
 import type { SpanGroup } from './groups.ts';
 import { idOf, parentOf, type ReadSpan } from './normal.ts';
-import { bounded, hexOf, SpanRefused, wireAttributes, wireDigits } from './values.ts';
+import { bounded, hexOf, NoExport, SpanRefused, wireAttributes, wireDigits } from './values.ts';
 
-/** @throws Error when the bytes are no export, here or while the spans are read */
+/** @throws NoExport, SpanRefused for a resource or a scope; NoExport also while the spans are read */
 export function* readProtobuf(bytes: Uint8Array): Generator<SpanGroup> {
-  for (const { resource, scopeSpans, schemaUrl } of decodeRequest(bytes)) {
+  for (const { resource, scopeSpans, schemaUrl } of decoded(() => decodeRequest(bytes))) {
     const ofResource = {
       attributes: wireAttributes(resource?.attributes ?? [], 'resource.attributes'),
       dropped_attributes_count: resource?.droppedAttributesCount ?? 0,
@@ -27,17 +27,17 @@ function scopeOf({ scope, schemaUrl }: WireScopeSpans): SpanGroup['scope'] {
   };
 }
 
-function decoded(bytes: Uint8Array): WireSpan {
+function decoded<T>(decode: () => T): T {
   try {
-    return decodeSpan(bytes);
+    return decode();
   } catch (error) {
-    if (isTooDeep(error)) throw new SpanRefused('span: is nested too deep', { cause: error });
-    throw error;
+    if (isTooDeep(error)) throw new SpanRefused('is nested too deep', { cause: error });
+    throw new NoExport('the bytes are no such message', { cause: error });
   }
 }
 
 function readSpan(bytes: Uint8Array): ReadSpan {
-  const span = decoded(bytes);
+  const span = decoded(() => decodeSpan(bytes));
   return {
     trace_id: idOf(hexOf(span.traceId), 16, 'traceId'),
     span_id: idOf(hexOf(span.spanId), 8, 'spanId'),

@@ -3,8 +3,11 @@
 // In: AnyValue and KeyValue as protobuf or JSON has them. Out: JSON values, or SpanRefused naming the place.
 import type { Bits64, WireKeyValue, WireValue } from '../../schemas/otlp/messages.ts';
 
-/** Why a span is not taken; its neighbours are. */
+/** Why a span is not taken; its neighbours are. Said of what spans share, it refuses the export. */
 export class SpanRefused extends Error {}
+
+/** The body is no export at all. */
+export class NoExport extends Error {}
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -65,6 +68,8 @@ function wireInteger({ low, high }: Bits64): number | string {
 export const hexOf = (bytes: Uint8Array): string => base(bytes, 'hex');
 
 function base(bytes: Uint8Array, encoding: 'hex' | 'base64'): string {
+  // What was not sent is an empty list and no buffer.
+  if (bytes.length === 0) return '';
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(encoding);
 }
 

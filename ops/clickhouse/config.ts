@@ -10,6 +10,7 @@ export const ANALYST_VIEWS = [
   'analyst_costs_daily',
   'analyst_texts',
   'analyst_scores',
+  'analyst_feedback',
 ] as const;
 
 /** Table engines that migrations may use; every other one (File, URL, S3, Executable …) would reach out of the store. */

@@ -8,7 +8,7 @@ import { orgKey } from '../../schemas/records/org.ts';
 import { hashKeyContext, parsePiiRecord, PII_KINDS } from '../../schemas/records/pii_policy.ts';
 import { ErasureStore } from '../../sql/erasure.ts';
 import { storedForms } from '../domain/erasure.ts';
-import { createErase } from '../erasure/erase.ts';
+import { createErase, type EraseDeps } from '../erasure/erase.ts';
 import { answerForgets, forgetTraces } from '../erasure/forget.ts';
 import { eraseLetters, ingestPosition, purgeIngest } from '../erasure/logs.ts';
 import { emptyOpenSamples } from '../erasure/samples.ts';
@@ -23,11 +23,15 @@ import type { ColdParts } from './cold.ts';
 import type { WorkerParts } from './parts.ts';
 import type { StoreUp } from './store.ts';
 
-export interface ErasureParts extends WorkerParts, Pick<StoreUp, 'logBase' | 'sync'> {
+export interface ErasureParts extends Omit<WorkerParts, 'env'>, Pick<StoreUp, 'logBase' | 'sync'> {
   sealer: Sealer;
   cold: ColdParts['cold'];
   partitions: number;
   worker: Pick<Worker, 'forgetTraces'>;
+  /** Called between the steps. */
+  step?: EraseDeps['step'];
+  /** Leases run out so many times sooner, for tests. */
+  hurry?: number;
 }
 
 export interface Erasure {
@@ -37,8 +41,8 @@ export interface Erasure {
 }
 
 export async function openErasure(parts: ErasureParts): Promise<Erasure> {
-  const { log, logger, clickhouse, workerId, onProblem, sealer, cold, partitions, worker, logBase, sync } = parts;
-  const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem });
+  const { log, logger, clickhouse, workerId, onProblem, sealer, cold, partitions, worker, logBase, sync, step, hurry = 1 } = parts;
+  const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem, hurry });
   const asks = await EraseAsks.open(log, sealer);
   const corrections = new CorrectionLog(log, partitions);
   const stopAnswers = answerForgets(log.nc, (partition, org_id, traceIds) => worker.forgetTraces(partition, org_id, traceIds), logger);
@@ -67,6 +71,7 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
         forget: (org_id, trace_ids, signal) => forgetTraces(log.nc, partitions, { org_id, trace_ids: [...trace_ids] }, signal),
         emptyOpenSamples: (org_id, samples) => emptyOpenSamples(log, org_id, samples),
         sync,
+        step,
       }),
     }),
     stop: () => {

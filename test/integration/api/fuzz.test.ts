@@ -91,6 +91,8 @@ function send(one: HostileCase, method: string): Promise<Heard> {
 const STATUSES: Readonly<Record<string, number>> = STATUS_OF;
 /** Answers that are no envelope, as the contract says. */
 const BARE = /^(POST .*\/api-keys|GET \/(healthz|readyz|metrics|openapi\.json|docs))$|\/export$/;
+/** Answered as OTLP has it. */
+const OTLP = /^POST \/v1\/(otlp\/v1\/)?traces$/;
 /** What cannot work here by itself: no pipeline runs in this test. */
 const AWAY = new Set(['POST /admin/jobs/{name}/run', 'POST /admin/reprice', 'GET /readyz']);
 
@@ -105,6 +107,7 @@ function complaint({ status, headers, text }: Heard, name: string): string | nul
   if (status < 300 && BARE.test(name)) return null;
   if (!String(headers['content-type']).startsWith('application/json')) return 'no JSON';
   const body = JSON.parse(text) as Record<string, unknown>;
+  if (OTLP.test(name)) return complaintOfOtlp(status, body, id);
   if (status < 300) {
     const meta = body['meta'] as Record<string, unknown> | undefined;
     if (meta?.['request_id'] !== id && headers['idempotency-replayed'] === undefined) return 'a meta without the request id';
@@ -117,6 +120,16 @@ function complaint({ status, headers, text }: Heard, name: string): string | nul
   // A URL or header beyond what Node takes at all never gets to a route.
   if (status === 431 && body['code'] === 'invalid_request') return null;
   return STATUSES[String(body['code'])] === status ? null : 'a code that is not of this status';
+}
+
+/** What is wrong with an answer of the OTLP paths: an ExportTraceServiceResponse, or a google.rpc.Status. */
+function complaintOfOtlp(status: number, body: Record<string, unknown>, id: string): string | null {
+  if (status < 300) return ['', 'partialSuccess'].includes(Object.keys(body).join()) ? null : 'no answer to an export';
+  const [info] = (body['details'] ?? []) as { reason: string; metadata: Record<string, unknown> }[];
+  if (typeof body['code'] !== 'number' || info?.metadata['request_id'] !== id) return 'no google.rpc.Status';
+  if (typeof body['message'] !== 'string' || /\bat .*\.ts:\d+|node:internal/.test(body['message'])) return 'a message from the inside';
+  const expected = STATUSES[info.reason];
+  return (expected === 422 ? 400 : expected) === status || status === 431 ? null : 'a code that is not of this status';
 }
 
 test('no request breaks it', async () => {

@@ -71,6 +71,10 @@ describe('a score', () => {
     const { trace_id, span_id } = await sent();
     expect((await give({ trace_id, span_id, name: 'stars', value: 3 })).status).toBe(201);
     await eventually(async () => scoresOf(await list(trace_id))[0]?.['span_id'] === span_id);
+    const row = await database.run(
+      `SELECT span_id, name, number, category FROM analyst_feedback WHERE trace_id = '${trace_id}' FORMAT JSONCompactEachRow`,
+    );
+    expect(JSON.parse(row)).toEqual([span_id, 'stars', 3, '']);
   });
 
   test('is shown beside the scores of judges, and apart from them when asked for', async () => {

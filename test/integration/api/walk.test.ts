@@ -76,10 +76,13 @@ interface Caller {
   expected: Verdict;
 }
 
+/** The contract's code of an error; OTLP has it among the details. */
+const codeOf = (json: Answer['json']): unknown => (json?.['details'] as { reason: string }[] | undefined)?.[0]?.reason ?? json?.['code'];
+
 function verdictOf({ status, json }: Answer): Verdict {
   if (status === 401) return '401';
   // A 403 of another code is said by the work itself, to a caller who was let in (an invalid register token).
-  return status === 403 && ['forbidden', 'cross_org_access'].includes(String(json?.['code'])) ? '403' : 'allowed';
+  return status === 403 && ['forbidden', 'cross_org_access'].includes(String(codeOf(json))) ? '403' : 'allowed';
 }
 
 /** Everybody who could call an operation of this rule, with what the contract says they get. */

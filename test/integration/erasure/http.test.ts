@@ -1,0 +1,251 @@
+// Erasure as callers see it: real API, a real worker, the real engine, a folder of objects. One of two people is erased: nothing that
+// reads finds anything of them, and the other one is as before.
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { createHash } from 'node:crypto';
+import { INGEST_STREAM } from '../../../ops/streams.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { startWorker, type TestWorker } from '../../support/pipeline.ts';
+import { removeDir, tempDir } from '../../support/temp.ts';
+import { eventually } from '../../support/wait.ts';
+import { ADMIN_TOKEN, type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from '../api/an_api.ts';
+
+const DAY_MS = 86_400_000;
+const folder = tempDir('erasure');
+let database: TestDatabase;
+let nats: TestNats;
+let api: TestApi;
+let worker: TestWorker;
+let org = '';
+let owner: Record<string, string | undefined> = {};
+let key: Record<string, string | undefined> = {};
+let orgs = 0;
+
+const aWorker = (): TestWorker =>
+  startWorker({
+    natsUrl: nats.url,
+    clickhouseUrl: database.url,
+    more: { SERVICE_DATA_DIR: folder, SERVICE_OBJECT_STORE: `file://${folder}/objects`, SERVICE_TRACE_GRACE_MS: '50' },
+  });
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
+  worker = aWorker();
+  await worker.ready;
+}, 90_000);
+afterAll(async () => {
+  worker.kill('SIGKILL');
+  await worker.exited;
+  await api.close();
+  await nats.remove();
+  await database.drop();
+  removeDir(folder);
+});
+
+const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
+beforeEach(async () => {
+  orgs += 1;
+  org = `org_erasing_${String(orgs)}`;
+  const body = { org_id: org, name: org, plan_name: 'enterprise', owner: { user_id: `u_${org}`, email: `${org}@example.com` } };
+  expect((await call(api, 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
+  owner = asUser(await tokenOf({ sub: `u_${org}` }), org);
+  const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: admin, body: { name: 'key', scopes: ['*'] } });
+  key = { 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': org };
+});
+
+const data = ({ json }: Answer): Record<string, unknown> => json?.['data'] as Record<string, unknown>;
+const list = ({ json }: Answer): Record<string, unknown>[] => json?.['data'] as Record<string, unknown>[];
+const get = (path: string): Promise<Answer> => call(api, 'GET', path, { headers: key });
+const erase = (body: unknown, headers = owner): Promise<Answer> => call(api, 'POST', `/orgs/${org}/gdpr/erase`, { headers, body });
+
+async function jobEnds(asked: Answer): Promise<Record<string, unknown>> {
+  expect([asked.status, asked.text]).toEqual([202, expect.stringContaining('job_id')]);
+  const id = String(data(asked)['job_id']);
+  let job: Record<string, unknown> = {};
+  await eventually(
+    async () => {
+      job = data(await call(api, 'GET', `/v1/jobs/${id}`, { headers: owner }));
+      return job['status'] === 'complete' || job['status'] === 'failed';
+    },
+    { withinMs: 120_000, what: 'the end of the job' },
+  );
+  return job;
+}
+
+/** Sends steps of a trace that say something of a person. */
+async function send(trace_id: string, word: string, attributes: Record<string, unknown>, steps = 1): Promise<void> {
+  const events = Array.from({ length: steps }, (_, index) => ({
+    name: 'step',
+    event_type: 'llm',
+    model: 'gpt-4o',
+    outcome: 'success',
+    duration_ms: 1,
+    trace_id,
+    span_id: `${trace_id}-${word}-${String(index)}`,
+    // Only the first step names the person; the others are of the same trace.
+    attributes: {
+      prompt: `about ${word} ${String(index)}`,
+      response: `${word} said`,
+      input_tokens: 10,
+      output_tokens: 5,
+      ...(index === 0 ? attributes : {}),
+    },
+  }));
+  const sent = await call(api, 'POST', `/orgs/${org}/ingest/custom`, { headers: key, body: { events } });
+  expect([sent.status, sent.text]).toEqual([200, expect.any(String)]);
+}
+const textOf = async (trace_id: string): Promise<string> => (await get(`/v1/traces/${trace_id}/tree`)).text;
+const landed = (trace_id: string, word: string): Promise<void> =>
+  eventually(async () => (await textOf(trace_id)).includes(`${word} said`), { what: `the texts of ${trace_id}` });
+const searched = (word: string): Promise<void> =>
+  eventually(async () => list(await get(`/v1/spans/search?q=${word}`)).length > 0, { what: `${word} to be found` });
+
+it('everything of one person goes, from every read, table, object and the log; the other one, costs and budgets stay', async () => {
+  await call(api, 'PUT', `/orgs/${org}/retention`, { headers: owner, body: { telemetry_events: { full_prompt_response_days: 5 } } });
+  for (const who of ['ann', 'bob']) {
+    await send(`${who}-cold`, `zanzibar${who}`, { user_id: who, session_id: `s-${who}` }, 2);
+    await landed(`${who}-cold`, `zanzibar${who}`);
+    await searched(`zanzibar${who}`);
+  }
+  const retired = await call(api, 'POST', '/admin/jobs/retention/run', {
+    headers: admin,
+    body: { now: new Date(Date.now() + 10 * DAY_MS).toISOString() },
+  });
+  expect(data(retired)).toMatchObject({ result: { texts_exported: 4 } });
+  for (const who of ['ann', 'bob']) {
+    await send(`${who}-warm`, `kilwa${who}`, { user_id: who, session_id: `s-${who}` }, 2);
+    await landed(`${who}-warm`, `kilwa${who}`);
+  }
+  await searched('kilwaann');
+  await searched('kilwabob');
+  const score = await call(api, 'POST', '/v1/scores', {
+    headers: key,
+    body: { trace_id: 'ann-warm', name: 'helpful', value: true, comment: 'ann liked it' },
+  });
+  expect(score.status).toBe(201);
+  await eventually(async () => list(await get('/v1/scores?trace_id=ann-warm')).length === 1, { what: 'the score' });
+  const treeOf = async (trace_id: string): Promise<unknown> => data(await get(`/v1/traces/${trace_id}/tree`))['spans'];
+  const bob = [await treeOf('bob-warm'), await treeOf('bob-cold')];
+  const money = async () => [data(await get('/v1/cost/summary')), data(await get('/v1/budgets'))];
+  const before = await money();
+
+  const job = await jobEnds(await erase({ attribute: 'user_id', value: 'ann' }));
+  expect(job).toMatchObject({
+    kind: 'erase',
+    status: 'complete',
+    error: null,
+    result: { matched_traces: 2, spans: 4, texts: 2, objects_rewritten: 1, cold_texts: 2, remaining: 0 },
+  });
+
+  for (const trace of ['ann-warm', 'ann-cold']) {
+    for (const path of ['tree', 'timeline']) expect((await get(`/v1/traces/${trace}/${path}`)).status).toBe(404);
+    expect((await call(api, 'POST', `/v1/traces/${trace}/export`, { headers: key, body: {} })).status).toBe(404);
+  }
+  expect(
+    list(await get('/v1/traces'))
+      .map(({ trace_id }) => trace_id)
+      .sort(),
+  ).toEqual(['bob-cold', 'bob-warm']);
+  for (const path of ['/v1/traces?user_id=ann', '/v1/traces?search=kilwaann', '/v1/spans/search?q=kilwaann'])
+    expect([path, list(await get(path))]).toEqual([path, []]);
+  for (const path of ['/v1/sessions', '/v1/users']) {
+    const { status, text } = await get(path);
+    expect([status, text.includes('ann'), text.includes('bob')]).toEqual([200, false, true]);
+  }
+  const names = ['spans', 'span_texts', 'span_texts_recent', 'traces', 'user_scores', 'judge_scores', 'incident_traces'];
+  for (const table of names)
+    expect([
+      table,
+      await database.run(
+        `SELECT count() FROM ${table} WHERE org_id = '${org}' AND startsWith(trace_id, 'ann') SETTINGS apply_deleted_mask = 0`,
+      ),
+    ]).toEqual([table, '0\n']);
+  expect(await database.run('SELECT count() FROM erasures')).toBe('0\n');
+  expect([await treeOf('bob-warm'), await treeOf('bob-cold')]).toEqual(bob);
+  expect(await money()).toEqual(before);
+  const { state } = await api.log.jsm.streams.info(INGEST_STREAM);
+  expect([state.messages === 0 || state.first_seq > Number((job['result'] as Record<string, unknown>)['log_purged_through'])]).toEqual([
+    true,
+  ]);
+
+  const restored = await jobEnds(
+    await call(api, 'POST', `/orgs/${org}/cold-storage/restore`, { headers: owner, body: { since: '2020-01-01' } }),
+  );
+  expect(restored).toMatchObject({ status: 'complete', result: { texts_found: 2, texts_restored: 2 } });
+  expect(await treeOf('bob-cold')).toMatchObject([{ response: 'zanzibarbob said' }, { response: 'zanzibarbob said' }]);
+
+  // Neither the audit log nor what is kept of the job names the person.
+  let audit = '';
+  await eventually(
+    async () => {
+      audit = (await call(api, 'GET', `/orgs/${org}/audit-log?action=gdpr.erase`, { headers: owner })).text;
+      return audit.includes('value_sha256');
+    },
+    { what: 'the audit record' },
+  );
+  expect(audit).toContain(createHash('sha256').update(`${org}\nann`).digest('hex'));
+  expect(audit).toContain('"attribute":"user_id"');
+  expect(audit).not.toContain('"ann"');
+  for (const bucket of ['job_records', 'erase_asks'] as const) {
+    const kv = await api.log.bucket(bucket);
+    for await (const name of await kv.keys()) expect((await kv.get(name))?.string()).not.toContain('"ann"');
+  }
+
+  // A late event begins its trace anew: nothing of what was there comes back.
+  await send('ann-warm', 'later', {});
+  await landed('ann-warm', 'later');
+  await eventually(async () => list(await get('/v1/traces')).length === 3, { what: 'the trace' });
+  const anew = list(await get('/v1/traces')).find(({ trace_id }) => trace_id === 'ann-warm');
+  expect([anew?.['user_id'], anew?.['session_id']]).toEqual([null, null]);
+  expect((await get('/v1/traces?user_id=ann')).json?.['data']).toEqual([]);
+  expect((await get('/v1/traces')).json?.['meta']).toMatchObject({ total: 3 });
+});
+
+it('what was accepted before and has not landed yet goes too, and a value that was stored as a hash is found by what it was', async () => {
+  const policy = { enabled: true, mode: 'hash' };
+  expect((await call(api, 'PUT', `/orgs/${org}/pii-policy`, { headers: key, body: policy })).status).toBe(200);
+  let tries = 0;
+  await eventually(
+    async () => {
+      const trace = `warm-up-${String(tries++)}`;
+      await send(trace, 'pemba', { user_id: 'warm@example.com' });
+      await landed(trace, 'pemba');
+      return !(await textOf(trace)).includes('warm@example.com');
+    },
+    { what: 'the policy to hold' },
+  );
+  await send('ann-1', 'mafia', { user_id: 'ann@example.com' });
+  await landed('ann-1', 'mafia');
+  worker.kill('SIGKILL');
+  await worker.exited;
+  await send('ann-2', 'mafia', { user_id: 'ann@example.com' });
+  await send('bob-2', 'mafia', { user_id: 'bob@example.com' });
+  const asked = await erase({ attribute: 'user_id', value: 'ann@example.com' });
+  worker = aWorker();
+  const job = await jobEnds(asked);
+  expect(job).toMatchObject({ status: 'complete', result: { matched_traces: 2, spans: 2, remaining: 0 } });
+  expect([(await get('/v1/traces/ann-1/tree')).status, (await get('/v1/traces/ann-2/tree')).status]).toEqual([404, 404]);
+  await landed('bob-2', 'mafia');
+  const nobody = await jobEnds(await erase({ attribute: 'user_id', value: '[EMAIL]' }));
+  expect(nobody).toMatchObject({ status: 'complete', result: { matched_traces: 0, remaining: 0 } });
+});
+
+it.each([
+  [{}, 'attribute'],
+  [{ attribute: '', value: 'x' }, 'attribute'],
+  [{ attribute: ' ', value: 'x' }, 'attribute'],
+  [{ attribute: 'user_id\n', value: 'x' }, 'attribute'],
+  [{ attribute: 'user_id' }, 'value'],
+  [{ attribute: 'user_id', value: '' }, 'value'],
+  [{ attribute: 'user_id', value: 7 }, 'value'],
+  [{ attribute: 'user_id', value: 'x'.repeat(1025) }, 'value'],
+  [{ attribute: 'user_id', value: 'x', all: true }, 'all'],
+])('refuses %j, naming the field', async (body, field) => {
+  const refused = await erase(body);
+  expect([refused.status, refused.json?.['code']]).toEqual([422, 'invalid_request']);
+  expect(refused.json?.['detail']).toContain(field);
+});
+
+it('is the owner’s alone, and no key’s', async () => {
+  expect((await erase({ attribute: 'user_id', value: 'x' }, key)).status).toBe(403);
+});

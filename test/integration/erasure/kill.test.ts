@@ -1,0 +1,183 @@
+// Real processes that erase, killed at one step after the other: whoever goes on erases the same traces, to the end, and says what
+// there was before the first of them began. Dead letters that name the person go too.
+import { type ChildProcess, fork } from 'node:child_process';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { EraseAsks } from '../../../ops/erase_asks.ts';
+import { JobRecords } from '../../../ops/job_records.ts';
+import { connectNats } from '../../../ops/nats/connect.ts';
+import { publishRecord } from '../../../ops/nats/publish_record.ts';
+import { openSealer } from '../../../ops/sealing.ts';
+import { DEAD_LETTERS_STREAM, deadLetterSubject, type Log, openLog } from '../../../ops/streams.ts';
+import { deadLetterCodec } from '../../../schemas/codec.ts';
+import { ERASE } from '../../../schemas/records/erasure.ts';
+import { type LongJob, newLongJob } from '../../../schemas/records/job_record.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { eventually } from '../../support/wait.ts';
+import { aText, DAY, openCold, type TestCold } from '../retention/a_cold.ts';
+
+/** Leases run out after 2.4 s of silence instead of 12. */
+const HURRY = 5;
+let nats: TestNats;
+let cold: TestCold;
+let log: Log;
+let records: JobRecords;
+let asks: EraseAsks;
+let made = 0;
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  [nats, cold] = await Promise.all([startTestNats(), openCold()]);
+  log = await openLog(await connectNats({ url: nats.url, name: 'test', waitMs: 5000 }), { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
+  records = await JobRecords.open(log, () => undefined);
+  asks = await EraseAsks.open(log, await openSealer(log, undefined));
+});
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  await cold.clean();
+});
+afterAll(async () => {
+  records.close();
+  await log.nc.close();
+  await nats.remove();
+  await cold.close();
+});
+
+/** Begins a worker that stands still at a step. */
+function aWorker(step: string): ChildProcess {
+  made += 1;
+  const child = fork(new URL('../../support/erase_worker.ts', import.meta.url), [], {
+    env: {
+      ...process.env,
+      TEST_NATS_URL: nats.url,
+      TEST_CLICKHOUSE_URL: cold.store.database.url,
+      TEST_OBJECTS: `file://${cold.folder}/objects`,
+      TEST_TEMP: path.join(cold.folder, 'tmp'),
+      TEST_STEP: step,
+      TEST_WORKER: `w${String(made)}`,
+      TEST_HURRY: String(HURRY),
+    },
+  });
+  children.push(child);
+  return child;
+}
+
+async function killAt(step: string): Promise<void> {
+  const child = aWorker(step);
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  const said = await Promise.race([
+    new Promise((resolve) => child.once('message', resolve)),
+    exited.then((code) => `ended with ${String(code)}`),
+  ]);
+  expect(said).toBe(step);
+  child.kill('SIGKILL');
+  await exited;
+}
+
+async function ask(attribute: string, value: string): Promise<() => LongJob | undefined> {
+  made += 1;
+  const job_id = `job_${made.toString(16).padStart(16, '0')}`;
+  const args = { attribute, ask_id: await asks.create('org_a', value) };
+  await records.create(newLongJob({ job_id, org_id: 'org_a', kind: ERASE, args, created_at: new Date().toISOString() }));
+  return () => records.all().find((job) => job.job_id === job_id);
+}
+
+async function bury(trace_id: string, text: string, org_id = 'org_a'): Promise<void> {
+  made += 1;
+  const letter = {
+    stage: 'decode',
+    reason: 'invalid',
+    detail: '',
+    partition: 0,
+    log_seq: made,
+    log_index: 0,
+    died_at: 0,
+    org_id,
+    format: 'custom',
+    event_hex: '',
+    trace_id,
+    received_at: 0,
+    body: Buffer.from(text),
+  };
+  await publishRecord(log, deadLetterSubject('decode'), deadLetterCodec, letter, { msgID: `dead-${String(made)}`, timeoutMs: 5000 });
+}
+
+/** Two people, each with texts in cold storage and in the store; one trace of the first has a step that names nobody. */
+async function landBoth(): Promise<void> {
+  for (const name of ['cold', 'warm']) {
+    await cold.land([
+      aText(DAY, { trace_id: `ann_${name}`, user_id: 'ann' }),
+      aText(DAY, { trace_id: `ann_${name}` }),
+      aText(DAY, { trace_id: `bob_${name}`, user_id: 'bob' }),
+      aText(DAY + 1, { trace_id: `bob_${name}`, user_id: 'bob' }),
+      { ...aText(DAY, { trace_id: `ann_${name}`, user_id: 'ann' }), org_id: 'org_b' },
+    ]);
+    if (name === 'cold') await cold.retire(DAY + 31);
+  }
+}
+
+it('an erasure killed at one step after the other is carried out to the end', async () => {
+  await landBoth();
+  await bury('ann_cold', 'of the trace');
+  await bury('other', '{"user_id":"ann"}');
+  await bury('other', '{"user_id":"anna"}');
+  await bury('ann_cold', '{"user_id":"ann"}', 'org_b');
+  const job = await ask('user_id', 'ann');
+  for (const step of ['collected', 'erased', 'verified', 'forgotten']) await killAt(step);
+  aWorker('none');
+  await eventually(() => ['complete', 'failed'].includes(job()?.status ?? ''), { withinMs: 120_000, what: 'the end of the job' });
+  expect(job()).toMatchObject({
+    status: 'complete',
+    error: null,
+    tries: 5,
+    result: { matched_traces: 2, spans: 4, texts: 2, dead_letters: 2, remaining: 0 },
+  });
+  const rows = (where: string): Promise<string> =>
+    cold.value(
+      `SELECT sum(n) FROM (${['spans', 'span_texts', 'span_texts_recent', 'traces'].map((table) => `SELECT count() AS n FROM ${table} WHERE ${where}`).join(' UNION ALL ')}) SETTINGS apply_deleted_mask = 0`,
+    );
+  expect(await rows("org_id = 'org_a' AND startsWith(trace_id, 'ann')")).toBe('0');
+  expect((await log.jsm.streams.info(DEAD_LETTERS_STREAM)).state.messages).toBe(2);
+  for (const table of ['erasures', 'cold_staging']) expect([table, await cold.value(`SELECT count() FROM ${table}`)]).toEqual([table, '0']);
+  expect(await cold.value("SELECT count() FROM cold_objects FINAL WHERE next_key != ''")).toBe('0');
+  // One object an org and day; what they hold is the other person's.
+  expect(cold.files()).toHaveLength(3);
+  await cold.restore('org_a');
+  await cold.restore('org_b');
+  expect(
+    await cold.value(
+      'SELECT groupArray(n) FROM (SELECT concat(org_id, trace_id, toString(count())) AS n FROM span_texts GROUP BY org_id, trace_id ORDER BY n)',
+    ),
+  ).toBe("['org_abob_cold2','org_abob_warm2','org_bann_cold1','org_bann_warm1']");
+});
+
+it('an object that holds nothing of anybody else goes as a whole; run again, the work finds that it is done', async () => {
+  await cold.land([aText(DAY, { trace_id: 'ann_cold', user_id: 'ann' })]);
+  await cold.retire(DAY + 31);
+  const job = await ask('user_id', 'ann');
+  await killAt('proven');
+  expect(cold.files()).toEqual([]);
+  aWorker('none');
+  await eventually(() => job()?.status === 'complete', { withinMs: 120_000, what: 'the end of the job' });
+  expect(job()?.result).toMatchObject({ matched_traces: 1, spans: 1, remaining: 0 });
+  const again = await ask('user_id', 'ann');
+  await eventually(() => again()?.status === 'complete', { withinMs: 120_000, what: 'the end of the other job' });
+  expect(again()?.result).toMatchObject({ matched_traces: 0, spans: 0, objects_searched: 0, remaining: 0 });
+});
+
+it('while a run of retention is under way, it waits', async () => {
+  const kv = await log.bucket('jobs');
+  await cold.land([aText(DAY, { trace_id: 'ann_warm', user_id: 'ann' })]);
+  const free = (await kv.get('retention'))?.json<Record<string, unknown>>();
+  expect(free).toMatchObject({ name: 'retention', holder: '' });
+  await kv.put('retention', JSON.stringify({ ...free, holder: 'w0' }));
+  const job = await ask('user_id', 'ann');
+  const beating = setInterval(() => void kv.put('retention', JSON.stringify({ ...free, holder: 'w0', failures: ++made })), 200);
+  aWorker('none');
+  await eventually(() => (job()?.beats ?? 0) > 5, { what: 'the job to be under way' });
+  expect([job()?.status, await cold.value('SELECT count() FROM spans')]).toEqual(['running', '1']);
+  clearInterval(beating);
+  await kv.put('retention', JSON.stringify(free));
+  await eventually(() => job()?.status === 'complete', { withinMs: 60_000, what: 'the end of the job' });
+  expect(await cold.value('SELECT count() FROM spans')).toBe('0');
+});

@@ -1,0 +1,102 @@
+// Which traces an erasure takes, and that it leaves no row of them, on the real engine.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Span } from '../../../pipeline/domain/span.ts';
+import { ErasureStore } from '../../../sql/erasure.ts';
+import { aText, DAY, openCold, type TestCold } from '../retention/a_cold.ts';
+
+let cold: TestCold;
+let store: ErasureStore;
+let jobs = 0;
+const { signal } = new AbortController();
+beforeAll(async () => {
+  cold = await openCold();
+  store = new ErasureStore(cold.store.client);
+});
+afterEach(async () => {
+  await cold.clean();
+  await cold.store.database.run('TRUNCATE TABLE erasures');
+});
+afterAll(() => cold.close());
+
+const aScope = () => ({ org_id: 'org_a', job_id: `job_${(++jobs).toString(16).padStart(16, '0')}` });
+async function matched(attribute: string, ...values: string[]): Promise<string[]> {
+  const scope = aScope();
+  await store.collect(scope, { attribute, values });
+  return store.traces(scope, '', 100);
+}
+const aTrace = (trace_id: string, over: Partial<Span> = {}): Span => aText(DAY, { trace_id, ...over });
+
+describe('which traces are taken', () => {
+  it('those that hold the value in a column or at the top of attributes, whole, as text', async () => {
+    await cold.land([
+      aTrace('by_column', { user_id: 'ann', session_id: 's-1', agent_id: 'agent' }),
+      aTrace('by_column', { prompt: 'a sibling that names nobody' }),
+      aTrace('by_attribute', { attributes: { user_id: 'ann' } }),
+      aTrace('by_alias', { attributes: { 'enduser.id': 'ann', plan: 7, 'a.b': 'x', on: true } }),
+      aTrace('nested', { attributes: { user: { user_id: 'ann' } } }),
+      aTrace('longer', { user_id: 'anna', attributes: { plan: 77 } }),
+      aTrace('in_text', { prompt: 'ann' }),
+      { ...aTrace('other_org', { user_id: 'ann' }), org_id: 'org_b' },
+    ]);
+    expect(await matched('user_id', 'ann')).toEqual(['by_alias', 'by_attribute', 'by_column']);
+    expect(await matched('session_id', 's-1')).toEqual(['by_column']);
+    expect(await matched('agent_id', 'agent')).toEqual(['by_column']);
+    expect(await matched('trace_id', 'in_text')).toEqual(['in_text']);
+    expect(await matched('plan', '7')).toEqual(['by_alias']);
+    expect(await matched('on', 'true')).toEqual(['by_alias']);
+    expect(await matched('a.b', 'x')).toEqual(['by_alias']);
+    expect(await matched('user_id', 'anna', 'nobody')).toEqual(['longer']);
+    expect(await matched("'; DROP TABLE spans; --", 'x')).toEqual([]);
+  });
+});
+
+describe('what is taken', () => {
+  const count = (table: string, where: string): Promise<string> =>
+    cold.value(`SELECT count() FROM ${table} WHERE ${where} SETTINGS apply_deleted_mask = 0`);
+
+  it('is every row of the traces, those that are masked too, in whatever part and table, and nothing else', async () => {
+    await cold.land([aTrace('t_1', { user_id: 'ann' }), aTrace('t_1'), aTrace('t_2', { user_id: 'bob' })]);
+    await cold.land([aTrace('t_3', { user_id: 'ann' }), { ...aTrace('t_1', { user_id: 'ann' }), org_id: 'org_b' }]);
+    await cold.store.landSpans([aTrace('t_3', { user_id: 'ann' }), aTrace('t_2', { user_id: 'bob' })]);
+    await cold.store.database.run("DELETE FROM span_texts WHERE trace_id = 't_3'");
+    const usage = await cold.value('SELECT sum(cost_usd) FROM usage_events');
+    for (const [table, columns] of [
+      ['judge_scores', "'org_a', trace"],
+      ['user_scores', "'org_a', trace"],
+      ['incident_traces', "'org_a', trace"],
+    ] as const)
+      await cold.store.database.run(
+        `INSERT INTO ${table} (org_id, trace_id) SELECT ${columns} FROM (SELECT arrayJoin(['t_1', 't_2', 't_3']) AS trace)`,
+      );
+    await cold.store.database.run(
+      `INSERT INTO incident_traces (org_id, cluster_id, trace_id, sample) VALUES ('org_a', 'clu_1', 't_1', 'of ann'), ('org_a', 'clu_2', 't_2', 'of bob')`,
+    );
+    await cold.store.database.run(
+      `INSERT INTO incidents (org_id, incident_id, cluster_id, status, sample) VALUES ('org_a', 'inc_1', 'clu_1', 'open', 'of ann'), ('org_a', 'inc_2', 'clu_2', 'open', 'of bob')`,
+    );
+
+    const scope = aScope();
+    await store.collect(scope, { attribute: 'user_id', values: ['ann'] });
+    expect([await store.traceCount(scope), (await store.found(scope)).get('spans')]).toEqual([2, 4]);
+    await store.emptySamples(scope, signal);
+    await store.erase(scope, null, signal);
+    expect(await store.remaining(scope, Number.MAX_SAFE_INTEGER)).toEqual(new Map());
+    for (const table of ['spans', 'span_texts', 'span_texts_recent', 'traces', 'judge_scores', 'user_scores', 'incident_traces'])
+      expect([table, await count(table, "org_id = 'org_a' AND trace_id IN ('t_1', 't_3')")]).toEqual([table, '0']);
+    expect(await count('trace_lookup', "trace_key IN (sipHash64('t_1'), sipHash64('t_3'))")).toBe('1');
+    expect(await count('spans', "trace_id = 't_2'")).toBe('2');
+    expect(await count('span_texts', "trace_id = 't_2' OR org_id = 'org_b'")).toBe('2');
+    expect(await count('judge_scores', '1')).toBe('1');
+    expect(await cold.value('SELECT groupArray(sample) FROM (SELECT sample FROM incidents FINAL ORDER BY incident_id)')).toBe(
+      "['','of bob']",
+    );
+    expect(await cold.value('SELECT sum(cost_usd) FROM usage_events')).toBe(usage);
+
+    // Again: nothing changes, and what was found stays said.
+    await store.collect(scope, { attribute: 'user_id', values: ['ann'] });
+    await store.erase(scope, null, signal);
+    expect([await store.traceCount(scope), (await store.found(scope)).get('spans')]).toEqual([2, 4]);
+    await store.forget(scope.job_id);
+    expect(await store.jobs()).toEqual([]);
+  });
+});

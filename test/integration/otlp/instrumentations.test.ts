@@ -1,0 +1,172 @@
+// Real applications with real instrumentations and exporters: what they send becomes one trace, readable, priced once.
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { startWorker, type TestWorker } from '../../support/pipeline.ts';
+import { say, startUpstream, type TestUpstream, type UpstreamBehaviour } from '../../support/upstream.ts';
+import { eventually } from '../../support/wait.ts';
+import { call, KEY, startTestApi, type TestApi } from '../api/an_api.ts';
+
+type Data = Record<string, unknown>;
+
+let database: TestDatabase;
+let nats: TestNats;
+let upstream: TestUpstream;
+let api: TestApi;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  [database, nats, upstream] = await Promise.all([createTestDatabase(), startTestNats(), startUpstream()]);
+  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
+  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url, more: { SERVICE_TRACE_GRACE_MS: '50' } });
+  await worker.ready;
+}, 120_000);
+afterAll(async () => {
+  worker.kill('SIGKILL');
+  await worker.exited;
+  await api.close();
+  await upstream.close();
+  await nats.remove();
+  await database.drop();
+});
+beforeEach(() => {
+  upstream.requests.length = 0;
+});
+
+const APP = new URL('../../support/instrumented_app.ts', import.meta.url).pathname;
+
+/** Runs the application against the API and gives its trace's tree once it holds `spans` spans. */
+async function traced(library: string, encoding: 'json' | 'proto', spans: number, compression = 'gzip'): Promise<{ trace_id: string; tree: Data[] }> {
+  const { stdout } = await promisify(execFile)(process.execPath, [APP, library, encoding], {
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      UPSTREAM_URL: upstream.url,
+      OTEL_SERVICE_NAME: 'shop',
+      OTEL_EXPORTER_OTLP_ENDPOINT: `${api.url}/v1/otlp`,
+      OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${KEY}`,
+      OTEL_EXPORTER_OTLP_COMPRESSION: compression,
+    },
+  });
+  const trace_id = stdout.trim().split('\n').at(-1) ?? '';
+  expect(trace_id).toMatch(/^[0-9a-f]{32}$/);
+  let tree: Data[] = [];
+  await eventually(
+    async () => {
+      const { json } = await call(api, 'GET', `/v1/traces/${trace_id}/tree`);
+      tree = (json?.['data'] as Data | undefined)?.['spans'] as Data[];
+      return tree.length === spans;
+    },
+    { what: `the trace of ${library}` },
+  );
+  return { trace_id, tree };
+}
+
+async function inTheList(trace_id: unknown): Promise<Data | undefined> {
+  let found: Data | undefined;
+  await eventually(
+    async () => {
+      const { json } = await call(api, 'GET', '/v1/traces?session_id=session-1&limit=100');
+      found = (json?.['data'] as Data[]).find((trace) => trace['trace_id'] === trace_id);
+      return found !== undefined;
+    },
+    { what: 'the trace in the list' },
+  );
+  return found;
+}
+
+const callTool: UpstreamBehaviour = (res, { body }) => {
+  const message = {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Paris"}' } }],
+  };
+  const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
+  res
+    .writeHead(200, { 'content-type': 'application/json' })
+    .end(
+      JSON.stringify({
+        id: 'c',
+        object: 'chat.completion',
+        created: 1,
+        model: body.model,
+        choices: [{ index: 0, message, finish_reason: 'tool_calls' }],
+        usage,
+      }),
+    );
+};
+
+const kindOf = (span: Data): unknown => (span['attributes'] as Data)['span_kind'];
+/** gpt-4o-mini: 0.15 USD for a million tokens in, 0.60 out; two calls of 100 and 20. */
+const COST = 2 * ((100 * 0.15) / 1e6 + (20 * 0.6) / 1e6);
+const sum = (tree: readonly Data[], field: string): number => tree.reduce((total, span) => total + Number(span[field]), 0);
+
+test.each([
+  ['openinference', 'json', 'none'],
+  ['openllmetry', 'proto', 'gzip'],
+] as const)('%s around the openai package, exported as %s (%s)', async (library, encoding, compression) => {
+  upstream.behave(say('Paris.'), say('Rome.'));
+  const { trace_id, tree } = await traced(library, encoding, 3, compression);
+  const [root] = tree;
+  const question = (text: string) =>
+    JSON.stringify([
+      { role: 'system', content: 'Answer in one word.' },
+      { role: 'user', content: text },
+    ]);
+  const aCall = {
+    parent_span_id: root?.['span_id'],
+    source_format: 'otlp',
+    model: 'gpt-4o-mini',
+    input_tokens: 100,
+    output_tokens: 20,
+    outcome: 'success',
+    attributes: { span_kind: 'llm', scope: { name: expect.stringContaining('instrumentation-openai') as unknown } },
+  };
+  expect(tree).toMatchObject([
+    {
+      name: 'handle a question',
+      parent_span_id: null,
+      input_tokens: 0,
+      cost_usd: 0,
+      // Its numbers stay where they are.
+      attributes: { span_kind: 'event', 'gen_ai.usage.input_tokens': 200, scope: { name: 'shop', version: '1.2.3' } },
+    },
+    { ...aCall, prompt: question('What is the capital of France?'), response: 'Paris.' },
+    { ...aCall, prompt: question('And of Italy?'), response: 'Rome.' },
+  ]);
+  expect(sum(tree, 'cost_usd')).toBeCloseTo(COST, 12);
+  expect(await inTheList(trace_id)).toMatchObject({
+    agent_id: 'agent_shop',
+    input_tokens: 200,
+    output_tokens: 40,
+    cost_usd: COST,
+    outcome: 'success',
+  });
+});
+
+test.each([
+  ['ai', 7],
+  ['ai-legacy', 5],
+] as const)('the Vercel AI SDK (%s)', async (library, spans) => {
+  upstream.behave(callTool, say('Sunny.'));
+  const { trace_id, tree } = await traced(library, 'proto', spans);
+  // In the order of their answers: they may have begun in one millisecond.
+  const calls = tree.filter((span) => kindOf(span) === 'llm').toSorted((a, b) => String(a['response']).length - String(b['response']).length);
+  const tools = tree.filter((span) => kindOf(span) === 'tool');
+  expect(calls.map((span) => [span['model'], span['input_tokens'], span['output_tokens']])).toEqual([
+    ['gpt-4o-mini', 100, 20],
+    ['gpt-4o-mini', 100, 20],
+  ]);
+  expect(calls.map((span) => span['response'])).toEqual(['', 'Sunny.']);
+  expect(calls[0]?.['prompt']).toContain('How is the weather in the capital of France?');
+  expect(calls[0]?.['prompt']).toContain('Answer in one word.');
+  expect(calls[0]?.['attributes']).toMatchObject({ tool_calls: [expect.objectContaining({})] });
+  expect(tools).toMatchObject([{ prompt: '{"city":"Paris"}', response: '{"city":"Paris","temp":21}' }]);
+  expect(sum(tree, 'cost_usd')).toBeCloseTo(COST, 12);
+  expect([sum(tree, 'input_tokens'), sum(tree, 'output_tokens')]).toEqual([200, 40]);
+  // Every span but the root has a parent in the tree.
+  const ids = new Set(tree.map((span) => span['span_id']));
+  expect(tree.filter((span) => !ids.has(span['parent_span_id']))).toEqual([tree[0]]);
+  expect(await inTheList(trace_id)).toMatchObject({ cost_usd: COST, input_tokens: 200, output_tokens: 40 });
+});

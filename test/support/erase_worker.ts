@@ -1,0 +1,73 @@
+// A process of its own that carries out erasures until a step and then stands still: for tests that kill it there. Its parent tells
+// it by the environment what it works on, and hears by a message that the step is reached.
+import { JobRecords } from '../../ops/job_records.ts';
+import { createLogger } from '../../ops/log.ts';
+import { connectNats } from '../../ops/nats/connect.ts';
+import { openObjectStore } from '../../ops/object_store/open.ts';
+import { openSealer } from '../../ops/sealing.ts';
+import { openLog } from '../../ops/streams.ts';
+import { ColdStorage } from '../../pipeline/cold/cold_storage.ts';
+import { JobLeases } from '../../pipeline/jobs/lease.ts';
+import { LongJobRunner } from '../../pipeline/long_jobs/runner.ts';
+import { RETENTION } from '../../pipeline/retention/retention.ts';
+import { openErasure } from '../../pipeline/wiring/erasure.ts';
+import { createClickHouse } from '../../sql/client.ts';
+import { ColdTables } from '../../sql/cold.ts';
+
+const {
+  TEST_NATS_URL = '',
+  TEST_CLICKHOUSE_URL = '',
+  TEST_OBJECTS = '',
+  TEST_TEMP = '',
+  TEST_STEP = '',
+  TEST_WORKER = '',
+  TEST_HURRY = '1',
+} = process.env;
+process.on('disconnect', () => process.exit(0));
+
+const step = async (name: string): Promise<void> => {
+  if (name !== TEST_STEP) return;
+  process.send?.(name);
+  await new Promise(() => undefined);
+};
+const hurry = Number(TEST_HURRY);
+const logger = createLogger('test', 'silent');
+const onProblem = (): void => undefined;
+const nc = await connectNats({ url: TEST_NATS_URL, name: TEST_WORKER, waitMs: 5000 });
+const log = await openLog(nc, { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
+const leases = await JobLeases.open({ nc, kv: await log.bucket('jobs'), workerId: TEST_WORKER, onProblem });
+await leases.ensure(RETENTION, new Date(0).toISOString());
+leases.close();
+const clickhouse = createClickHouse({ url: TEST_CLICKHOUSE_URL });
+const cold = new ColdStorage({
+  store: await openObjectStore({ url: TEST_OBJECTS }),
+  tables: new ColdTables(clickhouse),
+  tempDir: TEST_TEMP,
+  now: () => Date.now(),
+  step,
+});
+const records = await JobRecords.open(log, onProblem);
+const erasure = await openErasure({
+  logger,
+  log,
+  clickhouse,
+  workerId: TEST_WORKER,
+  onProblem,
+  logBase: 0,
+  sync: () => Promise.resolve(),
+  sealer: await openSealer(log, undefined),
+  cold,
+  partitions: 4,
+  worker: { forgetTraces: () => Promise.resolve(true) },
+  step,
+  hurry,
+});
+new LongJobRunner({
+  records,
+  handlers: erasure.handlers(records),
+  workerId: TEST_WORKER,
+  log: logger,
+  now: () => Date.now(),
+  observe: () => undefined,
+  hurry,
+}).start();

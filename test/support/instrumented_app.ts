@@ -1,0 +1,75 @@
+// An application of a user's, as a process of its own: the real openai package under a real instrumentation, or the Vercel AI SDK with
+// its telemetry, and a real exporter that finds its endpoint and its key in the environment. Prints the id of its trace.
+// argv: openinference | openllmetry | ai | ai-legacy, then json | proto. UPSTREAM_URL is where its models are.
+import { createOpenAI } from '@ai-sdk/openai';
+import { LegacyOpenTelemetry, OpenTelemetry } from '@ai-sdk/otel';
+import { OpenAIInstrumentation as OpenInference } from '@arizeai/openinference-instrumentation-openai';
+import { context, trace } from '@opentelemetry/api';
+import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { OTLPTraceExporter as ProtoExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
+import { OpenAIInstrumentation as OpenLlmetry } from '@traceloop/instrumentation-openai';
+import { generateText, isStepCount, registerTelemetry, tool } from 'ai';
+import OpenAI from 'openai';
+import { z } from 'zod';
+
+const [library = '', encoding = ''] = process.argv.slice(2);
+const baseURL = process.env['UPSTREAM_URL'] ?? '';
+const provider = new NodeTracerProvider({
+  spanProcessors: [new BatchSpanProcessor(encoding === 'json' ? new JsonExporter() : new ProtoExporter())],
+});
+provider.register();
+const tracer = provider.getTracer('shop', '1.2.3');
+
+/** Two calls of a model under a run of an agent, which says again what they used. */
+async function callOpenAi(instrumentation: OpenInference | OpenLlmetry): Promise<void> {
+  instrumentation.setTracerProvider(provider);
+  instrumentation.manuallyInstrument(OpenAI as never);
+  const client = new OpenAI({ apiKey: 'none', baseURL });
+  for (const question of ['What is the capital of France?', 'And of Italy?'])
+    await client.chat.completions.create({
+      model: 'gpt-4o-mini',
+      temperature: 0.2,
+      messages: [
+        { role: 'system', content: 'Answer in one word.' },
+        { role: 'user', content: question },
+      ],
+    });
+}
+
+/** One generateText: two calls of a model with a tool's between them. */
+async function callAiSdk(): Promise<void> {
+  registerTelemetry(library === 'ai' ? new OpenTelemetry({ tracer }) : new LegacyOpenTelemetry({ tracer }));
+  const weather = tool({
+    description: 'The weather of a city',
+    inputSchema: z.object({ city: z.string() }),
+    execute: ({ city }) => ({ city, temp: 21 }),
+  });
+  await generateText({
+    model: createOpenAI({ apiKey: 'none', baseURL }).chat('gpt-4o-mini'),
+    system: 'Answer in one word.',
+    prompt: 'How is the weather in the capital of France?',
+    tools: { weather },
+    stopWhen: isStepCount(3),
+  });
+}
+
+const root = tracer.startSpan('handle a question', {
+  attributes: {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.id': 'agent_shop',
+    'gen_ai.usage.input_tokens': 200,
+    'gen_ai.usage.output_tokens': 40,
+    'session.id': 'session-1',
+    'user.id': 'user-1',
+  },
+});
+await context.with(trace.setSpan(context.active(), root), async () => {
+  if (library === 'openinference') await callOpenAi(new OpenInference());
+  else if (library === 'openllmetry') await callOpenAi(new OpenLlmetry());
+  else await callAiSdk();
+});
+root.end();
+await provider.shutdown();
+process.stdout.write(`${root.spanContext().traceId}\n`);
