@@ -1,7 +1,9 @@
 // The API, built from its dependencies: one function that answers every request. It opens nothing and never listens.
-// Ingest and OTLP are dispatched ahead of Express, as they have to be fast; everything else is declared routes on Express 5.
+// Ingest, OTLP and the gateway are dispatched ahead of Express, as they have to be fast; everything else is declared routes on Express 5.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
+import { GATEWAY_DOCS } from './gateway/docs.ts';
+import { createGatewayHandler, type GatewayDeps, gatewayPathOf } from './gateway/handler.ts';
 import { ApiError } from './http/errors.ts';
 import { answerError, attend, type EdgeDeps, mountRoutes } from './http/mount.ts';
 import { newRequestId } from './http/request_id.ts';
@@ -19,6 +21,7 @@ import { systemRoutes } from './system/routes.ts';
 export interface AppDeps {
   edge: EdgeDeps;
   ingest: Omit<IngestDeps, 'edge'>;
+  gateway: Omit<GatewayDeps, 'edge'>;
   readiness: Pick<ReadinessWatch, 'check' | 'metricsUrls'>;
   /** Routes of the slices. */
   routes: readonly Route[];
@@ -30,7 +33,7 @@ export type RequestListener = (req: IncomingMessage, res: ServerResponse) => voi
 export function createApp(deps: AppDeps): RequestListener {
   const { edge } = deps;
   const routes = [...deps.routes, ...systemRoutes(() => ({ readiness: deps.readiness, document }))];
-  const openapi = openApiDocument([...INGEST_DOCS, ...OTLP_DOCS, ...routes]);
+  const openapi = openApiDocument([...INGEST_DOCS, ...OTLP_DOCS, ...GATEWAY_DOCS, ...routes]);
   const document = { json: JSON.stringify(openapi), html: docsPage(openapi) };
 
   const app = express();
@@ -55,11 +58,14 @@ export function createApp(deps: AppDeps): RequestListener {
     edge,
     store: (org_id, events, spentMs) => storeEvents(deps.ingest, org_id, events, spentMs),
   });
+  const gateway = createGatewayHandler({ ...deps.gateway, edge });
   return (req, res) => {
     const url = req.url ?? '';
     const path = ingestPathOf(url);
+    const gatewayPath = path === null ? gatewayPathOf(url) : null;
     const otlpPath = path === null ? otlpPathOf(req.method ?? '', url) : null;
     if (path !== null) ingest(req, res, path);
+    else if (gatewayPath !== null) gateway(req, res, gatewayPath);
     else if (otlpPath !== null) otlp(req, res, otlpPath);
     else app(req, res);
   };

@@ -1,11 +1,13 @@
 // Everything between a process's clients and its request listener, put together: stores, edge, slices, ingest. Reads
 // ClickHouse's state in the background, so that it may come later than the rest.
+import type { ServerResponse } from 'node:http';
 import * as metrics from '../ops/metrics.ts';
 import { DiskWatch } from '../ops/disk_watch.ts';
 import { trackConnected } from '../ops/nats/connect.ts';
 import { fixedPartitions } from '../ops/streams.ts';
 import { createApp, type RequestListener } from './app.ts';
 import { AckInbox } from './ingest/ack_inbox.ts';
+import { Recorder } from './gateway/recorder.ts';
 import { Admission } from './ingest/admission.ts';
 import type { IngestDeps } from './ingest/handler.ts';
 import { Publisher } from './ingest/publisher.ts';
@@ -18,6 +20,8 @@ import { openStores } from './wiring/stores.ts';
 
 export interface Api {
   listener: RequestListener;
+  /** Ends the calls through the gateway that are still under way; what came of them is recorded. */
+  endCalls: () => void;
   /** Resolves when everything that was published is confirmed or given up. */
   flush: () => Promise<void>;
   /** Stops watching and retrying; the clients are the caller's. */
@@ -55,18 +59,43 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
   });
   const slices = await openSlices(parts, stores, { publisher, partitions, disk });
   const edge = await openEdge(parts, stores);
+  const calls = new Set<ServerResponse>();
+  const recorder = new Recorder({
+    publish: (events) => publisher.publish(events),
+    disk,
+    now: () => performance.now(),
+    onLost: (reason, cause) => {
+      metrics.gatewayRecordsLostTotal.inc({ reason });
+      logger.error({ err: cause, reason }, 'the record of a call through the gateway is lost');
+    },
+  });
   const migration = migrateInBackground(parts, slices.follow);
   const pingClickHouse = async () => migration.done && (await clickhouse.ping());
   const readiness = await ReadinessWatch.open(log, { tracked, partitions, pingClickHouse }, onProblem);
   const listener = createApp({
     edge: edge.deps,
     ingest: { admission: new Admission(), budgets: slices.budgets, publisher, disk, once: edge.once, partitions, observeIngest },
+    gateway: {
+      admission: new Admission(),
+      budgets: slices.budgets,
+      routes: given.gatewayRoutes,
+      recorder,
+      open: calls,
+      partitions,
+      observeCall: (operation, outcome) => {
+        metrics.gatewayCallsTotal.inc({ operation, outcome });
+      },
+    },
     readiness,
     routes: slices.routes,
   });
   return {
     listener,
+    endCalls: () => {
+      for (const res of calls) res.destroy();
+    },
     flush: async () => {
+      await recorder.flush();
       await Promise.all([publisher.flush(), edge.flush()]);
     },
     close: () => {

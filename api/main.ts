@@ -2,6 +2,7 @@
 // connections, requests in flight end, what they published is confirmed, then the clients close.
 // ClickHouse being away does not keep ingest from starting; NATS being away does, after a bounded wait.
 import { EnvError, parseEnv } from '../ops/env.ts';
+import { openRoutes } from '../ops/llm/routes.ts';
 import { createLogger } from '../ops/log.ts';
 import * as metrics from '../ops/metrics.ts';
 import { connectNats } from '../ops/nats/connect.ts';
@@ -13,12 +14,15 @@ import { closeGracefully, httpServer, listen } from './http/server.ts';
 const NATS_WAIT_MS = 15_000;
 /** Requests in flight get this long to end once the process is told to stop. */
 const DRAIN_MS = 8000;
+/** Streams through the gateway can last longer than that: they are ended after this, in time to be recorded. */
+const CALLS_MS = 4000;
 
 async function main(): Promise<void> {
   const env = parseEnv(process.env);
   if (env.SERVICE_NATS_URL === undefined || env.SERVICE_CLICKHOUSE_URL === undefined) {
     throw new EnvError('an API process takes SERVICE_NATS_URL and SERVICE_CLICKHOUSE_URL; npm start sets both and runs everything');
   }
+  const gatewayRoutes = openRoutes(env, process.env);
   const logger = createLogger('api', env.SERVICE_LOG_LEVEL);
   metrics.startMetrics('api', 'api');
   const nc = await connectNats({ url: env.SERVICE_NATS_URL, name: `api-${String(process.pid)}`, waitMs: NATS_WAIT_MS });
@@ -30,7 +34,7 @@ async function main(): Promise<void> {
     },
   });
   const show = (line: string) => void process.stdout.write(`${line}\n`);
-  const api = await assembleApi({ env, logger, log, clickhouse, now: Date.now, show });
+  const api = await assembleApi({ env, logger, log, clickhouse, gatewayRoutes, now: Date.now, show });
   const server = httpServer(api.listener);
   const port = await listen(server, env.SERVICE_HOST, env.SERVICE_PORT);
   process.send?.({ ready: true, port });
@@ -44,6 +48,7 @@ async function main(): Promise<void> {
       logger.error('draining took too long; requests without an answer were not accepted');
       process.exit(1);
     }, DRAIN_MS).unref();
+    setTimeout(api.endCalls, CALLS_MS).unref();
     await closeGracefully(server);
     await api.flush();
     api.close();

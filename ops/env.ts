@@ -89,7 +89,7 @@ const schema = z.object({
     .string()
     .regex(/^([^\r\n<>"]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/, { error: 'takes an address: name@host or Name <name@host>' })
     .default('Millrace <millrace@localhost>'),
-  /** OpenAI-compatible API, as /v1 stands in it: for judges, dataset runs and replay. */
+  /** OpenAI-compatible API, as /v1 stands in it: for judges, dataset runs, replay and the gateway. */
   SERVICE_LLM_BASE_URL: url('http', 'https')
     .refine((text) => URL.parse(text)?.username === '', { error: 'takes a URL without a user; the key is SERVICE_LLM_API_KEY' })
     .optional(),
@@ -97,6 +97,8 @@ const schema = z.object({
     .string()
     .regex(/^[\x21-\x7e]+$/, { error: 'takes printable characters without spaces' })
     .optional(),
+  /** JSON file: which upstreams the gateway asks for which models; see ops/llm/routes.ts. */
+  SERVICE_GATEWAY_ROUTES: z.string().min(1).optional(),
   /** Seals secrets that have to be read again (webhook secrets); every process takes the same. npm start makes one and keeps it. */
   SERVICE_ENCRYPTION_KEY: z
     .string()

@@ -224,6 +224,18 @@ export const llmCallSeconds = histogram(
   { name: 'millrace_llm_call_seconds', help: 'Time of one try of a call to the upstream for models', role: 'shared' },
   [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60],
 );
+export const gatewayCallsTotal = counter({
+  name: 'millrace_gateway_calls_total',
+  help: 'Calls of models through the gateway, by how they ended',
+  role: 'api',
+  labels: ['operation', 'outcome'],
+});
+export const gatewayRecordsLostTotal = counter({
+  name: 'millrace_gateway_records_lost_total',
+  help: 'Calls through the gateway that were answered and never recorded',
+  role: 'api',
+  labels: ['reason'],
+});
 export const judgingTokensTotal = counter({
   name: 'millrace_judging_tokens_total',
   help: 'Tokens of calls that judges and dataset runs made',

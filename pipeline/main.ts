@@ -16,6 +16,7 @@ import { openJudges } from './runtime/judges.ts';
 import { openPiiPolicies } from './runtime/pii_policies.ts';
 import { openPolicies } from './runtime/policies.ts';
 import { openPrices } from './runtime/prices.ts';
+import { onTracesDeleted } from './retention/deleted_traces.ts';
 import { openRetentionPolicies } from './retention/policies.ts';
 import { openCold, startLongJobs } from './wiring/cold.ts';
 import { startDelivery } from './wiring/delivery.ts';
@@ -60,7 +61,7 @@ async function main(): Promise<void> {
     openBudgetRecords(log, onProblem),
   ]);
   // Ahead of the wait for ClickHouse: what happened is delivered whether or not it can be stored just now.
-  const delivery = await startDelivery(parts, { sealer, budgetRecords });
+  const delivery = await startDelivery(parts, { sealer, budgetRecords, piiPolicies });
   const storeUp = await bringUpStore(parts);
   const exposed = await serveMetrics();
   const retention = await openRetentionPolicies(log, onProblem);
@@ -83,6 +84,9 @@ async function main(): Promise<void> {
     logger.fatal({ err: error }, 'the worker failed; ending, so that its partitions are read again from their checkpoints');
     process.exit(1);
   });
+  onTracesDeleted(nc, () => {
+    worker.forgetComplete();
+  });
   await ownership.start();
   mover.start();
   const incidents = await openIncidents({
@@ -97,7 +101,7 @@ async function main(): Promise<void> {
     onTold,
   });
   incidents.start();
-  const judging = await startJudging(parts, { policies, partitions });
+  const judging = await startJudging(parts, { policies, piiPolicies, partitions });
   const evals = await startEvals(parts, { policies, prices, piiPolicies, models: judging.models, isLeader: () => ownership.isLeader });
   const jobs = await startJobs({
     budgets: budgets.keeper,

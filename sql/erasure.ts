@@ -12,6 +12,9 @@ const POLL_MS = 50;
 /** A mutation that says why it fails for this long is given up. */
 const FAILING_MS_MAX = 60_000;
 
+/** Replays of replays of … */
+const REPLAYS_DEEP_MAX = 100;
+
 const count = z.coerce.number();
 const LIST = "SELECT trace_key FROM erasures WHERE job_id = {job_id:String} AND kind = 'trace'";
 const NAMES = "SELECT name FROM erasures WHERE job_id = {job_id:String} AND kind = 'trace'";
@@ -69,7 +72,7 @@ export class ErasureStore {
     this.#client = client;
   }
 
-  /** Writes down the traces that hold a match, the days of their spans, and how much there is of them; once more does no harm. */
+  /** Writes down the traces that hold a match and their replays, the days of their spans, and how much there is of them; once more does no harm. */
   async collect(scope: Scope, { attribute, values }: EraseMatch): Promise<void> {
     const column = COLUMNS.has(attribute) ? `${attribute} IN {values:Array(String)}` : null;
     const named = attribute === 'agent_id' || attribute === 'trace_id' ? [] : (ALIASES[attribute] ?? [attribute]);
@@ -87,6 +90,7 @@ export class ErasureStore {
         `INSERT INTO erasures (job_id, kind, name, rows) SELECT {job_id:String}, 'trace', trace_id, 0 FROM (${matches}) WHERE trace_id NOT IN (${NAMES})`,
         params,
       );
+    await this.#collectReplays(scope);
     await this.#run(
       'erase_days',
       `INSERT INTO erasures (job_id, kind, name, rows)
@@ -100,6 +104,23 @@ export class ErasureStore {
       `INSERT INTO erasures (job_id, kind, name, rows) SELECT {job_id:String}, 'found', place, n FROM (${counts.join(' UNION ALL ')})`,
       { ...scope },
     );
+  }
+
+  /** A replay asks what the trace was asked, and may name nobody. */
+  async #collectReplays(scope: Scope): Promise<void> {
+    let traces = await this.traceCount(scope);
+    for (let depth = 0; traces > 0 && depth < REPLAYS_DEEP_MAX; depth++) {
+      await this.#run(
+        'erase_replays',
+        `INSERT INTO erasures (job_id, kind, name, rows) SELECT {job_id:String}, 'trace', trace_id, 0 FROM (
+           SELECT DISTINCT trace_id FROM spans WHERE org_id = {org_id:String} AND position(attributes, '"replay_of":') > 0
+             AND JSONExtractString(attributes, 'replay_of') IN (${NAMES})) WHERE trace_id NOT IN (${NAMES})`,
+        { ...scope },
+      );
+      const now = await this.traceCount(scope);
+      if (now === traces) return;
+      traces = now;
+    }
   }
 
   /** How many rows each place held before any went. */

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { ClickHouse } from './client.ts';
 import { defineQuery } from './query.ts';
+import { storeTime } from './store_time.ts';
 
 /** Traces or clusters that one statement takes: its parameters stay well below what the server takes. */
 export const LOOKUP_MAX = 200;
@@ -124,8 +125,6 @@ export interface IncidentRow {
 }
 
 const WRITE_TIMEOUT_MS = 15_000;
-/** YYYY-MM-DD hh:mm:ss.SSS in UTC, as the columns read it. */
-const storeTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '');
 
 /** Resolves when the rows are on the disk. */
 export async function writeFailingTraces(client: ClickHouse, rows: readonly FailingTrace[]): Promise<void> {

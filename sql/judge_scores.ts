@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { ClickHouse } from './client.ts';
 import { defineQuery } from './query.ts';
+import { storeTime } from './store_time.ts';
 
 /** Bytes of ids that one statement takes as a parameter: the server takes up to 128 KiB, with room for escapes. */
 const LOOKUP_BYTES_MAX = 60_000;
@@ -168,9 +169,6 @@ export async function scoredTraces(
   }
   return scored;
 }
-
-/** YYYY-MM-DD hh:mm:ss.SSS in UTC, as the columns read it. */
-const storeTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '');
 
 /** Resolves when the rows are on the disk. A row whose key is there takes its place. */
 export async function writeScores(client: ClickHouse, rows: readonly ScoreRow[]): Promise<void> {

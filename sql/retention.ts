@@ -144,8 +144,9 @@ export class RetentionStore {
   }
 
   /**
-   * Sets a column of due rows to what it holds by default: of whole months at once where every row is due, else by writing the column of the month anew,
-   * which for a large month waits until enough of it is due.
+   * Sets a column of due rows to what it holds by default, by writing the column of the month anew, which for a large month waits
+   * until enough of it is due. Not by CLEAR COLUMN IN PARTITION: while one waits, the engine (26.7) reads the column of every
+   * partition as cleared, and what it merges meanwhile has lost it for good.
    * @returns rows that were emptied
    */
   async clear(table: string, column: string, empty: string, conditions: readonly Condition[], signal: AbortSignal): Promise<number> {
@@ -161,43 +162,16 @@ export class RetentionStore {
       signal.throwIfAborted();
       const { filled, all, bytes } = await this.#fill(table, column, empty, partition_id);
       if (rows < filled && bytes > REWRITE_BYTES_FREE && rows / Math.max(1, all) < REWRITE_SHARE_MIN) continue;
-      if (rows === filled && partition_id !== 'all' && (await this.#allDue(table, conditions, partition_id)))
+      for (const { sql, params } of conditions)
         await this.#run(
-          'retention_clear',
-          `ALTER TABLE ${table} CLEAR COLUMN ${column}${inPartition(partition_id)} SETTINGS mutations_sync = 0, alter_sync = 0`,
-          {},
+          'retention_empty',
+          `ALTER TABLE ${table} UPDATE ${column} = {empty:String}${inPartition(partition_id)} WHERE ${sql} AND ${column} != {empty:String} SETTINGS mutations_sync = 0`,
+          { ...params, empty },
         );
-      else
-        for (const { sql, params } of conditions)
-          await this.#run(
-            'retention_empty',
-            `ALTER TABLE ${table} UPDATE ${column} = {empty:String}${inPartition(partition_id)} WHERE ${sql} AND ${column} != {empty:String} SETTINGS mutations_sync = 0`,
-            { ...params, empty },
-          );
       cleared += rows;
     }
     if (cleared > 0) await this.#settled(table, signal);
     return cleared;
-  }
-
-  /** Whether a partition has nothing but due rows, those that are empty already included. */
-  async #allDue(table: string, conditions: readonly Condition[], partition_id: string): Promise<boolean> {
-    let due = 0;
-    for (const { sql, params } of conditions)
-      due += await this.#count(
-        'retention_due',
-        `SELECT count() AS n FROM ${table} WHERE _partition_id = {partition_id:String} AND ${sql}`,
-        {
-          ...params,
-          partition_id,
-        },
-      );
-    return (
-      due ===
-      (await this.#count('retention_all', `SELECT count() AS n FROM ${table} WHERE _partition_id = {partition_id:String}`, {
-        partition_id,
-      }))
-    );
   }
 
   async #fill(table: string, column: string, empty: string, partition_id: string): Promise<{ filled: number; all: number; bytes: number }> {

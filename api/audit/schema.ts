@@ -1,15 +1,8 @@
 // Shapes of the audit log: what a reader asks, and what a record shows.
 import { z } from 'zod';
-import { isoMillis } from '../../schemas/formats/times.ts';
 import { auditActor, auditTarget } from '../../schemas/records/audit.ts';
 import { decodeCursor, encodeCursor, limitParam, pageMeta } from '../http/pagination.ts';
-
-const DATE = /^\d{4}-\d\d-\d\d$/;
-const timeParam = z
-  .string()
-  .transform((text) => isoMillis(DATE.test(text) ? `${text}T00:00:00Z` : text))
-  .refine((ms) => !Number.isNaN(ms), { error: 'takes an ISO 8601 time' })
-  .meta({ type: 'string', format: 'date-time' });
+import { timeParam } from '../http/time_param.ts';
 
 export const auditParams = z.object({ org_id: z.string() });
 

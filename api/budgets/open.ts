@@ -55,6 +55,8 @@ export interface Budgets {
    * @throws ApiError (or rejects with it) rate_limited, payment_required
    */
   admit: (org_id: string, events: readonly EnteringEvent[]) => Reservation | Promise<Reservation>;
+  /** Counts what has been used already and is about to be stored; refuses nothing. */
+  count: (org_id: string, events: readonly EnteringEvent[]) => Reservation;
   /** Lets nothing in: refuses what is known to be beyond a limit here. @throws ApiError rate_limited, payment_required */
   check: (org_id: string, events: readonly EnteringEvent[]) => void;
   close: () => void;
@@ -132,6 +134,7 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
       if (gate.check(org_id, uses, sharing.view(org_id, uses))) return homes.decide(org_id, ledger.merged(org_id, uses));
       return sharing.told(org_id, ledger.reserve(org_id, uses));
     },
+    count: (org_id, events) => sharing.told(org_id, ledger.reserve(org_id, usesOf(prices, events))),
     check: (org_id, events) => {
       gate.check(org_id, usesOf(prices, events), null);
     },

@@ -14,7 +14,7 @@ const version = z.string().min(1).max(100);
 
 const item = z.strictObject({
   input: fields.describe(
-    'Values of the variables of a prompt: {{question}} is input.question. Without a prompt: messages (a list of {role, content}), prompt or text is sent as it is.',
+    'Values of the variables of a prompt: {{question}} is input.question. Without a prompt: messages (a list of {role, content}), prompt or text is sent as it is, anything else as JSON.',
   ),
   expected: fields.nullish().describe('What a good answer holds; LLM judges see it as {{expected}}'),
   metadata: fields.nullish(),

@@ -26,8 +26,8 @@ export interface EvalsDeps {
   clickhouse: ClickHouse;
   /** The newest version of a judge; null for none. */
   judgeOf: (org_id: string, judge_id: string) => JudgeRecord | null;
-  /** Whether an LLM judge of the org can make no call now. */
-  isQuotaUsedUp: (org_id: string) => Promise<boolean>;
+  /** Until when the org's LLM judges can make no call, milliseconds since the epoch; null when they can. */
+  quotaUsedUpUntil: (org_id: string) => Promise<number | null>;
   /** Whether there is an upstream for what calls models. */
   hasUpstream: boolean;
   /** Milliseconds since the epoch. */
@@ -52,11 +52,17 @@ async function judgeFor(deps: EvalsDeps, org_id: string, judge_id: string): Prom
   if (judge === null) throw new ApiError('judge_not_found', 'judge_id: the org has no judge of this id.');
   if (judge.kind === 'llm') {
     checkUpstream(deps, 'judge_id: this judge calls a model');
-    const usedUp = await deps.isQuotaUsedUp(org_id).catch((cause: unknown) => {
+    const until = await deps.quotaUsedUpUntil(org_id).catch((cause: unknown) => {
       throw new ApiError('upstream_unavailable', 'The store of quotas cannot be read. Try again.', { cause });
     });
-    if (usedUp)
-      throw new ApiError('judge_quota_exceeded', 'The quota of calls of LLM judges in this period is used up (policy: judge_quota_calls).');
+    if (until !== null)
+      throw new ApiError(
+        'judge_quota_exceeded',
+        'The quota of calls of LLM judges in this period is used up (policy: judge_quota_calls).',
+        {
+          headers: { 'Retry-After': String(Math.max(1, Math.ceil((until - deps.now()) / 1000))) },
+        },
+      );
   }
   return judge;
 }

@@ -1,7 +1,7 @@
 // Routes of evals: beginning one, polling it, its scores, and two of them compared.
 import { z } from 'zod';
 import { pageMeta } from '../http/pagination.ts';
-import { defineRoute, type Route, STREAMED } from '../http/route.ts';
+import { defineRoute, type ResourceName, type Route, STREAMED } from '../http/route.ts';
 import { answered, createEval, type EvalsDeps, findEval, listEvals } from './evals.ts';
 import {
   compareQuery,
@@ -19,6 +19,11 @@ import { compareEvals, writeScoreLines } from './scores.ts';
 const TAG = 'Evals';
 
 export function evalRoutes(deps: EvalsDeps): Route[] {
+  // Whoever may read one judge may read what its evals came to.
+  const judged: ResourceName = {
+    type: 'judge',
+    find: (org_id, { eval_id }) => (typeof eval_id === 'string' ? deps.evals.get(org_id, eval_id)?.judge_id : undefined),
+  };
   return [
     defineRoute({
       method: 'post',
@@ -29,6 +34,7 @@ export function evalRoutes(deps: EvalsDeps): Route[] {
         'Takes the judge as it is now, enabled or not. With async true the answer comes at once: poll GET /v1/evals/{eval_id} until status is no longer running. Else it comes when the eval has ended, or after 60 s with the eval still running.',
       tag: TAG,
       permission: 'judges:run',
+      resource: { type: 'judge', body: 'judge_id' },
       audit: { action: 'eval.create', target: 'eval' },
       body: createEvalBody,
       example: { judge_id: 'judge_0123456789abcdef', sample: { limit: 500, since: '2026-01-01T00:00:00Z' }, async: true },
@@ -76,6 +82,7 @@ export function evalRoutes(deps: EvalsDeps): Route[] {
       summary: 'One eval: how far it is, or what it came to',
       tag: TAG,
       permission: 'judges:read',
+      resource: judged,
       params: evalParams,
       response: evalItem,
       errors: ['eval_not_found'],
@@ -89,6 +96,7 @@ export function evalRoutes(deps: EvalsDeps): Route[] {
       description: 'In the order of trace ids, of dataset runs in the order of items. While the eval is running: what there is.',
       tag: TAG,
       permission: 'judges:read',
+      resource: judged,
       params: evalParams,
       query: scoresQuery,
       response: scoreLine,

@@ -1,25 +1,17 @@
 // Shapes of the eval endpoints: what they take, and what they answer.
 import { z } from 'zod';
 import { EVAL_STATUSES, type EvalRecord, evalStats } from '../../schemas/records/eval.ts';
-import { isoMillis } from '../../schemas/formats/times.ts';
 import { doneOf } from '../../pipeline/domain/eval_chunks.ts';
 import { offsetQuery } from '../http/pagination.ts';
+import { timeParam } from '../http/time_param.ts';
 
 /** Traces of one eval. */
 export const EVAL_TRACES_MAX = 100_000;
 const ID_CHARS_MAX = 128;
 
-const DATE = /^\d{4}-\d\d-\d\d$/;
-const time = z
-  .string()
-  .max(64)
-  .transform((text) => isoMillis(DATE.test(text) ? `${text}T00:00:00Z` : text))
-  .refine((ms) => !Number.isNaN(ms), { error: 'takes an ISO 8601 time' })
-  .meta({ type: 'string', format: 'date-time' });
-
 const sample = z.strictObject({
   limit: z.int().min(1).max(EVAL_TRACES_MAX).describe('Traces at most'),
-  since: time.nullish().describe('Only traces that started then or later'),
+  since: timeParam.nullish().describe('Only traces that started then or later'),
 });
 
 export const createEvalBody = z
@@ -92,9 +84,9 @@ export const evalParams = z.object({ eval_id: z.string() });
 export const evalsQuery = z
   .object({
     ...offsetQuery,
-    judge_id: z.string().min(1).optional(),
+    judge_id: z.string().min(1).optional().describe('Evals of this judge'),
     dataset_id: z.string().min(1).optional().describe('Runs of this dataset'),
-    status: status.optional(),
+    status: status.optional().describe('Evals of this status'),
   })
   .strip();
 export type EvalsQuery = z.output<typeof evalsQuery>;

@@ -7,10 +7,11 @@ import type { AuditActor } from '../../schemas/records/audit.ts';
 import type { AuditNotes, AuditTrail } from './audit.ts';
 import { authenticate, type AuthDeps, permit, rawCredentialOf, type Resource } from './auth.ts';
 import { checkJsonType, drain, MalformedBody, parseJson, readBody } from './body.ts';
-import type { Credential } from './credential.ts';
+import { type Credential, may } from './credential.ts';
 import { envelope, sendError, sendJson } from './envelope.ts';
 import { ApiError, type StoreErrorClassifier, toApiError } from './errors.ts';
 import { deprecationHeaders } from './deprecation.ts';
+import { type Permission, PERMISSIONS } from './permissions.ts';
 import { type Idempotency, idempotencyKey } from './idempotency.ts';
 import type { RateLimits } from './rate_limit.ts';
 import { REQUEST_ID_HEADER } from './request_id.ts';
@@ -95,15 +96,16 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
   mark(res, templateOf(route.path));
   try {
     const pathOrg = textOf(req.params['org_id']);
-    const resource = resourceOf(route, req);
-    const asked = { method: req.method, headers: req.headers, pathOrg, resource };
+    const asked = { method: req.method, headers: req.headers, pathOrg };
     const credential = await authenticate(route.access, asked, deps.auth);
     checkRate(credential, res, deps.limits);
-    permit(route.access, credential, asked, deps.auth);
+    // What the body names is read first only for whom nothing but a grant could let in.
+    const early = isGrantInBody(route, credential) ? await rawBody(route, req, deps) : null;
+    permit(route.access, credential, { ...asked, resource: resourceOf(route, req, credential, early) }, deps.auth);
     checkPinnedVersion(req.headers[VERSION_HEADER]);
     for (const [name, value] of deprecationHeaders(route)) res.setHeader(name, value);
     const key = route.method === 'post' ? idempotencyKey(req.headers['idempotency-key']) : null;
-    const raw = route.method === 'get' || route.method === 'delete' ? null : await rawBody(route, req, deps);
+    const raw = route.method === 'get' || route.method === 'delete' ? null : (early ?? (await rawBody(route, req, deps)));
     const abort = new AbortController();
     res.once('close', () => {
       if (!res.writableFinished) abort.abort();
@@ -199,9 +201,26 @@ function sealerOf(credential: Credential, headers: IncomingHttpHeaders): string 
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-function resourceOf(route: Route, req: Request): Resource | undefined {
-  const id = route.resource === undefined ? undefined : textOf(req.params[route.resource.param]);
-  return route.resource === undefined || id === undefined ? undefined : { type: route.resource.type, id };
+function isGrantInBody(route: Route, credential: Credential): boolean {
+  if (route.resource === undefined || !('body' in route.resource) || credential.kind !== 'user') return false;
+  return isPermission(route.access) && !may(credential, route.access);
+}
+
+const isPermission = (access: Route['access']): access is Permission => Object.hasOwn(PERMISSIONS, access);
+
+/** The thing that a request names; undefined where it names none, or the route knows of none. */
+function resourceOf({ resource }: Route, req: Request, credential: Credential, raw: Buffer | null): Resource | undefined {
+  if (resource === undefined) return undefined;
+  let id: unknown;
+  if ('param' in resource) id = req.params[resource.param];
+  else if ('query' in resource) id = req.query[resource.query];
+  else if ('find' in resource) id = 'org_id' in credential ? resource.find(credential.org_id, req.params) : undefined;
+  else id = raw === null ? undefined : fieldOf(parsedBody(raw), resource.body);
+  return typeof id === 'string' ? { type: resource.type, id } : undefined;
+}
+
+function fieldOf(body: unknown, name: string): unknown {
+  return typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : undefined;
 }
 
 /** Takes one request from the tenant's API bucket; a person without an org has a bucket of their own, the operator none. */

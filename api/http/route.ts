@@ -50,6 +50,14 @@ export const STREAMED = Object.freeze({ streamed: true as const });
 
 type Result<Data> = EnvelopeResult<Data> | BareResult<Data> | typeof STREAMED;
 
+/** The path parameter, the query parameter or the field of the body that is the thing's id, or what finds it. */
+export type ResourceName = { type: Resource['type'] } & (
+  | { param: string }
+  | { query: string }
+  | { body: string }
+  | { find: (org_id: string, params: Readonly<Record<string, unknown>>) => string | undefined }
+);
+
 interface Declaration {
   method: Method;
   /** Express pattern, e.g. /v1/traces/:trace_id/tree. */
@@ -78,8 +86,8 @@ interface Declaration {
    * GET has to say one of the two.
    */
   audit?: AuditDeclaration | null;
-  /** The path parameter that names a thing on which a member can be granted what their role lacks. */
-  resource?: { type: Resource['type']; param: string };
+  /** Where the request names the thing on which a member can be granted what their role lacks. */
+  resource?: ResourceName;
   /** Parts of this route that will go, by name; see deprecation.ts. */
   deprecated?: readonly Deprecated[];
 }

@@ -1,15 +1,8 @@
 // Shapes of the incident endpoints: what they take, and what they answer.
 import { z } from 'zod';
 import { SEVERITIES } from '../../pipeline/domain/incidents.ts';
-import { isoMillis } from '../../schemas/formats/times.ts';
 import { decodeCursor, encodeCursor, limitParam, offsetParam, pageMeta } from '../http/pagination.ts';
-
-const DATE = /^\d{4}-\d\d-\d\d$/;
-const timeParam = z
-  .string()
-  .transform((text) => isoMillis(DATE.test(text) ? `${text}T00:00:00Z` : text))
-  .refine((ms) => !Number.isNaN(ms), { error: 'takes an ISO 8601 time' })
-  .meta({ type: 'string', format: 'date-time' });
+import { timeParam } from '../http/time_param.ts';
 
 const status = z.enum(['open', 'resolved']);
 const severity = z.enum(SEVERITIES).describe('critical from 50 traces on');

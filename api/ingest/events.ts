@@ -15,7 +15,7 @@ const ENVELOPE_BYTES_MAX = 4096;
 const SURELY_FITS_LENGTH = (MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX) / 3;
 
 /** The ids that an ingest answers with. */
-export interface EventIds {
+interface EventIds {
   event_id: string;
   trace_id: string;
   span_id: string;

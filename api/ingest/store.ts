@@ -1,7 +1,7 @@
 // Events into the log, within the org's budget where it has one: the one way in, for requests of ingest and for what the API records itself.
 import type { IngestFormat } from '../../schemas/formats/formats.ts';
 import type { BudgetCheck } from './admission.ts';
-import { type EventIds, readEvents } from './events.ts';
+import { readEvents } from './events.ts';
 import { ApiError } from '../http/errors.ts';
 import type { OutgoingEvent, Publisher } from './publisher.ts';
 
@@ -37,18 +37,6 @@ export async function storeEvents(
     hold?.cancel();
     throw error;
   }
-}
-
-/** Stores a body as if it had come to the ingest path of its format, and gives the ids of its events. */
-export type StoreBody = (org_id: string, format: IngestFormat, body: unknown) => Promise<readonly EventIds[]>;
-
-/** For slices that record what they have done themselves. @throws ApiError as ingest does */
-export function createStoreBody(deps: StoreDeps & { partitions: number; now: () => number }): StoreBody {
-  return async (org_id, format, body) => {
-    const { events, ids } = readEvents(body, { format, org_id, received_at: deps.now(), partitions: deps.partitions });
-    await storeEvents(deps, org_id, events, 0);
-    return ids;
-  };
 }
 
 function diskLow(): ApiError {

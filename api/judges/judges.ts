@@ -59,8 +59,8 @@ export async function createJudge(deps: JudgesDeps, org_id: string, body: Create
     rubric: body.kind === 'llm' ? rubricOf(body.rubric) : null,
     threshold: thresholdOf(threshold),
     scope: scopeOf(scope),
-    cooldown_seconds: body.kind === 'llm' ? body.cooldown_seconds : 0,
-    enabled,
+    cooldown_seconds: body.kind === 'llm' ? (body.cooldown_seconds ?? 0) : 0,
+    enabled: enabled ?? true,
     created_at: at,
     updated_at: at,
   };
@@ -162,9 +162,7 @@ function ruleOf(body: RuleBody): JudgeRule {
   }
   if (type === 'max_length' && !Number.isInteger(body.max))
     throw new ApiError('invalid_request', 'rule.max: takes a whole number of characters');
-  if (!READS_FIELDS.has(type) && body.fields !== undefined)
-    throw new ApiError('invalid_request', `rule.fields: is not a parameter of ${type}`);
-  const fields = READS_FIELDS.has(type) ? [...new Set(body.fields ?? DEFAULT_FIELDS)] : [];
+  const fields = [...new Set(body.fields ?? (READS_FIELDS.has(type) ? DEFAULT_FIELDS : []))];
   const rule: JudgeRule = { type, fields, ...(needed === null ? {} : { [needed]: body[needed] }) };
   try {
     compileRule(rule);
@@ -181,10 +179,10 @@ function rubricOf(given: unknown): JudgeRubric {
   return parsed.data;
 }
 
-const thresholdOf = ({ pass, warn }: { pass: number; warn?: number | undefined }) => (warn === undefined ? { pass } : { pass, warn });
+const thresholdOf = ({ pass, warn }: { pass: number; warn?: number | null | undefined }) => (warn == null ? { pass } : { pass, warn });
 
-const scopeOf = (scope: NonNullable<PatchBody['scope']>): JudgeRecord['scope'] =>
-  Object.fromEntries(Object.entries(scope).filter(([, list]) => list !== undefined && list.length > 0));
+const scopeOf = (scope: PatchBody['scope']): JudgeRecord['scope'] =>
+  Object.fromEntries(Object.entries(scope ?? {}).filter(([, list]) => list != null && list.length > 0));
 
 function checkEnabled(own: readonly JudgeRecord[], record: JudgeRecord): void {
   if (!record.enabled) return;

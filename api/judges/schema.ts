@@ -28,8 +28,10 @@ const rule = z
       .array(label)
       .min(1)
       .max(FIELDS_MAX)
-      .optional()
-      .describe(`Of ${FIELD_NAMES.join(', ')}; [response] unless given. A field that a trace does not have is an empty text`),
+      .nullish()
+      .describe(
+        `Of ${FIELD_NAMES.join(', ')}; [response] unless given. A field that a trace does not have is an empty text. max_duration_ms, max_cost_usd and outcome_is look at their own field alone`,
+      ),
     pattern: z
       .string()
       .min(1)
@@ -67,11 +69,11 @@ export const rubricShape = z.strictObject({
 });
 
 const threshold = z
-  .strictObject({ pass: z.number(), warn: z.number().optional() })
-  .refine(({ pass, warn }) => warn === undefined || warn <= pass, { path: ['warn'], error: 'takes a number up to threshold.pass' })
+  .strictObject({ pass: z.number(), warn: z.number().nullish() })
+  .refine(({ pass, warn }) => warn == null || warn <= pass, { path: ['warn'], error: 'takes a number up to threshold.pass' })
   .describe('pass from threshold.pass on, warn from threshold.warn on, else fail');
 const scope = z
-  .strictObject({ source_format: labels.optional(), agent_id: labels.optional(), tags: labels.optional() })
+  .strictObject({ source_format: labels.nullish(), agent_id: labels.nullish(), tags: labels.nullish() })
   .describe('Traces that are judged when they are complete; a list that is empty or left out takes all, tags take any of theirs');
 
 const name = z.string().trim().min(1).max(NAME_CHARS_MAX);
@@ -82,7 +84,7 @@ const template = z
   .describe('Knows {{prompt}}, {{response}}, {{criteria}}, {{scale}}, {{trace_id}}; in dataset runs {{input}} and {{expected}} too');
 const cooldown = z.int().min(0).max(COOLDOWN_SECONDS_MAX).describe('At most one live judgement of an agent’s traces in this time');
 
-const common = { name, threshold, scope: scope.default({}), enabled: z.boolean().default(true) };
+const common = { name, threshold, scope: scope.nullish(), enabled: z.boolean().nullish().describe('true unless given') };
 const deterministic = z.strictObject({ kind: z.literal('deterministic'), ...common, rule });
 const llm = z.strictObject({
   kind: z.literal('llm'),
@@ -90,7 +92,7 @@ const llm = z.strictObject({
   prompt_template: template,
   model: label,
   rubric: rubric.optional(),
-  cooldown_seconds: cooldown.default(0),
+  cooldown_seconds: cooldown.nullish(),
 });
 
 export const createBody = z.discriminatedUnion('kind', [deterministic, llm]);
@@ -100,7 +102,7 @@ export type CreateBody = z.output<typeof createBody>;
 export const patchBody = z.strictObject({
   name: name.optional(),
   threshold: threshold.optional(),
-  scope: scope.optional(),
+  scope: scope.nullish().describe('null: all traces'),
   enabled: z.boolean().optional(),
   rule: rule.optional(),
   prompt_template: template.optional(),
@@ -121,8 +123,8 @@ export const listQuery = z.object({
   offset: offsetParam,
   cursor: z.string().max(500).optional().describe('meta.next_cursor of the page before; overrides offset'),
   name: z.string().min(1).optional().describe('Part of the name, whatever the case'),
-  kind: z.enum(JUDGE_KINDS).optional(),
-  enabled: flag.optional(),
+  kind: z.enum(JUDGE_KINDS).optional().describe('Judges of this kind'),
+  enabled: flag.optional().describe('true: those that judge live traffic; false: those that do not'),
 });
 export type ListQuery = z.output<typeof listQuery>;
 

@@ -40,6 +40,8 @@ export interface ExportSource {
 
 /** Spans of one export; exporters send 512 at a time. */
 export const SPANS_MAX = 20_000;
+/** Resources and scopes of one export. */
+export const GROUPS_MAX = 20_000;
 /** Of all events of an export together: resource and scope stand in each of them. */
 export const EVENTS_BYTES_MAX = 32 * 1024 * 1024;
 /** Room for the envelope around a body in its message. */
@@ -52,21 +54,19 @@ const REASON_LENGTH_MAX = 200;
  * @throws ApiError invalid_request when it is no OTLP; payload_too_large beyond the bounds above; what `grow` returned
  */
 export function readExport(body: Buffer, source: ExportSource): ReadExport {
-  const out: ReadExport = { events: [], rejected: 0, reasons: [] };
-  const bytes = { total: 0 };
-  let spans = 0;
+  const into: Into = { out: { events: [], rejected: 0, reasons: [] }, bytes: 0, spans: 0 };
+  let groups = 0;
   try {
     for (const group of source.encoding === 'protobuf' ? readProtobuf(body) : readJson(body)) {
-      spans += group.spans.length;
-      if (spans > SPANS_MAX) throw tooLarge(`more than ${String(SPANS_MAX)} spans`);
-      readGroup(group, source, { out, bytes, first: spans - group.spans.length });
+      if (++groups > GROUPS_MAX) throw tooLarge(`more than ${String(GROUPS_MAX)} resources and scopes`);
+      readGroup(group, source, into);
     }
   } catch (error) {
     if (!(error instanceof SpanRefused || error instanceof NoExport)) throw error;
     const what = `The body is no OTLP trace export in ${source.encoding === 'json' ? 'JSON' : 'protobuf'}: ${error.message}`;
     throw new ApiError('invalid_request', what.slice(0, REASON_LENGTH_MAX), { cause: error });
   }
-  return out;
+  return into.out;
 }
 
 function tooLarge(what: string): ApiError {
@@ -75,25 +75,30 @@ function tooLarge(what: string): ApiError {
 
 interface Into {
   out: ReadExport;
-  bytes: { total: number };
-  /** Number of the group's first span in the export. */
-  first: number;
+  /** Of all events so far. */
+  bytes: number;
+  /** All so far, those that are not taken too. */
+  spans: number;
 }
 
-function readGroup({ resource, scope, spans }: SpanGroup, source: ExportSource, { out, bytes, first }: Into): void {
-  const prefix = `{"resource":${groupText(resource)},"scope":${groupText(scope)},"span":`;
-  for (const [index, read] of spans.entries()) {
+function readGroup({ resource, scope, spans }: SpanGroup, source: ExportSource, into: Into): void {
+  let prefix = '';
+  for (const read of spans) {
+    if (++into.spans > SPANS_MAX) throw tooLarge(`more than ${String(SPANS_MAX)} spans`);
+    if (prefix === '') prefix = `{"resource":${groupText(resource)},"scope":${scope === null ? '{}' : groupText(scope)},"span":`;
     try {
       const event = eventOf(read(), prefix, source);
-      bytes.total += event.bytes;
-      if (bytes.total > EVENTS_BYTES_MAX) throw tooLarge(`more than ${String(EVENTS_BYTES_MAX)} bytes, resource and scope counted for every span`);
+      into.bytes += event.bytes;
+      if (into.bytes > EVENTS_BYTES_MAX)
+        throw tooLarge(`more than ${String(EVENTS_BYTES_MAX)} bytes, resource and scope counted for every span`);
       const refusal = source.grow(event.bytes);
       if (refusal !== null) throw refusal;
-      out.events.push(event);
+      into.out.events.push(event);
     } catch (error) {
       if (!(error instanceof SpanRefused)) throw error;
-      out.rejected++;
-      if (out.reasons.length < REASONS_MAX) out.reasons.push(`span ${String(first + index)}: ${error.message}`.slice(0, REASON_LENGTH_MAX));
+      into.out.rejected++;
+      if (into.out.reasons.length < REASONS_MAX)
+        into.out.reasons.push(`span ${String(into.spans - 1)}: ${error.message}`.slice(0, REASON_LENGTH_MAX));
     }
   }
 }

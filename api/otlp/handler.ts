@@ -90,7 +90,13 @@ async function serve(req: IncomingMessage, res: ServerResponse, path: string, ta
   }
 }
 
-async function take(req: IncomingMessage, res: ServerResponse, encoding: Encoding | null, taken: Taken, deps: OtlpDeps): Promise<ReadExport> {
+async function take(
+  req: IncomingMessage,
+  res: ServerResponse,
+  encoding: Encoding | null,
+  taken: Taken,
+  deps: OtlpDeps,
+): Promise<ReadExport> {
   const { edge } = deps;
   const asked = { method: 'POST', headers: req.headers, pathOrg: undefined };
   const credential = await authenticateOrg(asked, edge.auth);

@@ -116,8 +116,5 @@ function put(record: Record<string, unknown>, key: string, value: string | numbe
 }
 
 function putMap(record: Record<string, unknown>, key: string, map: Fields): void {
-  for (const _ in map) {
-    record[key] = map;
-    return;
-  }
+  if (Object.keys(map).length > 0) record[key] = map;
 }

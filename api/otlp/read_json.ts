@@ -4,7 +4,19 @@
 import { isUtf8 } from 'node:buffer';
 import type { SpanGroup } from './groups.ts';
 import { idOf, parentOf, type ReadSpan } from './normal.ts';
-import { bounded, isFields, jsonAttributes, jsonCount, jsonDigits, jsonEnum, jsonList, jsonText, NoExport, SpanRefused, type Fields } from './values.ts';
+import {
+  bounded,
+  isFields,
+  jsonAttributes,
+  jsonCount,
+  jsonDigits,
+  jsonEnum,
+  jsonList,
+  jsonText,
+  NoExport,
+  SpanRefused,
+  type Fields,
+} from './values.ts';
 
 const KINDS = ['UNSPECIFIED', 'INTERNAL', 'SERVER', 'CLIENT', 'PRODUCER', 'CONSUMER'];
 const CODES = ['UNSET', 'OK', 'ERROR'];
@@ -24,12 +36,17 @@ export function* readJson(bytes: Buffer): Generator<SpanGroup> {
       dropped_attributes_count: jsonCount(resource['droppedAttributesCount'], `${where}.resource.droppedAttributesCount`),
       schema_url: jsonText(group['schemaUrl'], `${where}.schemaUrl`),
     };
+    yield { resource: ofResource, scope: null, spans: [] };
     for (const [s, inScope] of objects(group['scopeSpans'], `${where}.scopeSpans`)) {
       const scope = scopeOf(inScope, `${where}.scopeSpans[${String(s)}]`);
       const spans = jsonList(inScope['spans'], `${where}.scopeSpans[${String(s)}].spans`);
-      yield { resource: ofResource, scope, spans: spans.map((span) => () => readSpan(span)) };
+      yield { resource: ofResource, scope, spans: readers(spans) };
     }
   }
+}
+
+function* readers(spans: readonly unknown[]): Generator<() => ReadSpan> {
+  for (const span of spans) yield () => readSpan(span);
 }
 
 function parsed(bytes: Buffer): unknown {
@@ -58,7 +75,7 @@ function objectOf(value: unknown, where: string): Fields {
   return value;
 }
 
-function scopeOf(inScope: Fields, where: string): SpanGroup['scope'] {
+function scopeOf(inScope: Fields, where: string): NonNullable<SpanGroup['scope']> {
   const scope = objectOf(inScope['scope'], `${where}.scope`);
   return {
     name: jsonText(scope['name'], `${where}.scope.name`),

@@ -1,23 +1,53 @@
 // An export in protobuf: its spans, resource by resource and scope by scope, in the shape that both encodings share.
 // In: bytes. Out: groups whose spans are read one at a time; NoExport where the bytes are none.
-import { decodeRequest, decodeSpan, isTooDeep, type WireScopeSpans } from '../../schemas/otlp/messages.ts';
+import {
+  decodeResourceSpans,
+  decodeScopeSpans,
+  decodeSpan,
+  fieldBytes,
+  flawOf,
+  hasMoreFields,
+  RESOURCE_SPANS_FIELD,
+  SCOPE_SPANS_FIELD,
+  SPANS_FIELD,
+  type WireScopeSpans,
+} from '../../schemas/otlp/messages.ts';
 import type { SpanGroup } from './groups.ts';
 import { idOf, parentOf, type ReadSpan } from './normal.ts';
-import { bounded, hexOf, NoExport, SpanRefused, wireAttributes, wireDigits } from './values.ts';
+import { bounded, hexOf, ITEMS_MAX, NoExport, SpanRefused, wireAttributes, wireDigits } from './values.ts';
+
+/** Attributes, events and links of a span at their most, and its other fields. */
+const SPAN_FIELDS_MAX = 3 * ITEMS_MAX + 16;
 
 /** @throws NoExport, SpanRefused for a resource or a scope; NoExport also while the spans are read */
 export function* readProtobuf(bytes: Uint8Array): Generator<SpanGroup> {
-  for (const { resource, scopeSpans, schemaUrl } of decoded(() => decodeRequest(bytes))) {
+  for (const inResource of walked(bytes, RESOURCE_SPANS_FIELD)) {
+    const { resource, schemaUrl } = decoded(() => decodeResourceSpans(inResource));
     const ofResource = {
       attributes: wireAttributes(resource?.attributes ?? [], 'resource.attributes'),
       dropped_attributes_count: resource?.droppedAttributesCount ?? 0,
       schema_url: schemaUrl,
     };
-    for (const group of scopeSpans) yield { resource: ofResource, scope: scopeOf(group), spans: group.spans.map((span) => () => readSpan(span)) };
+    yield { resource: ofResource, scope: null, spans: [] };
+    for (const inScope of walked(inResource, SCOPE_SPANS_FIELD))
+      yield { resource: ofResource, scope: scopeOf(decoded(() => decodeScopeSpans(inScope))), spans: readers(inScope) };
   }
 }
 
-function scopeOf({ scope, schemaUrl }: WireScopeSpans): SpanGroup['scope'] {
+function* readers(inScope: Uint8Array): Generator<() => ReadSpan> {
+  for (const span of walked(inScope, SPANS_FIELD)) yield () => readSpan(span);
+}
+
+function* walked(bytes: Uint8Array, field: number): Generator<Uint8Array> {
+  const messages = fieldBytes(bytes, field);
+  for (;;) {
+    const next = decoded(() => messages.next());
+    if (next.done === true) return;
+    yield next.value;
+  }
+}
+
+function scopeOf({ scope, schemaUrl }: WireScopeSpans): NonNullable<SpanGroup['scope']> {
   return {
     name: scope?.name ?? '',
     version: scope?.version ?? '',
@@ -31,12 +61,15 @@ function decoded<T>(decode: () => T): T {
   try {
     return decode();
   } catch (error) {
-    if (isTooDeep(error)) throw new SpanRefused('is nested too deep', { cause: error });
+    const flaw = flawOf(error);
+    if (flaw !== null) throw new SpanRefused(flaw, { cause: error });
     throw new NoExport('the bytes are no such message', { cause: error });
   }
 }
 
 function readSpan(bytes: Uint8Array): ReadSpan {
+  if (decoded(() => hasMoreFields(bytes, SPAN_FIELDS_MAX)))
+    throw new SpanRefused(`takes at most ${String(ITEMS_MAX)} attributes, events and links each`);
   const span = decoded(() => decodeSpan(bytes));
   return {
     trace_id: idOf(hexOf(span.traceId), 16, 'traceId'),

@@ -175,9 +175,7 @@ function jsonValue(value: unknown, where: string, depth: number): unknown {
   checkDepth(depth, where);
   if (arrayValue !== undefined && arrayValue !== null) {
     if (!isFields(arrayValue)) throw new SpanRefused(`${where}.arrayValue: takes an object with values`);
-    return jsonList(arrayValue['values'], `${where}.arrayValue`).map((item) =>
-      item === null ? null : jsonValue(item, where, depth + 1),
-    );
+    return jsonList(arrayValue['values'], `${where}.arrayValue`).map((item) => (item === null ? null : jsonValue(item, where, depth + 1)));
   }
   if (kvlistValue === undefined || kvlistValue === null) return null;
   if (!isFields(kvlistValue)) throw new SpanRefused(`${where}.kvlistValue: takes an object with values`);

@@ -15,7 +15,7 @@ export function promptRoutes(deps: PromptsDeps): Route[] {
       operation_id: 'createPrompt',
       summary: 'Make a version of a prompt',
       description:
-        'It becomes the current one. A version never changes: made again with the same template and model it is answered (200), with others it is 409.',
+        'It becomes the current one. A version never changes: the same template and model again are answered with the same version, others are refused.',
       tag: TAG,
       permission: 'prompts:write',
       audit: { action: 'prompt.create', target: 'prompt' },
@@ -29,7 +29,7 @@ export function promptRoutes(deps: PromptsDeps): Route[] {
         ctx.audit.target(`${record.name}@${record.version}`);
         if (made) ctx.audit.changes({ name: record.name, version: record.version, model: record.model });
         else ctx.audit.nothing();
-        return { status: made ? 201 : 200, data: itemOf(record) };
+        return { data: itemOf(record) };
       },
     }),
     defineRoute({

@@ -1,5 +1,6 @@
 // Routes of retention and cold storage: how long an org's data is kept, and bringing texts back.
 import { isDeepStrictEqual } from 'node:util';
+import { dateOf } from '../../pipeline/domain/days.ts';
 import { jobView, type LongJob, type JobView, RESTORE } from '../../schemas/records/job_record.ts';
 import { retentionChange, retentionPolicy } from '../../schemas/records/retention.ts';
 import { defineRoute, type Route } from '../http/route.ts';
@@ -71,8 +72,9 @@ export function retentionRoutes({ policies, ask }: RetentionDeps): Route[] {
         const args = restoreArgsOf(body);
         const job = await ask({ org_id, kind: RESTORE, args });
         audit.target(job.job_id);
-        const { trace_ids, ...days } = args;
-        audit.changes({ ...days, traces: trace_ids?.length ?? null });
+        const { since_day, until_day, trace_ids } = args;
+        const date = (day: number | null): string | null => (day === null ? null : dateOf(day));
+        audit.changes({ since: date(since_day), until: date(until_day), traces: trace_ids?.length ?? null });
         return { data: job };
       },
     }),

@@ -1,13 +1,6 @@
 // Shapes of GET /v1/sampling: what it takes, and what it answers.
 import { z } from 'zod';
-import { isoMillis } from '../../schemas/formats/times.ts';
-
-const DATE = /^\d{4}-\d\d-\d\d$/;
-const timeParam = z
-  .string()
-  .transform((text) => isoMillis(DATE.test(text) ? `${text}T00:00:00Z` : text))
-  .refine((ms) => !Number.isNaN(ms), { error: 'takes an ISO 8601 time' })
-  .meta({ type: 'string', format: 'date-time' });
+import { timeParam } from '../http/time_param.ts';
 
 export const samplingQuery = z
   .object({

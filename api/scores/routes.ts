@@ -17,18 +17,21 @@ export function scoreRoutes(deps: ScoresDeps): Route[] {
         'What users of an application, or people who review its traces, say of them: a number, true or false, or a category. It is stored beside the scores of judges, source user.',
       tag: TAG,
       permission: 'ingest:write',
-      audit: null,
+      audit: { action: 'score.create', target: 'score' },
       status: 201,
       body: scoreBody,
       example: { trace_id: 'run-1', name: 'helpful', value: true, comment: 'Found it at once' },
       response: scoreItem,
       errors: ['trace_not_found', 'cross_org_access', 'upstream_unavailable'],
-      handler: async ({ org_id, body, credential, signal }) => {
+      handler: async ({ org_id, body, credential, audit, signal }) => {
         const author =
           credential.kind === 'api_key'
             ? { type: 'api_key' as const, id: credential.key_id }
             : { type: 'user' as const, id: credential.user_id };
-        return { data: await giveScore(deps, org_id, body, author, signal) };
+        const score = await giveScore(deps, org_id, body, author, signal);
+        if (score.score_id !== null) audit.target(score.score_id);
+        audit.changes({ trace_id: score.trace_id, span_id: score.span_id });
+        return { data: score };
       },
     }),
     defineRoute({
@@ -38,6 +41,7 @@ export function scoreRoutes(deps: ScoresDeps): Route[] {
       summary: 'Scores of a trace, the newest first',
       tag: TAG,
       permission: 'traces:read',
+      resource: { type: 'trace', query: 'trace_id' },
       query: scoresQuery,
       response: z.array(scoreItem),
       meta: scoresMeta,

@@ -1,15 +1,9 @@
 // Shapes of the endpoints of sessions and end users: what they take, and what they answer.
 import { z } from 'zod';
-import { isoMillis } from '../../schemas/formats/times.ts';
 import { decodeCursor, encodeCursor, limitParam, offsetParam, pageMeta } from '../http/pagination.ts';
+import { timeParam } from '../http/time_param.ts';
 
-const DATE = /^\d{4}-\d\d-\d\d$/;
 const ID_CHARS_MAX = 1024;
-const timeParam = z
-  .string()
-  .transform((text) => isoMillis(DATE.test(text) ? `${text}T00:00:00Z` : text))
-  .refine((ms) => !Number.isNaN(ms), { error: 'takes an ISO 8601 time' })
-  .meta({ type: 'string', format: 'date-time' });
 const idParam = z.string().min(1).max(ID_CHARS_MAX).optional();
 
 export const groupsQuery = z
@@ -40,7 +34,6 @@ const sums = {
 export const sessionItem = z.object({ session_id: z.string(), ...sums }).meta({ id: 'Session' });
 export type SessionItem = z.infer<typeof sessionItem>;
 export const userItem = z.object({ user_id: z.string(), ...sums }).meta({ id: 'EndUser' });
-export type UserItem = z.infer<typeof userItem>;
 
 export const groupsMeta = pageMeta.extend({
   has_more: z.boolean().optional().describe('In offset mode'),

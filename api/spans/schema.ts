@@ -1,13 +1,12 @@
 // Shapes of the span search: what it takes, and what it answers.
 import { z } from 'zod';
 import { queryWords } from '../../pipeline/domain/text_terms.ts';
-import { isoMillis } from '../../schemas/formats/times.ts';
 import { limitParam } from '../http/pagination.ts';
+import { timeParam } from '../http/time_param.ts';
 
 const QUERY_CHARS_MAX = 1000;
 const QUERY_WORDS_MAX = 32;
 const COST_MAX_USD = 1_000_000;
-const DATE = /^\d{4}-\d\d-\d\d$/;
 
 const costParam = z
   .string()
@@ -27,13 +26,7 @@ export const searchQuery = z.object({
   outcome: z.enum(['success', 'error', 'timeout']).optional(),
   min_cost_usd: costParam.optional(),
   max_cost_usd: costParam.optional(),
-  since: z
-    .string()
-    .transform((text) => isoMillis(DATE.test(text) ? `${text}T00:00:00Z` : text))
-    .refine((ms) => !Number.isNaN(ms), { error: 'takes an ISO 8601 time' })
-    .meta({ type: 'string', format: 'date-time' })
-    .optional()
-    .describe('Spans that started then or later; the counts of the ranking are those of this time too'),
+  since: timeParam.optional().describe('Spans that started then or later; the counts of the ranking are those of this time too'),
   limit: limitParam,
 });
 export type SearchQuery = z.output<typeof searchQuery>;

@@ -1,8 +1,8 @@
 // Shapes of the trace endpoints: what they take, and what they answer.
 import { z } from 'zod';
-import { isoMillis } from '../../schemas/formats/times.ts';
 import { decodeCursor, encodeCursor, limitParam, offsetParam, pageMeta } from '../http/pagination.ts';
 import { listParam } from '../http/route.ts';
+import { timeParam } from '../http/time_param.ts';
 import { parseSearch } from './search_text.ts';
 
 const SEARCH_CHARS_MAX = 1000;
@@ -15,12 +15,6 @@ const durationParam = z
   .regex(/^\d{1,12}$/, { error: 'takes whole milliseconds' })
   .transform(Number)
   .pipe(z.int().max(DURATION_MAX_MS));
-const DATE = /^\d{4}-\d\d-\d\d$/;
-const timeParam = z
-  .string()
-  .transform((text) => isoMillis(DATE.test(text) ? `${text}T00:00:00Z` : text))
-  .refine((ms) => !Number.isNaN(ms), { error: 'takes an ISO 8601 time' })
-  .meta({ type: 'string', format: 'date-time' });
 const searchParam = z
   .string()
   .max(SEARCH_CHARS_MAX)

@@ -1,5 +1,6 @@
 // What every part of the API's wiring gets.
 import type { Env } from '../../ops/env.ts';
+import type { GatewayRoutes } from '../../ops/llm/routes.ts';
 import type { Logger } from '../../ops/log.ts';
 import type { Log } from '../../ops/streams.ts';
 import type { ClickHouse } from '../../sql/client.ts';
@@ -35,6 +36,8 @@ export interface ApiParts {
   logger: Logger;
   log: Log;
   clickhouse: ClickHouse;
+  /** Where the gateway's calls go. */
+  gatewayRoutes: GatewayRoutes;
   /** Milliseconds since the epoch. */
   now: () => number;
   /** Shows a secret that this process has made up, once. */

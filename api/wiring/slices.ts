@@ -137,9 +137,10 @@ export async function openSlices(
     evals: stores.evals,
     clickhouse,
     judgeOf: (org_id: string, judge_id: string) => stores.judges.get(org_id, judge_id),
-    isQuotaUsedUp: (org_id: string) => {
+    quotaUsedUpUntil: async (org_id: string) => {
       const policy = policies.get(org_id);
-      return isJudgeQuotaUsedUp(log, { org_id, limit: policy.judge_quota_calls, period_start: periodAt(policy, now()).start });
+      const { start, end } = periodAt(policy, now());
+      return (await isJudgeQuotaUsedUp(log, { org_id, limit: policy.judge_quota_calls, period_start: start })) ? end : null;
     },
     hasUpstream: env.SERVICE_LLM_BASE_URL !== undefined,
     now,

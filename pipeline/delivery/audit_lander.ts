@@ -6,6 +6,7 @@ import { publishRecord } from '../../ops/nats/publish_record.ts';
 import { AUDIT_STREAM, EVENTS_SUBJECT, type Log } from '../../ops/streams.ts';
 import { type AuditEntry, auditEntryCodec, type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
 import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
+import { storeTime } from '../../sql/store_time.ts';
 import { eventOfMutation } from '../domain/audit_events.ts';
 import { createBurial } from './dead_items.ts';
 import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from './work_queue.ts';
@@ -154,6 +155,3 @@ export function auditRow(entry: AuditEntry): Record<(typeof COLUMNS)[number], st
     version: entry.phase === 'intent' ? 1 : 2,
   };
 }
-
-/** YYYY-MM-DD hh:mm:ss.SSS in UTC, as the columns read it. */
-const storeTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '');

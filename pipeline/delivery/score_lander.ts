@@ -1,9 +1,11 @@
 // Lands scores that people and applications gave: from the queue SCORES into ClickHouse. Guarantees: nothing leaves the queue before its row
-// is on the disk; a batch that lands twice changes nothing, as rows of one key are one.
+// is on the disk; a batch that lands twice changes nothing, as rows of one key are one; what the org has redacted is redacted here, as in spans.
 import type { Logger } from '../../ops/log.ts';
 import { type Log, SCORES_STREAM } from '../../ops/streams.ts';
 import { type UserScore, userScoreCodec } from '../../schemas/codec.ts';
 import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
+import { storeTime } from '../../sql/store_time.ts';
+import type { PiiRedactor } from '../domain/pii.ts';
 import { createBurial } from './dead_items.ts';
 import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from './work_queue.ts';
 
@@ -39,6 +41,8 @@ export interface ScoreLanderOptions {
   log: Log;
   logger: Logger;
   clickhouse: ClickHouse;
+  /** What an org has redacted; null for nothing. */
+  redactorOf: (org_id: string) => PiiRedactor | null;
   /** Milliseconds since the epoch. */
   now: () => number;
   observe: WorkQueueOptions<UserScore>['observe'];
@@ -69,9 +73,9 @@ export function createScoreLander(options: ScoreLanderOptions): WorkQueue<UserSc
   });
 }
 
-async function land(batch: readonly QueueItem<UserScore>[], { clickhouse, onLanded }: ScoreLanderOptions): Promise<void> {
+async function land(batch: readonly QueueItem<UserScore>[], { clickhouse, redactorOf, onLanded }: ScoreLanderOptions): Promise<void> {
   const began = performance.now();
-  const body = batch.map(({ value }) => JSON.stringify(scoreRow(value))).join('\n');
+  const body = batch.map(({ value }) => JSON.stringify(scoreRow(redacted(value, redactorOf(value.org_id))))).join('\n');
   try {
     await clickhouse.execute({ name: 'land_user_scores', sql: INSERT, body, timeoutMs: INSERT_TIMEOUT_MS });
   } catch (error) {
@@ -81,10 +85,15 @@ async function land(batch: readonly QueueItem<UserScore>[], { clickhouse, onLand
   onLanded(batch.length, (performance.now() - began) / 1000);
 }
 
+/** What people write: the name, the category and the comment. */
+function redacted(score: UserScore, redactor: PiiRedactor | null): UserScore {
+  if (redactor === null) return score;
+  const redaction = redactor.begin();
+  const { name, text, comment } = score;
+  return { ...score, name: redaction.text(name), text: redaction.text(text), comment: redaction.text(comment) };
+}
+
 /** A row of user_scores, by column. */
 function scoreRow({ trace_started_at, created_at, ...rest }: UserScore): Record<(typeof COLUMNS)[number], string | number | null> {
   return { ...rest, started_at: storeTime(trace_started_at), created_at: storeTime(created_at) };
 }
-
-/** YYYY-MM-DD hh:mm:ss.SSS in UTC, as the columns read it. */
-const storeTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '');

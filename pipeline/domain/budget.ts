@@ -44,7 +44,7 @@ export function statusOf(amount: number, { soft_limit, hard_limit }: Limits): Bu
 export function percentageOf(amount: number, { soft_limit, hard_limit }: Limits): number {
   const limit = hard_limit ?? soft_limit;
   if (limit === null) return 0;
-  return limit === 0 ? 100 : (amount / limit) * 100;
+  return limit === 0 ? 100 : (amount * 100) / limit;
 }
 
 /** Whether the record limits or watches anything at all. */

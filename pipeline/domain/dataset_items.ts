@@ -18,7 +18,7 @@ export function canonicalJson(value: unknown): string {
 
 /**
  * The conversation that an item stands for: the template with the item's input in it, else what the input holds itself as messages,
- * prompt or text. {{input}} is the whole input as JSON, unless it has a field of that name.
+ * prompt or text, else the input as JSON. {{input}} is the whole input as JSON, unless it has a field of that name.
  * @returns the messages, or why there are none, for people
  */
 export function itemMessages({ input }: Pick<DatasetItem, 'input'>, template: PromptTemplate | null): ItemMessage[] | string {
@@ -33,7 +33,9 @@ export function itemMessages({ input }: Pick<DatasetItem, 'input'>, template: Pr
       : "the item's input.messages is no list of {role, content}";
   const single = typeof prompt === 'string' ? prompt : text;
   if (typeof single === 'string' && single !== '') return [{ role: 'user', content: single }];
-  return "the item's input has neither messages nor prompt nor text, and the run has no prompt";
+  return Object.keys(input).length === 0
+    ? "the item's input is empty, and the run has no prompt"
+    : [{ role: 'user', content: JSON.stringify(input) }];
 }
 
 function isMessage(value: unknown): value is ItemMessage {

@@ -1,7 +1,7 @@
 // The rules of sampling: what every profile keeps, and the share of the rest.
 // In: spans of one event, a trace id. Out: the rule that holds, or the decision of the rate. Pure: the same trace gets the
 // same decision on every worker, at any time.
-import { namedKindOf, type NamedKind } from './kinds.ts';
+import { namedKindOf, type NamedKind, OTHER_EVENT_TYPE } from './kinds.ts';
 import type { Span } from './span.ts';
 
 export type SamplingProfile = 'full' | 'balanced' | 'aggressive';
@@ -25,10 +25,14 @@ function ruleOf(span: Span, slowMs: number): KeepRule | null {
   if (attributes['force_trace'] === true || attributes['force_trace'] === 'true') return 'force_trace';
   const named = namedKindOf(span.name);
   if (named !== null) return named;
-  const eventType = attributes['event_type'];
-  const typed = typeof eventType === 'string' ? namedKindOf(eventType) : null;
-  if (typed !== null) return typed;
-  return span.ended_at - span.started_at > slowMs ? 'slow' : null;
+  for (const eventType of [attributes['event_type'], attributes[OTHER_EVENT_TYPE]]) {
+    const typed = typeof eventType === 'string' ? namedKindOf(eventType) : null;
+    if (typed !== null) return typed;
+  }
+  // What the sender measured, where the times tell something else.
+  const measured = attributes['duration_ms'];
+  const duration = Math.max(span.ended_at - span.started_at, typeof measured === 'number' ? measured : 0);
+  return duration > slowMs ? 'slow' : null;
 }
 
 /** Whether the rate keeps a trace: all its events get one answer, and a higher rate keeps all that a lower one keeps. */

@@ -5,6 +5,9 @@ import type { SpanKind } from './span.ts';
 /** Events that every sampling profile keeps. */
 export type NamedKind = 'loop' | 'tool_error' | 'stumble' | 'judge' | 'stat_gate' | 'mcp_auth';
 
+/** The attribute that holds a custom event's event_type where its attributes have an event_type of their own. */
+export const OTHER_EVENT_TYPE = 'event.event_type';
+
 const NAMED = /(?:^|[^a-z0-9])(loop|tool[-_ ]error|stumble|judge|stat[-_ ]gate|mcp[-_ ]auth)(?![a-z0-9])/i;
 /** Cheap test that most names fail: the letters that every named kind has. */
 const MAYBE_NAMED = /loop|tool.error|stumble|judge|stat.gate|mcp.auth/i;

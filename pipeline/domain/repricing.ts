@@ -6,6 +6,7 @@ import { customUsage, firstString } from './decode/custom.ts';
 import type { Fields, ReportedUsage } from './decode/draft.ts';
 import { NO_USAGE } from './decode/draft.ts';
 import { anthropicUsage } from './decode/messages.ts';
+import { OTLP_COUNTING, otlpAnsweredModel, otlpProvider, otlpUsage } from './decode/otlp_kind.ts';
 import { createPriceBook, type PriceBook, type Priced, type PricedUsage } from './pricing.ts';
 import type { SpanPrice } from './span.ts';
 
@@ -46,6 +47,7 @@ export const COUNTING_ATTRIBUTES = [
   'gen_ai.provider.name',
   'gen_ai.system',
   'gen_ai.response.model',
+  ...OTLP_COUNTING,
 ] as const;
 export const COUNTING_PREFIX = USAGE_PREFIX;
 
@@ -86,6 +88,7 @@ const cardOf = (source: string): string => source.replace(/@[^:]*:/, ':');
 /** What the decoder of the format found, read back from where it left it. */
 function countsOf({ source_format, attributes }: StoredCall): ReportedUsage {
   if (source_format === 'custom') return customUsage(attributes);
+  if (source_format === 'otlp') return otlpUsage(attributes);
   const usage: Record<string, unknown> = {};
   for (const key in attributes) if (key.startsWith(USAGE_PREFIX)) usage[key.slice(USAGE_PREFIX.length)] = attributes[key];
   return source_format === 'messages' ? anthropicUsage(usage) : openAiUsage(usage);
@@ -100,6 +103,7 @@ function namesOf({ source_format, sampled, attributes, price }: StoredCall): { p
     const [, named = '', answered = ''] = /^[^:]+@[^:]*:([^/]+)\/(.+)$/.exec(price.source) ?? [];
     return { provider: provider ?? (named === '' ? null : named), answered };
   }
+  if (source_format === 'otlp') return { provider: otlpProvider(attributes), answered: otlpAnsweredModel(attributes) };
   const answered = attributes['gen_ai.response.model'];
   if (source_format !== 'custom') return { provider, answered: typeof answered === 'string' ? answered : '' };
   return {

@@ -18,7 +18,7 @@ import { FORGET_AT_ONCE } from './forget.ts';
 
 /** How often what is left is taken out again before the work fails. */
 const ROUNDS_MAX = 5;
-const ROUND_PAUSE_MS = 500;
+const ROUND_PAUSE_MS = 100;
 /** For as long a run of retention is waited for. */
 const LEASE_MS_MAX = 6 * 3_600_000;
 const LEASE_LOOK_MS = 250;
@@ -29,7 +29,7 @@ export type EraseStep = 'collected' | 'erased' | 'rewritten' | 'forgotten' | 'pu
 
 export interface EraseDeps {
   store: ErasureStore;
-  cold: ColdStorage;
+  cold: Pick<ColdStorage, 'tidy' | 'objectsOf' | 'rewrite'>;
   asks: {
     read: (org_id: string, ask_id: string) => Promise<EraseAskState | null>;
     settle: (org_id: string, ask_id: string, result: Record<string, unknown>) => Promise<void>;
@@ -38,8 +38,8 @@ export interface EraseDeps {
   formsOf: (org_id: string, attribute: string, value: string) => Promise<string[]>;
   /** The right to change cold storage; null while a run of retention has it. */
   lease: () => Promise<Pick<Lease, 'signal' | 'giveBack'> | null>;
-  /** Ids of jobs that are not over. */
-  openJobs: () => ReadonlySet<string>;
+  /** Whether a job is known to be over. */
+  isOver: (job_id: string) => boolean;
   log: {
     /** Sequence of the newest message of the ingest log. */
     position: () => Promise<number>;
@@ -217,7 +217,6 @@ async function meantOf(store: ErasureStore, scope: Scope, values: readonly strin
 }
 
 /** Takes away what jobs that are over have written down. */
-async function forgetDead({ store, openJobs }: EraseDeps, job_id: string): Promise<void> {
-  const open = openJobs();
-  for (const id of await store.jobs()) if (id !== job_id && !open.has(id)) await store.forget(id);
+async function forgetDead({ store, isOver }: EraseDeps, job_id: string): Promise<void> {
+  for (const id of await store.jobs()) if (id !== job_id && isOver(id)) await store.forget(id);
 }

@@ -1,6 +1,6 @@
 // Judges traces by models. In: a judge, what is judged, and for which eval. Out: a score with its verdict and reason, or an error
 // without a score. Guarantees: no more calls than the org's quota, counted before each; each answered call is a span (RecordedCalls);
-// the same judgement asked for again, after a crash, takes the answers that there are.
+// the same judgement asked for again, after a crash, takes the answers that there are; what the org has redacted is in no reason.
 import { createHash, randomBytes } from 'node:crypto';
 import { UpstreamFailed } from '../../ops/llm/upstream.ts';
 import { JudgeQuotaExceeded, type JudgeQuotas } from '../../ops/judge_quota.ts';
@@ -16,6 +16,7 @@ import {
   REASON_CHARS_MAX,
 } from '../domain/judge_prompt.ts';
 import type { JudgedTrace } from '../domain/judged_trace.ts';
+import type { PiiRedactor } from '../domain/pii.ts';
 import { periodAt } from '../domain/period.ts';
 import type { RecordedAnswer, RecordedCalls } from './recorded_calls.ts';
 
@@ -53,6 +54,8 @@ export interface LlmJudgesOptions {
   calls: Pick<RecordedCalls, 'call'>;
   quotas: Pick<JudgeQuotas, 'take' | 'giveBack'>;
   policyOf: (org_id: string) => Policy;
+  /** What an org has redacted; null for nothing. A model may say what it was shown, or what it makes up. */
+  redactorOf: (org_id: string) => PiiRedactor | null;
   /** Milliseconds since the epoch. */
   now: () => number;
   /** Of each try, milliseconds; CALL_TIMEOUT_MS unless given. */
@@ -84,6 +87,12 @@ export class LlmJudges {
    *   Error when NATS does not answer; the signal's reason
    */
   async judge(judge: JudgeRecord, trace: JudgedTrace, context: JudgeContext, signal: AbortSignal): Promise<LlmJudgement> {
+    const judgement = await this.#ask(judge, trace, context, signal);
+    const redactor = this.#options.redactorOf(judge.org_id);
+    return redactor === null ? judgement : { ...judgement, reason: redactor.begin().text(judgement.reason) };
+  }
+
+  async #ask(judge: JudgeRecord, trace: JudgedTrace, context: JudgeContext, signal: AbortSignal): Promise<LlmJudgement> {
     const usage = { input_tokens: 0, output_tokens: 0 };
     const error = (reason: string): LlmJudgement => ({ score: null, verdict: 'error', reason: reason.slice(0, REASON_CHARS_MAX), usage });
     if (judge.model === null) return error('the judge names no model');

@@ -34,6 +34,8 @@ export interface RetentionDeps {
   cold: ColdStorage;
   /** Every policy there is, from the bucket itself: a watch may be behind whoever has just set one. */
   policies: () => Promise<OrgPolicy[]>;
+  /** Has workers forget what they hold of complete traces: rows of some are gone. */
+  tracesDeleted: () => Promise<void>;
   /** Called between the steps of a run. */
   step?: ((step: RetentionStep) => Promise<void>) | undefined;
 }
@@ -191,11 +193,17 @@ async function clearColumns({ store }: RetentionDeps, ranges: readonly CutoffRan
   }
 }
 
-async function deleteRows({ store }: RetentionDeps, ranges: readonly CutoffRange[], counts: Counts, signal: AbortSignal): Promise<void> {
+async function deleteRows(
+  { store, tracesDeleted }: RetentionDeps,
+  ranges: readonly CutoffRange[],
+  counts: Counts,
+  signal: AbortSignal,
+): Promise<void> {
   for (const deleted of DELETED) {
     const conditions = conditionsOf(ranges, deleted.kept, deleted.column).map((due) => byKey(deleted, due));
     const removed = await store.remove(deleted.table, conditions, signal);
     counts.rows_deleted += removed.rows;
+    if (deleted.table === 'traces' && removed.rows > 0) await tracesDeleted();
     note(counts, removed);
   }
 }

@@ -1,7 +1,7 @@
 // The traces of one partition that are open, and the newest of those that are complete: a state machine without I/O.
 // In: events in log order, and the passing of time. Out: rows of the traces table as pairs, and the events trace.started
-// and trace.completed. A trace leaves memory only when its rows are handed out; a late event of a trace that was
-// forgotten needs its row from the store first (missing, then restore).
+// and trace.completed. A trace leaves memory only when its rows have been handed out and the next ones are taken; a late event of a
+// trace that was forgotten needs its row from the store first (missing, then restore).
 import type { Span } from '../domain/span.ts';
 import { addSpan, durationMs, emptyTrace, type TraceState } from '../domain/trace_state.ts';
 import type { MeteredEvent, Retain } from '../stage.ts';
@@ -16,7 +16,7 @@ export interface TraceBookLimits {
   idleMs: number;
   /** Open traces held; past it the one that was quiet longest is completed at once. */
   openMax: number;
-  /** Complete traces kept for their late events. */
+  /** Complete traces kept for their late events, beside those of the batch that is landing. */
   doneMax: number;
 }
 
@@ -176,16 +176,18 @@ export class TraceBook {
   /** Rows for all traces that changed since the last call, but for those held: the old row taken back, the new one put. */
   takeRows(): TraceRow[] {
     const rows: TraceRow[] = [];
+    const handedOut = new Set<string>();
     for (const entry of this.#touched) {
       if (entry.held) continue;
       this.#touched.delete(entry);
+      handedOut.add(entry.key);
       const { state, version } = entry;
       const place = { org_id: state.org_id, trace_id: state.trace_id, version };
       if (entry.cells !== '') rows.push({ line: traceLine(entry.cells, -1), ...place });
       entry.cells = traceCells(state, this.#partition, version);
       rows.push({ line: traceLine(entry.cells, 1), ...place });
     }
-    this.#forget();
+    this.#forget(handedOut);
     return rows;
   }
 
@@ -208,11 +210,17 @@ export class TraceBook {
     for (const trace_id of traceIds) {
       const key = traceKey(org_id, trace_id);
       const entry = this.#find(key);
-      if (entry === undefined) continue;
+      // Nothing of one that is held is in the store yet, and its events still need it.
+      if (entry === undefined || entry.held) continue;
       for (const map of [this.#rooted, this.#rootless, this.#done]) map.delete(key);
       this.#touched.delete(entry);
       this.#inputs?.take(key, org_id, entry.version);
     }
+  }
+
+  /** Drops complete traces, between two batches, when all that was handed out has landed: what comes of them is added to what the store has. */
+  forgetComplete(): void {
+    this.#done.clear();
   }
 
   /** Keeps what judges will see of open traces within its bound. @param landedThrough log_seq up to which everything has landed */
@@ -312,11 +320,14 @@ export class TraceBook {
     this.#done.set(entry.key, entry);
   }
 
-  /** Only between two batches: what was restored for a batch has to be there when its events are applied. */
-  #forget(): void {
+  /**
+   * Only between two batches: what was restored for a batch has to be there when its events are applied. Rows that are handed out now
+   * land beside the next batch, which would not find them in the store yet.
+   */
+  #forget(handedOut: ReadonlySet<string>): void {
     for (const key of this.#done.keys()) {
       if (this.#done.size <= this.#limits.doneMax) return;
-      this.#done.delete(key);
+      if (!handedOut.has(key)) this.#done.delete(key);
     }
   }
 

@@ -102,6 +102,15 @@ export class Worker {
     });
   }
 
+  /** Drops complete traces from memory, between two batches: rows of some are gone from the store. */
+  forgetComplete(): void {
+    this.#jobs.push(() => {
+      for (const { book } of this.#states.values()) book.forgetComplete();
+      return Promise.resolve();
+    });
+    this.wake();
+  }
+
   /** Drops a partition that is another's by now. */
   lose(partition: number): void {
     if (this.#states.delete(partition)) this.#readAgain();

@@ -10,6 +10,7 @@ import { RetentionStore } from '../../sql/retention.ts';
 import { ColdStorage } from '../cold/cold_storage.ts';
 import { createRestore } from '../cold/restore.ts';
 import { type LongJobHandler, LongJobRunner } from '../long_jobs/runner.ts';
+import { tellTracesDeleted } from '../retention/deleted_traces.ts';
 import { type RetentionPolicies, readRetentionPolicies } from '../retention/policies.ts';
 import type { RetentionDeps } from '../retention/retention.ts';
 import type { WorkerParts } from './parts.ts';
@@ -32,7 +33,13 @@ export async function openCold({ env, log, clickhouse }: WorkerParts): Promise<C
   });
   const tables = new ColdTables(clickhouse);
   const cold = new ColdStorage({ store: objects, tables, tempDir: path.join(dataDir, 'tmp'), now: () => Date.now() });
-  const retention = { store: new RetentionStore(clickhouse), tables, cold, policies: () => readRetentionPolicies(log) };
+  const retention = {
+    store: new RetentionStore(clickhouse),
+    tables,
+    cold,
+    policies: () => readRetentionPolicies(log),
+    tracesDeleted: () => tellTracesDeleted(log.nc),
+  };
   return { objects, tables, cold, retention };
 }
 

@@ -8,13 +8,15 @@ import { createAuditLander } from '../delivery/audit_lander.ts';
 import { createMailer } from '../delivery/mail.ts';
 import { createScoreLander } from '../delivery/score_lander.ts';
 import { startWebhooks } from '../delivery/webhooks.ts';
+import type { PiiPolicies } from '../runtime/pii_policies.ts';
 import { onTold, type WorkerParts } from './parts.ts';
 
 /** Starts all of it. `stop` ends what is under way within seconds; the rest is another worker's, or waits. */
 export async function startDelivery(
   { env, log, logger, clickhouse }: WorkerParts,
-  { sealer, budgetRecords }: { sealer: Sealer; budgetRecords: WatchedBucket<BudgetRecord> },
+  parts: { sealer: Sealer; budgetRecords: WatchedBucket<BudgetRecord>; piiPolicies: Pick<PiiPolicies, 'of'> },
 ): Promise<{ stop: () => Promise<void> }> {
+  const { sealer, budgetRecords, piiPolicies } = parts;
   const now = () => Date.now();
   const observe = (queue: string, result: 'done' | 'retried' | 'dead', count: number): void => {
     metrics.queueMessagesTotal.inc({ queue, result }, count);
@@ -47,6 +49,7 @@ export async function startDelivery(
     log,
     logger,
     clickhouse,
+    redactorOf: piiPolicies.of,
     now,
     observe,
     onLanded: (rows, seconds) => {

@@ -54,13 +54,7 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
         asks,
         formsOf: async (org_id, attribute, value) => storedForms(attribute, value, await rulesOf(log, sealer, org_id)),
         lease: () => leases.take(RETENTION),
-        openJobs: () =>
-          new Set(
-            records
-              .all()
-              .filter(({ status }) => status === 'queued' || status === 'running')
-              .map(({ job_id }) => job_id),
-          ),
+        isOver: (job_id) => records.all().some((job) => job.job_id === job_id && (job.status === 'complete' || job.status === 'failed')),
         log: {
           position: () => ingestPosition(log),
           landed: (signal) => corrections.landed(signal),

@@ -8,6 +8,7 @@ import { JudgeBook } from '../judging/judge_book.ts';
 import { LiveJudging, type LiveTimings } from '../judging/live.ts';
 import { LlmJudges } from '../judging/llm_judges.ts';
 import { RecordedCalls } from '../judging/recorded_calls.ts';
+import type { PiiPolicies } from '../runtime/pii_policies.ts';
 import type { Policies } from '../runtime/policies.ts';
 import { onTold, type WorkerParts } from './parts.ts';
 
@@ -30,8 +31,9 @@ export interface Judging {
 
 export async function startJudging(
   { env, log, logger, clickhouse, onProblem }: WorkerParts,
-  { policies, partitions, timings }: { policies: Pick<Policies, 'of'>; partitions: number; timings?: LiveTimings },
+  parts: { policies: Pick<Policies, 'of'>; piiPolicies: Pick<PiiPolicies, 'of'>; partitions: number; timings?: LiveTimings },
 ): Promise<Judging> {
+  const { policies, piiPolicies, partitions, timings } = parts;
   const now = () => Date.now();
   const upstream = openUpstream({
     base_url: env.SERVICE_LLM_BASE_URL,
@@ -80,6 +82,7 @@ export async function startJudging(
         metrics.judgingTokensTotal.inc({ direction: 'output' }, output_tokens);
       },
     });
-    return { upstream, calls, judges: new LlmJudges({ calls, quotas: new JudgeQuotas(log), policyOf: policies.of, now }) };
+    const quotas = new JudgeQuotas(log);
+    return { upstream, calls, judges: new LlmJudges({ calls, quotas, policyOf: policies.of, redactorOf: piiPolicies.of, now }) };
   }
 }

@@ -55,7 +55,7 @@ export const EVENT_CATALOG = {
     }),
   },
   'judge.threshold_breach': {
-    fires: 'A score lies under threshold.warn of its judge (under threshold.pass where no warn is set)',
+    fires: 'A score of live traffic lies under threshold.warn of its judge (under threshold.pass where no warn is set); evals tell none',
     payload: payload('judge.threshold_breach', {
       judge_id: z.string(),
       trace_id: z.string(),

@@ -51,23 +51,15 @@ export interface WireSpan {
   status: { message: string; code: number } | null;
 }
 
-interface WireScope {
-  name: string;
-  version: string;
-  attributes: WireKeyValue[];
-  droppedAttributesCount: number;
-}
-
+/** What the spans of one scope share. */
 export interface WireScopeSpans {
-  scope: WireScope | null;
-  /** Of each span its bytes: decodeSpan. */
-  spans: Uint8Array[];
+  scope: { name: string; version: string; attributes: WireKeyValue[]; droppedAttributesCount: number } | null;
   schemaUrl: string;
 }
 
+/** What the spans of one resource share. */
 export interface WireResourceSpans {
   resource: { attributes: WireKeyValue[]; droppedAttributesCount: number } | null;
-  scopeSpans: WireScopeSpans[];
   schemaUrl: string;
 }
 
@@ -95,20 +87,67 @@ function typesOf(file: string): (name: string) => protobuf.Type {
 
 const otlp = typesOf('./trace_service.proto');
 const rpc = typesOf('./rpc_status.proto');
-const REQUEST = otlp('opentelemetry.proto.ExportTraceServiceRequest');
+const RESOURCE_SPANS = otlp('opentelemetry.proto.ResourceSpans');
+const SCOPE_SPANS = otlp('opentelemetry.proto.ScopeSpans');
 const SPAN = otlp('opentelemetry.proto.Span');
 const RESPONSE = otlp('opentelemetry.proto.ExportTraceServiceResponse');
 const STATUS = rpc('google.rpc.Status');
 const ERROR_INFO = rpc('google.rpc.ErrorInfo');
 
-/** @throws Error when the bytes are no such message */
-export function decodeRequest(bytes: Uint8Array): WireResourceSpans[] {
-  return (REQUEST.decode(bytes) as unknown as { resourceSpans: WireResourceSpans[] }).resourceSpans;
+/** Field of an ExportTraceServiceRequest. */
+export const RESOURCE_SPANS_FIELD = 1;
+/** Field of a ResourceSpans. */
+export const SCOPE_SPANS_FIELD = 2;
+/** Field of a ScopeSpans. */
+export const SPANS_FIELD = 2;
+const WIRE_TYPE_BITS = 3;
+const WIRE_TYPE = 7;
+const LENGTH_DELIMITED = 2;
+
+/** Each message of a repeated field, as its bytes, when it is asked for. @throws Error where the bytes are no message */
+export function* fieldBytes(bytes: Uint8Array, field: number): Generator<Uint8Array> {
+  const wanted = (field << WIRE_TYPE_BITS) | LENGTH_DELIMITED;
+  const reader = protobuf.Reader.create(bytes);
+  while (reader.pos < reader.len) {
+    const tag = reader.uint32();
+    if (tag === wanted) yield reader.bytes();
+    else skip(reader, tag);
+  }
 }
 
-/** Whether decoding failed because messages are nested deeper than the parser goes, and not because they are none. */
-export function isTooDeep(error: unknown): boolean {
-  return error instanceof Error && error.message === 'max depth exceeded';
+/** Whether a message has more fields than `max`, repeated ones counted each. @throws Error where the bytes are no message */
+export function hasMoreFields(bytes: Uint8Array, max: number): boolean {
+  // A field takes two bytes.
+  if (bytes.length <= max * 2) return false;
+  const reader = protobuf.Reader.create(bytes);
+  let fields = 0;
+  while (reader.pos < reader.len && fields <= max) {
+    skip(reader, reader.uint32());
+    fields++;
+  }
+  return fields > max;
+}
+
+function skip(reader: protobuf.Reader, tag: number): void {
+  if (tag >>> WIRE_TYPE_BITS === 0) throw new Error('a field without a number');
+  reader.skipType(tag & WIRE_TYPE);
+}
+
+/** @throws Error when the bytes are no such message */
+export function decodeResourceSpans(bytes: Uint8Array): WireResourceSpans {
+  return RESOURCE_SPANS.decode(bytes) as unknown as WireResourceSpans;
+}
+
+/** @throws Error when the bytes are no such message */
+export function decodeScopeSpans(bytes: Uint8Array): WireScopeSpans {
+  return SCOPE_SPANS.decode(bytes) as unknown as WireScopeSpans;
+}
+
+/** What is wrong with a message that is one, but not one that can be read; null where the bytes are none. */
+export function flawOf(error: unknown): string | null {
+  if (!(error instanceof Error)) return null;
+  if (error.message === 'max depth exceeded') return 'is nested too deep';
+  return 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'holds text that is not UTF-8' : null;
 }
 
 /** @throws Error when the bytes are no span */

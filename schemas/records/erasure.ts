@@ -14,12 +14,6 @@ export const eraseArgs = z.object({
 });
 export type EraseArgs = z.infer<typeof eraseArgs>;
 
-/** What is to be looked for. */
-export interface Asked {
-  attribute: string;
-  value: string;
-}
-
 export const eraseAsk = z.object({
   /** The value, sealed for the org; null when the work is done. */
   sealed: z.string().nullable(),

@@ -5,7 +5,10 @@ import { z } from 'zod';
 /** A hundred years: more than what the store can name as a day is of no meaning. */
 export const RETENTION_DAYS_MAX = 36_500;
 
-const days = z.int({ error: 'takes a whole number of days' }).min(1).max(RETENTION_DAYS_MAX);
+const days = z
+  .int({ error: `takes a whole number of days, 1 to ${String(RETENTION_DAYS_MAX)}` })
+  .min(1)
+  .max(RETENTION_DAYS_MAX);
 const deleteAfter = days.nullable();
 
 const telemetryEvents = z.object({

@@ -45,7 +45,13 @@ export async function benchCold({ clickhouseUrl, progress }: ColdBench): Promise
     progress(`cold: ${thousands(texts)} texts out`);
     const began = performance.now();
     const policies = () => Promise.resolve([]);
-    const retire = createRetention({ store: new RetentionStore(clickhouse), tables, cold, policies });
+    const retire = createRetention({
+      store: new RetentionStore(clickhouse),
+      tables,
+      cold,
+      policies,
+      tracesDeleted: () => Promise.resolve(),
+    });
     const run = await retire({ now: Date.now() + AHEAD_DAYS * DAY_MS, signal, log });
     const outSeconds = (performance.now() - began) / 1000;
     const left = Number(await runSql('SELECT count() FROM span_texts'));

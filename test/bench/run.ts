@@ -7,8 +7,10 @@ import { benchAdmission } from './admission.ts';
 import { LARGE_TRACES, fillStore } from './fill.ts';
 import { benchBudgets } from './budgets.ts';
 import { benchCold } from './cold.ts';
+import { benchErase } from './erase.ts';
 import { benchFootprint } from './footprint.ts';
 import { benchFreshness } from './freshness.ts';
+import { benchGateway, IN_FRONT } from './gateway.ts';
 import { benchIngest, benchSingle } from './ingest.ts';
 import { benchJudges } from './judges.ts';
 import { benchPii } from './pii.ts';
@@ -20,7 +22,7 @@ import { runningTarget, startTarget, type Target } from './target.ts';
 import { Vocabulary } from './vocabulary.ts';
 import { benchWebhooks } from './webhooks.ts';
 
-const USAGE = `usage: npm run bench [-- ingest|single|freshness|reads|footprint|control|budgets|webhooks|judges|pii|cold|sampling|all] [options]
+const USAGE = `usage: npm run bench [-- ingest|single|freshness|reads|footprint|control|budgets|webhooks|judges|pii|cold|erase|sampling|gateway|all] [options]
   --seconds 60        length of each run
   --rate 10000        events a second of the paced ingest run (max: as fast as acknowledged); freshness runs beside half of it
   --shape texts       texts (searchable prompt and response) or plain
@@ -40,7 +42,9 @@ const PARTS = [
   'judges',
   'pii',
   'cold',
+  'erase',
   'sampling',
+  'gateway',
 ] as const;
 type Part = (typeof PARTS)[number];
 
@@ -49,6 +53,7 @@ const SETTINGS: Partial<Record<Part, Record<string, string>>> = {
   // Filling KV with a sync of the disk for each record would be most of the time, and is not what is measured.
   control: { SERVICE_NATS_SYNC: '1s' },
   sampling: SAMPLED,
+  gateway: IN_FRONT,
 };
 
 interface Options {
@@ -139,6 +144,8 @@ async function measure(part: Part, target: Target, options: Options, vocabulary:
       return [await benchWebhooks({ target, seconds, progress })];
     case 'sampling':
       return [await benchSampling({ target, vocabulary: vocabulary(), seconds, progress })];
+    case 'gateway':
+      return [await benchGateway({ target, seconds, progress })];
     case 'reads': {
       progress(`reads: filling ${thousands(spans)} spans`);
       const filled = await fillStore(stored(), target.org, spans, progress);
@@ -152,6 +159,11 @@ async function measure(part: Part, target: Target, options: Options, vocabulary:
       progress(`cold: filling ${thousands(spans)} spans`);
       await fillStore(stored(), target.org, spans, progress);
       return [await benchCold({ clickhouseUrl: stored(), progress })];
+    }
+    case 'erase': {
+      progress(`erase: filling ${thousands(spans)} spans`);
+      await fillStore(stored(), target.org, spans, progress);
+      return [await benchErase({ clickhouseUrl: stored(), progress })];
     }
     case 'control':
       return [await benchAdmission(target, progress)];

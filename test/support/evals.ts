@@ -45,7 +45,10 @@ export async function startEvalWorker({ natsUrl, clickhouseUrl, llmUrl }: EvalWo
     log,
     logger: createLogger('eval-worker', 'silent'),
     clickhouse,
-    llm: calls === null ? null : { calls, judges: new LlmJudges({ calls, quotas: new JudgeQuotas(log), policyOf: policies.of, now }) },
+    llm:
+      calls === null
+        ? null
+        : { calls, judges: new LlmJudges({ calls, quotas: new JudgeQuotas(log), policyOf: policies.of, redactorOf: () => null, now }) },
     spans: { prices: createPriceBook(() => []), maxPromptTokens: () => null, redactorOf: () => null },
     policyOf: policies.of,
     isLeader: () => true,

@@ -25,7 +25,7 @@ const tracer = provider.getTracer('shop', '1.2.3');
 /** Two calls of a model under a run of an agent, which says again what they used. */
 async function callOpenAi(instrumentation: OpenInference | OpenLlmetry): Promise<void> {
   instrumentation.setTracerProvider(provider);
-  instrumentation.manuallyInstrument(OpenAI as never);
+  instrumentation.manuallyInstrument(OpenAI);
   const client = new OpenAI({ apiKey: 'none', baseURL });
   for (const question of ['What is the capital of France?', 'And of Italy?'])
     await client.chat.completions.create({
@@ -48,7 +48,7 @@ async function callAiSdk(): Promise<void> {
   });
   await generateText({
     model: createOpenAI({ apiKey: 'none', baseURL }).chat('gpt-4o-mini'),
-    system: 'Answer in one word.',
+    instructions: 'Answer in one word.',
     prompt: 'How is the weather in the capital of France?',
     tools: { weather },
     stopWhen: isStepCount(3),

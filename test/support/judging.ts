@@ -6,6 +6,7 @@ import { createLogger } from '../../ops/log.ts';
 import { connectNats } from '../../ops/nats/connect.ts';
 import { publishRecord } from '../../ops/nats/publish_record.ts';
 import { EVENTS_STREAM, INGEST_STREAM, judgingSubject, JUDGING_STREAM, type Log, openLog } from '../../ops/streams.ts';
+import type { PiiRedactor } from '../../pipeline/domain/pii.ts';
 import type { LiveTimings } from '../../pipeline/judging/live.ts';
 import { type Judging, startJudging } from '../../pipeline/wiring/judging.ts';
 import {
@@ -105,16 +106,22 @@ export async function startTestJudging(options: {
   clickhouseUrl: string;
   upstreamUrl?: string;
   policyOf?: (org_id: string) => Partial<Policy>;
+  pii?: PiiRedactor;
   timings?: LiveTimings;
 }): Promise<TestJudging> {
-  const { natsUrl, clickhouseUrl, upstreamUrl, policyOf = () => ({}), timings = FAST_TIMINGS } = options;
+  const { natsUrl, clickhouseUrl, upstreamUrl, policyOf = () => ({}), pii = null, timings = FAST_TIMINGS } = options;
   const log = await openJudgingLog(natsUrl);
   const clickhouse = createClickHouse({ url: clickhouseUrl });
   const env = parseEnv({ SERVICE_LLM_BASE_URL: upstreamUrl, SERVICE_LLM_API_KEY: 'sk-of-the-upstream' });
   const logger = createLogger('judging-test', 'silent');
   const judging = await startJudging(
     { env, logger, log, clickhouse, workerId: 'w1', onProblem: () => undefined },
-    { policies: { of: (org_id) => ({ ...DEFAULT_POLICY, ...policyOf(org_id) }) }, partitions: JUDGING_PARTITIONS, timings },
+    {
+      policies: { of: (org_id) => ({ ...DEFAULT_POLICY, ...policyOf(org_id) }) },
+      piiPolicies: { of: () => pii },
+      partitions: JUDGING_PARTITIONS,
+      timings,
+    },
   );
   return {
     judging,

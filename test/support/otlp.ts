@@ -30,16 +30,29 @@ export function spanBytes(span: OtlpObject): Uint8Array {
   return type.encode(type.fromObject({ ...span, ...ids, links })).finish();
 }
 
+/** A length-delimited field, as it is on the wire. */
+export function field(number: number, bytes: Uint8Array): Buffer {
+  const length: number[] = [];
+  for (let rest = bytes.length; ; rest >>>= 7) {
+    length.push(rest > 127 ? (rest & 127) | 128 : rest);
+    if (rest <= 127) break;
+  }
+  return Buffer.concat([Buffer.from([(number << 3) | 2, ...length]), bytes]);
+}
+
+/** Spans may be given as bytes. */
 export function asProtobuf(resourceSpans: readonly OtlpObject[]): Buffer {
-  const type = typeOf('ExportTraceServiceRequest');
-  const encoded = resourceSpans.map((group) => ({
-    ...group,
-    scopeSpans: ((group['scopeSpans'] ?? []) as OtlpObject[]).map((scope) => ({
-      ...scope,
-      spans: ((scope['spans'] ?? []) as (OtlpObject | Uint8Array)[]).map((span) => (span instanceof Uint8Array ? span : spanBytes(span))),
-    })),
-  }));
-  return Buffer.from(type.encode(type.fromObject({ resourceSpans: encoded })).finish());
+  const head = (name: string, object: OtlpObject): Uint8Array => typeOf(name).encode(typeOf(name).fromObject(object)).finish();
+  const groups = resourceSpans.map(({ scopeSpans, ...resource }) => {
+    const scopes = ((scopeSpans ?? []) as OtlpObject[]).map(({ spans, ...scope }) => {
+      const each = ((spans ?? []) as (OtlpObject | Uint8Array)[]).map((span) =>
+        field(2, span instanceof Uint8Array ? span : spanBytes(span)),
+      );
+      return field(2, Buffer.concat([head('ScopeSpans', scope), ...each]));
+    });
+    return field(1, Buffer.concat([head('ResourceSpans', resource), ...scopes]));
+  });
+  return Buffer.concat(groups);
 }
 
 /** One resource with one scope that holds these spans. */

@@ -56,6 +56,10 @@ if (TEST_WORK === 'restore') {
   await restore({ job_id: 'job_00000000000000ff', org_id: 'org_a', args, progress: () => undefined, signal, log });
 } else {
   const store = new RetentionStore(clickhouse);
-  await createRetention({ store, tables, cold, policies: () => Promise.resolve([]), step })({ now, signal, log });
+  await createRetention({ store, tables, cold, policies: () => Promise.resolve([]), tracesDeleted: () => Promise.resolve(), step })({
+    now,
+    signal,
+    log,
+  });
 }
 process.send?.('done');

@@ -3,7 +3,7 @@
 // took and gave (prompt or input, response or output; JSON where it is no text) becomes its prompt and response, so that it
 // can be read in the tree and searched; it stays in the attributes too, as sent.
 import type { CustomEvent } from '../../../schemas/formats/custom.ts';
-import { customKind } from '../kinds.ts';
+import { customKind, OTHER_EVENT_TYPE } from '../kinds.ts';
 import { anthropicUsage } from './messages.ts';
 import { openAiUsage } from './chatcompletion.ts';
 import {
@@ -28,7 +28,11 @@ export function decodeCustom(event: CustomEvent): Draft {
   addOthers(attributes, event, CUSTOM_FIELDS, '');
   const name = event.name ?? event.event_type ?? '';
   const kind = customKind(attributes['span_kind'], [event.event_type, attributes['event_type']]);
-  if (event.event_type !== name) addAttribute(attributes, 'event_type', event.event_type);
+  if (event.event_type !== name) {
+    addAttribute(attributes, 'event_type', event.event_type);
+    // The sender's attribute of that name says something else: both are kept.
+    if (attributes['event_type'] !== event.event_type) addAttribute(attributes, OTHER_EVENT_TYPE, event.event_type);
+  }
   const messages = attributes['messages'];
   const isCall = kind === 'llm';
   const response = textOf(attributes['response'] ?? attributes['output']);

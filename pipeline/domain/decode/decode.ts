@@ -11,6 +11,7 @@ import { decodeChain, stepSpans } from './chain.ts';
 import { decodeChatcompletion } from './chatcompletion.ts';
 import { decodeCustom } from './custom.ts';
 import type { Draft, Fields } from './draft.ts';
+import { readGateway } from './gateway.ts';
 import { decodeMessages } from './messages.ts';
 import { readOtlp } from './otlp.ts';
 import { redactedSteps } from './redact.ts';
@@ -33,6 +34,7 @@ const READERS: Readonly<Partial<Record<SourceFormat, (value: unknown, receivedAt
   custom: reader('custom', decodeCustom),
   app: reader('app', decodeApp),
   otlp: readOtlp,
+  gateway: readGateway,
 };
 
 /** The spans of an event, its own first; or what is wrong with it. Personal data is replaced in them as the org has it. */

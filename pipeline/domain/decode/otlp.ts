@@ -52,9 +52,7 @@ export function readOtlp(value: unknown, receivedAt: number): { ok: true; event:
     ...checked.event,
     session_id: firstText(sources, SESSIONS),
     user_id: firstText(sources, USERS),
-    tags: TAGS.flatMap((key) => textsOf(given[key], TAGS_MAX))
-      .filter((tag) => tag.length <= TAG_LENGTH_MAX)
-      .slice(0, TAGS_MAX),
+    tags: tagsOf(given),
   };
   const events = Array.isArray(span['events']) ? (span['events'] as unknown[]) : [];
   const said = conversationOf(given, events);
@@ -64,6 +62,11 @@ export function readOtlp(value: unknown, receivedAt: number): { ok: true; event:
   if (event.outcome !== 'success') addAttribute(attributes, 'error_message', errorOf(span));
   addEnvelope(attributes, { value, resource, ofResource, span, events });
   return { ok: true, event, draft: draftOf(span, given, attributes, said) };
+}
+
+function tagsOf(given: Fields): string[] {
+  const tags = TAGS.flatMap((key) => textsOf(given[key], TAGS_MAX)).filter((tag) => tag.length <= TAG_LENGTH_MAX);
+  return [...new Set(tags)].slice(0, TAGS_MAX);
 }
 
 function draftOf(span: Fields, given: Fields, attributes: Record<string, unknown>, said: Conversation): Draft {

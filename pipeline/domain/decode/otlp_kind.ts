@@ -59,8 +59,10 @@ export function otlpModel(attributes: Fields): string {
   ]);
 }
 
+const ANSWERED = ['gen_ai.response.model', 'ai.response.model', 'llm.response.model'];
+
 export function otlpAnsweredModel(attributes: Fields): string {
-  return firstString(attributes, ['gen_ai.response.model', 'ai.response.model', 'llm.response.model']);
+  return firstString(attributes, ANSWERED);
 }
 
 /** Vendors whose name differs from the price table's. */
@@ -72,9 +74,11 @@ const VENDORS: readonly (readonly [RegExp, string])[] = [
   [/^x_?ai\b/, 'x-ai'],
 ];
 
+const VENDOR = ['gen_ai.provider.name', 'gen_ai.system', 'llm.provider', 'llm.system', 'ai.model.provider'];
+
 /** The vendor, without what an SDK adds to its name (openai.chat); null where none is named. */
 export function otlpProvider(attributes: Fields): string | null {
-  const named = firstString(attributes, ['gen_ai.provider.name', 'gen_ai.system', 'llm.provider', 'llm.system', 'ai.model.provider']);
+  const named = firstString(attributes, VENDOR);
   if (named === '') return null;
   const lower = named.toLowerCase();
   return VENDORS.find(([pattern]) => pattern.test(lower))?.[1] ?? lower.split('.', 1)[0] ?? lower;
@@ -88,40 +92,57 @@ function firstTokens(attributes: Fields, keys: readonly string[]): number | null
   return null;
 }
 
+const INPUT = [
+  'gen_ai.usage.input_tokens',
+  'gen_ai.usage.prompt_tokens',
+  'llm.token_count.prompt',
+  'ai.usage.inputTokens',
+  'ai.usage.promptTokens',
+  'ai.usage.tokens',
+  'llm.usage.prompt_tokens',
+];
+const OUTPUT = [
+  'gen_ai.usage.output_tokens',
+  'gen_ai.usage.completion_tokens',
+  'llm.token_count.completion',
+  'ai.usage.outputTokens',
+  'ai.usage.completionTokens',
+  'llm.usage.completion_tokens',
+];
+const CACHED = [
+  'gen_ai.usage.cache_read.input_tokens',
+  'gen_ai.usage.cache_read_input_tokens',
+  'llm.token_count.prompt_details.cache_read',
+  'ai.usage.inputTokenDetails.cacheReadTokens',
+  'ai.usage.cachedInputTokens',
+];
+const WRITTEN = [
+  'gen_ai.usage.cache_creation.input_tokens',
+  'gen_ai.usage.cache_creation_input_tokens',
+  'llm.token_count.prompt_details.cache_write',
+  'ai.usage.inputTokenDetails.cacheWriteTokens',
+];
+const AUDIO_IN = ['llm.token_count.prompt_details.audio'];
+const AUDIO_OUT = ['llm.token_count.completion_details.audio'];
+
+/** Attributes that a call's usage, vendor and answered model are read from. */
+export const OTLP_COUNTING: readonly string[] = [
+  ...INPUT,
+  ...OUTPUT,
+  ...CACHED,
+  ...WRITTEN,
+  ...AUDIO_IN,
+  ...AUDIO_OUT,
+  ...VENDOR,
+  ...ANSWERED,
+];
+
 /** What a call used. */
 export function otlpUsage(attributes: Fields): ReportedUsage {
-  const input = firstTokens(attributes, [
-    'gen_ai.usage.input_tokens',
-    'gen_ai.usage.prompt_tokens',
-    'llm.token_count.prompt',
-    'ai.usage.inputTokens',
-    'ai.usage.promptTokens',
-    'ai.usage.tokens',
-    'llm.usage.prompt_tokens',
-  ]);
-  const output = firstTokens(attributes, [
-    'gen_ai.usage.output_tokens',
-    'gen_ai.usage.completion_tokens',
-    'llm.token_count.completion',
-    'ai.usage.outputTokens',
-    'ai.usage.completionTokens',
-    'llm.usage.completion_tokens',
-  ]);
-  const cached =
-    firstTokens(attributes, [
-      'gen_ai.usage.cache_read.input_tokens',
-      'gen_ai.usage.cache_read_input_tokens',
-      'llm.token_count.prompt_details.cache_read',
-      'ai.usage.inputTokenDetails.cacheReadTokens',
-      'ai.usage.cachedInputTokens',
-    ]) ?? 0;
-  const written =
-    firstTokens(attributes, [
-      'gen_ai.usage.cache_creation.input_tokens',
-      'gen_ai.usage.cache_creation_input_tokens',
-      'llm.token_count.prompt_details.cache_write',
-      'ai.usage.inputTokenDetails.cacheWriteTokens',
-    ]) ?? 0;
+  const input = firstTokens(attributes, INPUT);
+  const output = firstTokens(attributes, OUTPUT);
+  const cached = firstTokens(attributes, CACHED) ?? 0;
+  const written = firstTokens(attributes, WRITTEN) ?? 0;
   return {
     ...NO_USAGE,
     // The conventions count cached tokens within the input. What has more of them than input was counted as Anthropic does.
@@ -129,8 +150,8 @@ export function otlpUsage(attributes: Fields): ReportedUsage {
     output_tokens: output ?? (input !== null && isEmbedding(attributes) ? 0 : null),
     cached_input_tokens: cached,
     cache_write_tokens: written,
-    input_audio_tokens: firstTokens(attributes, ['llm.token_count.prompt_details.audio']) ?? 0,
-    output_audio_tokens: firstTokens(attributes, ['llm.token_count.completion_details.audio']) ?? 0,
+    input_audio_tokens: firstTokens(attributes, AUDIO_IN) ?? 0,
+    output_audio_tokens: firstTokens(attributes, AUDIO_OUT) ?? 0,
   };
 }
 

@@ -62,7 +62,7 @@ function plant(tree: Tree, steps: readonly string[], leaf: unknown): boolean {
       return true;
     }
     if (known !== undefined && !(known instanceof Map)) return false;
-    const next: Tree = known ?? new Map();
+    const next = known ?? (new Map() as Tree);
     at.set(step, next);
     at = next;
   }
@@ -96,8 +96,7 @@ export function firstText(from: readonly Fields[], keys: readonly string[]): str
 /** Texts of a list, given as one, as JSON or separated by commas; at most `max`. */
 export function textsOf(value: unknown, max: number): string[] {
   const list = parsedList(value) ?? (typeof value === 'string' && value !== '' ? value.split(',') : []);
-  const texts = list.flatMap((item) => (typeof item === 'string' && item.trim() !== '' ? [item.trim()] : []));
-  return [...new Set(texts)].slice(0, max);
+  return list.flatMap((item) => (typeof item === 'string' && item.trim() !== '' ? [item.trim()] : [])).slice(0, max);
 }
 
 export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});

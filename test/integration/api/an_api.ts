@@ -2,6 +2,7 @@
 // server are what several API processes are.
 import { SignJWT } from 'jose';
 import { createLogger } from '../../../ops/log.ts';
+import { openRoutes } from '../../../ops/llm/routes.ts';
 import { connectNats } from '../../../ops/nats/connect.ts';
 import { type Log, openLog } from '../../../ops/streams.ts';
 import { createClickHouse } from '../../../sql/client.ts';
@@ -33,6 +34,9 @@ export interface TestApiOptions {
   production?: boolean;
   /** An OpenAI-compatible upstream. */
   llmUrl?: string;
+  llmKey?: string;
+  /** File of the gateway's routing table, and where its keys are looked up. */
+  gateway?: { routes: string; keys?: Record<string, string> };
   sampling?: Partial<SamplingSettings>;
   /** An OIDC provider in the place of JWT_SECRET. */
   provider?: { jwksUrl: string; issuer?: string; audience?: string };
@@ -59,7 +63,7 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
       SERVICE_JWT_AUDIENCE: options.provider?.audience,
       SERVICE_ENCRYPTION_KEY: undefined,
       SERVICE_LLM_BASE_URL: options.llmUrl,
-      SERVICE_LLM_API_KEY: undefined,
+      SERVICE_LLM_API_KEY: options.llmKey,
       SERVICE_SAMPLING_PROFILE: 'full',
       SERVICE_SAMPLING_ENABLED: true,
       SERVICE_SAMPLING_SLOW_MS: 5000,
@@ -70,6 +74,10 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
     logger: createLogger('api-test', 'silent'),
     log,
     clickhouse,
+    gatewayRoutes: openRoutes(
+      { SERVICE_LLM_BASE_URL: options.llmUrl, SERVICE_LLM_API_KEY: options.llmKey, SERVICE_GATEWAY_ROUTES: options.gateway?.routes },
+      options.gateway?.keys ?? {},
+    ),
     now: options.now ?? Date.now,
     show: () => undefined,
   });

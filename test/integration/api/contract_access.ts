@@ -47,6 +47,12 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'POST /orgs/{org_id}/ingest/app': ['member', 'ingest:write'],
   'POST /v1/otlp/v1/traces': ['member', 'ingest:write'],
   'POST /v1/traces': ['member', 'ingest:write'],
+  // The gateway: gateway:invoke, member and up.
+  'POST /v1/chat/completions': ['member', 'gateway:invoke'],
+  'POST /v1/responses': ['member', 'gateway:invoke'],
+  'POST /v1/embeddings': ['member', 'gateway:invoke'],
+  'GET /v1/models': ['member', 'gateway:invoke'],
+  'GET /v1/models/{model}': ['member', 'gateway:invoke'],
   // Reading traces and costs: member and up.
   'GET /v1/traces': ['member', 'traces:read'],
   'GET /v1/traces/{trace_id}/tree': ['member', 'traces:read'],

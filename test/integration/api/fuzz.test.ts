@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { STATUS_OF } from '../../../api/http/errors.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { decodeAnswer, decodeStatus } from '../../support/otlp.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
 import { eventually } from '../../support/wait.ts';
@@ -54,6 +55,7 @@ interface Heard {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   text: string;
+  bytes: Uint8Array;
 }
 
 function send(one: HostileCase, method: string): Promise<Heard> {
@@ -77,7 +79,8 @@ function send(one: HostileCase, method: string): Promise<Heard> {
         const chunks: Buffer[] = [];
         res.on('data', (chunk: Buffer) => chunks.push(chunk));
         res.on('end', () => {
-          resolve({ status: res.statusCode ?? 0, headers: res.headers, text: Buffer.concat(chunks).toString() });
+          const bytes = Buffer.concat(chunks);
+          resolve({ status: res.statusCode ?? 0, headers: res.headers, text: bytes.toString(), bytes });
         });
         res.on('error', reject);
       },
@@ -93,18 +96,26 @@ const STATUSES: Readonly<Record<string, number>> = STATUS_OF;
 const BARE = /^(POST .*\/api-keys|GET \/(healthz|readyz|metrics|openapi\.json|docs))$|\/export$/;
 /** Answered as OTLP has it. */
 const OTLP = /^POST \/v1\/(otlp\/v1\/)?traces$/;
+/** Answered as OpenAI has it; no upstream is configured here. */
+const GATEWAY = /^(POST \/v1\/(chat\/completions|responses|embeddings)|GET \/v1\/models(\/\{model\})?)$/;
 /** What cannot work here by itself: no pipeline runs in this test. */
 const AWAY = new Set(['POST /admin/jobs/{name}/run', 'POST /admin/reprice', 'GET /readyz']);
 
 /** What is wrong with an answer; null for nothing. */
-function complaint({ status, headers, text }: Heard, name: string): string | null {
+function complaint({ status, headers, text, bytes }: Heard, name: string): string | null {
   const id = headers['x-request-id'];
   if (typeof id !== 'string' || !/^req_[0-9a-f]{32}$/.test(id)) return 'no X-Request-Id';
   if (headers['x-injected'] !== undefined) return 'a header was injected';
+  if (GATEWAY.test(name)) return complaintOfGateway(status, JSON.parse(text) as Record<string, unknown>);
   if (status >= 500 && !AWAY.has(name)) return 'a 5xx';
   if (status < 200 || (status >= 300 && status < 400)) return 'an odd status';
   if (name === 'GET /readyz') return null;
   if (status < 300 && BARE.test(name)) return null;
+  if (OTLP.test(name) && headers['content-type'] === 'application/x-protobuf') {
+    if (status < 300) return complaintOfOtlp(status, decodeAnswer(bytes), id);
+    const { info, ...said } = decodeStatus(bytes);
+    return complaintOfOtlp(status, { ...said, details: [info] }, id);
+  }
   if (!String(headers['content-type']).startsWith('application/json')) return 'no JSON';
   const body = JSON.parse(text) as Record<string, unknown>;
   if (OTLP.test(name)) return complaintOfOtlp(status, body, id);
@@ -120,6 +131,22 @@ function complaint({ status, headers, text }: Heard, name: string): string | nul
   // A URL or header beyond what Node takes at all never gets to a route.
   if (status === 431 && body['code'] === 'invalid_request') return null;
   return STATUSES[String(body['code'])] === status ? null : 'a code that is not of this status';
+}
+
+/** What is wrong with an answer of the gateway: it has no upstream, so that every one is an error of its own. */
+function complaintOfGateway(status: number, body: Record<string, unknown>): string | null {
+  const error = body['error'] as Record<string, unknown> | undefined;
+  // Beyond what Node takes at all, a request never gets to a path.
+  if (status === 431) return null;
+  if (
+    Object.keys(error ?? {})
+      .toSorted()
+      .join() !== 'code,message,param,type'
+  )
+    return 'an error of another shape';
+  if (typeof error?.['message'] !== 'string' || /\bat .*\.ts:\d+|node:internal/.test(error['message'])) return 'a message from the inside';
+  if (status >= 500 && error['code'] !== 'upstream_not_configured') return 'a 5xx';
+  return STATUSES[String(error['code'])] === status ? null : 'a code that is not of this status';
 }
 
 /** What is wrong with an answer of the OTLP paths: an ExportTraceServiceResponse, or a google.rpc.Status. */
@@ -140,7 +167,12 @@ test('no request breaks it', async () => {
   const wrong = new Map<string, string>();
   const run = async (one: HostileCase) => {
     const { name, method } = operations[one.operation] ?? { name: '', method: 'GET' };
-    const heard = await send(one, method).catch((error: unknown): Heard => ({ status: 0, headers: {}, text: String(error) }));
+    const heard = await send(one, method).catch((error: unknown): Heard => ({
+      status: 0,
+      headers: {},
+      text: String(error),
+      bytes: Buffer.alloc(0),
+    }));
     answered.add(name);
     statuses.set(heard.status, (statuses.get(heard.status) ?? 0) + 1);
     const what = complaint(heard, name);

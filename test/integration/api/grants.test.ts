@@ -111,6 +111,34 @@ describe('a grant', () => {
     expect(said(await send('wil', 'POST', '/v1/traces/trc_seen/export', {}))).toEqual([403, 'forbidden']);
   });
 
+  test('of one judge lets its evals be begun and read, and no other’s', async () => {
+    const judge = { name: 'ok', kind: 'deterministic', rule: { type: 'json_valid' }, threshold: { pass: 1 } };
+    const ids: unknown[] = [];
+    for (let i = 0; i < 2; i++) ids.push(dataOf(await send('ann', 'POST', '/v1/judges', judge))['judge_id']);
+    const [granted, other] = ids;
+    const begin = (judge_id: unknown, as = vic) => send(as, 'POST', '/v1/evals', { judge_id, trace_ids: ['trc_seen'], async: true });
+    expect(said(await begin(granted))).toEqual([403, 'forbidden']);
+    const permissions = ['judges:read', 'judges:run'];
+    expect((await send('ann', 'POST', grants(), aGrant({ resource: { type: 'judge', id: granted }, permissions }))).status).toBe(201);
+    const begun = await begin(granted);
+    expect([begun.status, dataOf(begun)['judge_id']]).toEqual([200, granted]);
+    const path = `/v1/evals/${String(dataOf(begun)['eval_id'])}`;
+    expect((await send(vic, 'GET', path)).status).toBe(200);
+    expect((await send(vic, 'GET', `${path}/scores`)).status).toBe(200);
+    expect(said(await begin(other))).toEqual([403, 'forbidden']);
+    expect(said(await send(vic, 'POST', '/v1/evals', {}))).toEqual([403, 'forbidden']);
+    const theirs = `/v1/evals/${String(dataOf(await begin(other, 'ann'))['eval_id'])}`;
+    for (const hidden of [theirs, `${theirs}/scores`, '/v1/evals/eval_none', '/v1/evals'])
+      expect(said(await send(vic, 'GET', hidden))).toEqual([403, 'forbidden']);
+  });
+
+  test('of one trace opens its scores', async () => {
+    await send('ann', 'POST', grants(), aGrant());
+    expect((await send(vic, 'GET', '/v1/scores?trace_id=trc_seen')).status).toBe(200);
+    expect(said(await send(vic, 'GET', '/v1/scores?trace_id=trc_hidden'))).toEqual([403, 'forbidden']);
+    expect(said(await send(vic, 'GET', '/v1/scores?trace_id=trc_seen&trace_id=trc_hidden'))).toEqual([403, 'forbidden']);
+  });
+
   test('is taken back everywhere within a second', async () => {
     const { grant_id } = dataOf(await send('ann', 'POST', grants(), aGrant()));
     await eventually(async () => (await send(vic, 'GET', tree('trc_seen'), undefined, two)).status === 200);

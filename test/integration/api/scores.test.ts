@@ -179,3 +179,17 @@ test('lists of sessions and end users show what was sent', async () => {
   const traces = await call(api, 'GET', '/v1/traces?user_id=ann%40example.com&session_id=chat%201');
   expect(scoresOf(traces)).toHaveLength(2);
 });
+
+test('what the org has redacted is redacted in scores too', async () => {
+  const policy = '/orgs/org_test/pii-policy';
+  expect((await call(api, 'PUT', policy, { body: { enabled: true, kinds: ['email'] } })).status).toBe(200);
+  const { trace_id } = await sent();
+  const written = { name: 'by ann@example.com', value: 'as ann@example.com said', comment: 'ask ann@example.com' };
+  // The worker knows of the policy within a second.
+  await eventually(async () => {
+    expect((await give({ trace_id, ...written })).status).toBe(201);
+    return scoresOf(await list(trace_id)).some(({ comment }) => comment === 'ask [EMAIL]');
+  });
+  expect(scoresOf(await list(trace_id))[0]).toMatchObject({ name: 'by [EMAIL]', value: 'as [EMAIL] said', comment: 'ask [EMAIL]' });
+  expect((await call(api, 'PUT', policy, { body: { enabled: null } })).status).toBe(200);
+});

@@ -2,6 +2,7 @@
 // an org what another one has.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Role } from '../../../api/http/permissions.ts';
+import { type ModelServer, startModelServer } from '../../support/model_server.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
@@ -22,6 +23,8 @@ import { ADMIN_TOKEN, type Answer, asUser, call, ORG, startTestApi, type TestApi
 import { CONTRACT, CONTRACT_SCOPES, type OrgRule, RANKS, type Rule } from './contract_access.ts';
 
 let nats: TestNats;
+/** What the gateway is in front of. */
+let models: ModelServer;
 let store: TestStore;
 let api: TestApi;
 let operations: Operation[];
@@ -31,8 +34,9 @@ const keys = new Map<string, string>();
 
 beforeAll(async () => {
   nats = await startTestNats();
+  models = await startModelServer();
   store = await openTestStore();
-  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: store.database.url });
+  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: store.database.url, llmUrl: models.url });
   operations = await operationsOf(api);
   tokens.set('owner', await tokenOf({ sub: OWNER }));
   for (const role of ['viewer', 'member', 'admin'] as const) tokens.set(role, (await makeMember(api, role)).token);
@@ -58,6 +62,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await api.close();
+  await models.close();
   await store.close();
   await nats.remove();
 });
@@ -76,8 +81,11 @@ interface Caller {
   expected: Verdict;
 }
 
-/** The contract's code of an error; OTLP has it among the details. */
-const codeOf = (json: Answer['json']): unknown => (json?.['details'] as { reason: string }[] | undefined)?.[0]?.reason ?? json?.['code'];
+/** The contract's code of an error; OTLP has it among the details, the gateway in its error. */
+const codeOf = (json: Answer['json']): unknown =>
+  (json?.['details'] as { reason: string }[] | undefined)?.[0]?.reason ??
+  (json?.['error'] as { code: string } | undefined)?.code ??
+  json?.['code'];
 
 function verdictOf({ status, json }: Answer): Verdict {
   if (status === 401) return '401';

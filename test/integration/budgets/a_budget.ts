@@ -79,6 +79,11 @@ export class TestOrg {
     return call(api, method, path, { headers: all, ...(body === undefined ? {} : { body }) });
   }
 
+  /** What a client of its own needs to call as this org. */
+  request(api: ApiAddress, path: string): { url: string; headers: Record<string, string> } {
+    return { url: api.url + path, headers: { 'X-Org-Api-Key': this.#key, 'X-Org-Id': this.id } };
+  }
+
   send(api: ApiAddress, tokens: number, options: SendOptions = {}): Promise<Answer> {
     return this.ingest(api, 'chatcompletion', modelCall(tokens, options), options.headers);
   }

@@ -36,12 +36,15 @@ describe('which traces are taken', () => {
       aTrace('nested', { attributes: { user: { user_id: 'ann' } } }),
       aTrace('longer', { user_id: 'anna', attributes: { plan: 77 } }),
       aTrace('in_text', { prompt: 'ann' }),
+      aTrace('replay', { attributes: { replay_of: 'in_text' } }),
+      aTrace('replay_of_replay', { attributes: { replay_of: 'replay' } }),
+      aTrace('replay_of_other', { attributes: { replay_of: 'longer_' } }),
       { ...aTrace('other_org', { user_id: 'ann' }), org_id: 'org_b' },
     ]);
     expect(await matched('user_id', 'ann')).toEqual(['by_alias', 'by_attribute', 'by_column']);
     expect(await matched('session_id', 's-1')).toEqual(['by_column']);
     expect(await matched('agent_id', 'agent')).toEqual(['by_column']);
-    expect(await matched('trace_id', 'in_text')).toEqual(['in_text']);
+    expect(await matched('trace_id', 'in_text')).toEqual(['in_text', 'replay', 'replay_of_replay']);
     expect(await matched('plan', '7')).toEqual(['by_alias']);
     expect(await matched('on', 'true')).toEqual(['by_alias']);
     expect(await matched('a.b', 'x')).toEqual(['by_alias']);

@@ -268,7 +268,12 @@ test('a run that uses the quota of judge calls up has failed, keeps what it has,
     status: 429,
     code: 'judge_quota_exceeded',
   });
-  expect(await refused('/v1/evals', { judge_id, sample: { limit: 1 } })).toMatchObject({ status: 429, code: 'judge_quota_exceeded' });
+  const judged = await call(api, 'POST', '/v1/evals', { headers: org.headers, body: { judge_id, sample: { limit: 1 } } });
+  expect([judged.status, judged.json?.['code']]).toEqual([429, 'judge_quota_exceeded']);
+  // It counts to the end of the period, which is a month at most.
+  const wait = Number(judged.headers.get('retry-after'));
+  expect(wait).toBeGreaterThan(0);
+  expect(wait).toBeLessThanOrEqual(31 * 86_400);
 });
 
 test('what cannot be run is refused by name', async () => {

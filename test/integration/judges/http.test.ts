@@ -68,6 +68,21 @@ it('makes both kinds and shows them with all their fields', async () => {
   });
 });
 
+it('null is as good as leaving out what need not be given, and fields can be named for every type of rule', async () => {
+  const shown = async (body: unknown) => {
+    const made = await post(body);
+    expect(made.status).toBe(201);
+    const { judge_id } = made.json?.['data'] as { judge_id: string };
+    return (await bench.call('GET', `/v1/judges/${judge_id}`)).json?.['data'];
+  };
+  const rule = { ...RULE.rule, fields: null };
+  const bare = { ...RULE, rule, threshold: { pass: 1, warn: null }, scope: null, enabled: null };
+  expect(await shown(bare)).toMatchObject({ rule: { fields: ['response'] }, threshold: { pass: 1 }, scope: {}, enabled: true });
+  expect(await shown({ ...LLM, cooldown_seconds: null, scope: { tags: null } })).toMatchObject({ cooldown_seconds: 0, scope: {} });
+  const outcome = { type: 'outcome_is', outcomes: ['success'], fields: ['outcome'] };
+  expect(await shown({ ...RULE, rule: outcome })).toMatchObject({ rule: outcome });
+});
+
 describe('a judge is refused', () => {
   it.each<[string, Record<string, unknown>]>([
     ['kind', { ...RULE, kind: 'human' }],
@@ -87,7 +102,6 @@ describe('a judge is refused', () => {
     ['rule.max', { ...RULE, rule: { type: 'max_cost_usd', max: -1 } }],
     ['rule.outcomes', { ...RULE, rule: { type: 'outcome_is', outcomes: [] } }],
     ['rule.fields', { ...RULE, rule: { type: 'json_valid', fields: ['answer'] } }],
-    ['rule.fields', { ...RULE, rule: { type: 'outcome_is', outcomes: ['success'], fields: ['response'] } }],
     ['rule.flags', { ...RULE, rule: { type: 'json_valid', flags: 'i' } }],
     ['threshold', { ...RULE, threshold: undefined }],
     ['threshold.pass', { ...RULE, threshold: { warn: 1 } }],

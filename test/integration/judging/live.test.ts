@@ -4,6 +4,7 @@ import { isJudgeQuotaUsedUp, judgeCallsUsed } from '../../../ops/judge_quota.ts'
 import type { Log } from '../../../ops/streams.ts';
 import { partitionOf } from '../../../pipeline/domain/ids.ts';
 import { MONTHLY, periodAt } from '../../../pipeline/domain/period.ts';
+import { PiiRedactor } from '../../../pipeline/domain/pii.ts';
 import { type JudgeRecord, judgeVersionKey } from '../../../schemas/records/judge.ts';
 import {
   aJudge,
@@ -126,6 +127,15 @@ it('a trace is judged: a row, a breach that is told, and a span of the call with
   expect(request?.headers.authorization).toBe('Bearer sk-of-the-upstream');
   expect(request?.body['response_format']).toMatchObject({ type: 'json_schema' });
   expect(request?.body.messages.at(-1)?.content).toContain('the answer');
+});
+
+it('what an org has redacted is in no reason, whatever the model says', async () => {
+  upstream.behave(score(5, 'bob@example.com was helped'));
+  const id = await trace();
+  await start({ pii: new PiiRedactor({ kinds: ['email'], custom: [], hash_key: null }) });
+  await putTask(log, await judge(), id);
+  await done();
+  expect(await rows()).toMatchObject([{ trace_id: id, score: 5, verdict: 'pass', reason: '[EMAIL] was helped' }]);
 });
 
 it('a task that comes again finds its row: nothing is called, written or recorded twice', async () => {

@@ -38,7 +38,12 @@ beforeEach(() => {
 const APP = new URL('../../support/instrumented_app.ts', import.meta.url).pathname;
 
 /** Runs the application against the API and gives its trace's tree once it holds `spans` spans. */
-async function traced(library: string, encoding: 'json' | 'proto', spans: number, compression = 'gzip'): Promise<{ trace_id: string; tree: Data[] }> {
+async function traced(
+  library: string,
+  encoding: 'json' | 'proto',
+  spans: number,
+  compression = 'gzip',
+): Promise<{ trace_id: string; tree: Data[] }> {
   const { stdout } = await promisify(execFile)(process.execPath, [APP, library, encoding], {
     env: {
       PATH: process.env['PATH'] ?? '',
@@ -83,18 +88,16 @@ const callTool: UpstreamBehaviour = (res, { body }) => {
     tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Paris"}' } }],
   };
   const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
-  res
-    .writeHead(200, { 'content-type': 'application/json' })
-    .end(
-      JSON.stringify({
-        id: 'c',
-        object: 'chat.completion',
-        created: 1,
-        model: body.model,
-        choices: [{ index: 0, message, finish_reason: 'tool_calls' }],
-        usage,
-      }),
-    );
+  res.writeHead(200, { 'content-type': 'application/json' }).end(
+    JSON.stringify({
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: body.model,
+      choices: [{ index: 0, message, finish_reason: 'tool_calls' }],
+      usage,
+    }),
+  );
 };
 
 const kindOf = (span: Data): unknown => (span['attributes'] as Data)['span_kind'];
@@ -152,7 +155,9 @@ test.each([
   upstream.behave(callTool, say('Sunny.'));
   const { trace_id, tree } = await traced(library, 'proto', spans);
   // In the order of their answers: they may have begun in one millisecond.
-  const calls = tree.filter((span) => kindOf(span) === 'llm').toSorted((a, b) => String(a['response']).length - String(b['response']).length);
+  const calls = tree
+    .filter((span) => kindOf(span) === 'llm')
+    .toSorted((a, b) => String(a['response']).length - String(b['response']).length);
   const tools = tree.filter((span) => kindOf(span) === 'tool');
   expect(calls.map((span) => [span['model'], span['input_tokens'], span['output_tokens']])).toEqual([
     ['gpt-4o-mini', 100, 20],

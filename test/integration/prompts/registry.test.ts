@@ -64,7 +64,7 @@ describe('a prompt', () => {
     const body = { name: 'fixed', version: 'v1', template: 'Same', model: 'm' };
     const made = await create(body);
     const again = await create(body);
-    expect([made.status, again.status]).toEqual([201, 200]);
+    expect([made.status, again.status]).toEqual([201, 201]);
     expect(dataOf(again)).toEqual(dataOf(made));
     for (const other of [
       { ...body, template: 'Other' },

@@ -102,7 +102,14 @@ export async function openCold(url?: string): Promise<TestCold> {
       await store.moveTexts();
     },
     retire: (day, over = {}) =>
-      createRetention({ store: new RetentionStore(store.client), tables, cold, policies: () => Promise.resolve(policies), ...over })({
+      createRetention({
+        store: new RetentionStore(store.client),
+        tables,
+        cold,
+        policies: () => Promise.resolve(policies),
+        tracesDeleted: () => Promise.resolve(),
+        ...over,
+      })({
         now: on(day),
         signal,
         log,

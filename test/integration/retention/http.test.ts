@@ -1,6 +1,7 @@
 // Retention and cold storage as callers see them: real API, a real worker, the real engine, a folder of objects.
 import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
@@ -156,6 +157,14 @@ describe('the way of a text', () => {
 
     const nothing = await jobEnds(await restore({ since: '2001-01-01', until: '2001-02-01' }));
     expect(nothing).toMatchObject({ kind: 'restore', status: 'complete', result: { days: 0, texts_restored: 0 }, error: null });
+    await eventually(
+      async () => {
+        const log = await call(api, 'GET', `/orgs/${org}/audit-log?action=cold_storage.restore`, { headers: owner });
+        const [record] = (log.json?.['data'] ?? []) as Record<string, unknown>[];
+        return isDeepStrictEqual(record?.['changes'], { since: '2001-01-01', until: '2001-02-01', traces: null });
+      },
+      { what: 'the audit record with the dates that were asked for' },
+    );
     const job = await jobEnds(await restore({ trace_ids: [trace], until: today }));
     expect(job).toMatchObject({
       status: 'complete',
@@ -199,6 +208,26 @@ describe('the way of a text', () => {
     expect(job['error']).toMatch(new RegExp(`^org=${org}/day=.*parquet cannot be read .*there is no such object`));
     const jobs = await call(api, 'GET', '/v1/jobs?status=failed', { headers: key });
     expect((jobs.json?.['data'] as Record<string, unknown>[]).map(({ job_id }) => job_id)).toEqual([job['job_id']]);
+  });
+
+  it('a late event of a trace that was deleted begins it anew, and nothing of what it was is shown', async () => {
+    const trace_id = await ingest('a question that is forgotten');
+    const listed = async (): Promise<unknown[]> => {
+      const { json } = await call(api, 'GET', '/v1/traces', { headers: key });
+      const { total } = json?.['meta'] as { total: number };
+      return [
+        total,
+        ...(json?.['data'] as Record<string, unknown>[]).map(({ root_span_name, span_count }) => [root_span_name, span_count]),
+      ];
+    };
+    await eventually(async () => isDeepStrictEqual(await listed(), [1, ['gpt-4o', 1]]));
+    await retain({ telemetry_events: { full_prompt_response_days: 1, metadata_only_days: 1, delete_after_days: 1 } });
+    expect((await retire(2)).status).toBe(200);
+    expect(await listed()).toEqual([0]);
+    const late = { events: [{ name: 'late', trace_id, outcome: 'success', duration_ms: 1 }] };
+    expect((await call(api, 'POST', `/orgs/${org}/ingest/custom`, { headers: key, body: late })).status).toBe(200);
+    await eventually(async () => (await listed()).length === 2);
+    expect(await listed()).toEqual([1, ['late', 1]]);
   });
 
   it('a job is known to its own org only', async () => {

@@ -61,6 +61,11 @@ describe('keepRule', () => {
     expect(keepRule([aSpan({ attributes: { event_type: text } })], 5000)).toBe(kind);
   });
 
+  it('goes by the duration that the sender measured where the times are closer together', () => {
+    const span = (duration_ms: unknown) => aSpan({ started_at: 1_000_000, ended_at: 1_000_010, attributes: { duration_ms } });
+    expect([6000, 5000, '6000'].map((ms) => keepRule([span(ms)], 5000))).toEqual(['slow', null, null]);
+  });
+
   it('holds for an event when it holds for any of its spans', () => {
     expect(keepRule([aSpan(), aSpan({ outcome: 'error' })], 5000)).toBe('error');
     expect(keepRule([aSpan(), aSpan()], 5000)).toBeNull();

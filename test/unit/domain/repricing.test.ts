@@ -117,6 +117,27 @@ const CALLS: [string, SourceFormat, Record<string, unknown>][] = [
       intermediate_steps: [['search(x)', 'found']],
     },
   ],
+  [
+    'a span of OpenTelemetry',
+    'otlp',
+    {
+      span: {
+        trace_id: '5b8efff798038103d269b633813fc60c',
+        span_id: 'eee19b7ec3c1b174',
+        name: 'call',
+        start_time_unix_nano: `${String(AT)}000000`,
+        end_time_unix_nano: `${String(AT)}000000`,
+        attributes: {
+          'openinference.span.kind': 'LLM',
+          'llm.model_name': 'my-deployment',
+          'gen_ai.response.model': 'gpt-4o',
+          'llm.token_count.prompt': 100,
+          'llm.token_count.completion': 10,
+          'llm.token_count.prompt_details.cache_read': 60,
+        },
+      },
+    },
+  ],
 ];
 
 describe('repriced', () => {

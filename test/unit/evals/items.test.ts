@@ -29,7 +29,8 @@ describe('an item as it is sent', () => {
     expect(itemMessages({ input: { messages, prompt: 'not this' } }, null)).toEqual(messages);
     expect(itemMessages({ input: { prompt: 'p', text: 'not this' } }, null)).toEqual([{ role: 'user', content: 'p' }]);
     expect(itemMessages({ input: { text: 't' } }, null)).toEqual([{ role: 'user', content: 't' }]);
-    expect(itemMessages({ input: { question: 'q' } }, null)).toMatch(/neither messages nor prompt nor text/);
+    expect(itemMessages({ input: { question: 'q' } }, null)).toEqual([{ role: 'user', content: '{"question":"q"}' }]);
+    expect(itemMessages({ input: {} }, null)).toMatch(/is empty/);
     expect(itemMessages({ input: { messages: [{ role: 'user', content: 7 }] } }, null)).toMatch(/no list of/);
   });
 });

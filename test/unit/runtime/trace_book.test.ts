@@ -112,6 +112,7 @@ describe('TraceBook', () => {
     for (const id of ['a', 'b', 'c']) traces.apply(anEvent(1, aSpan({ trace_id: id, received_at: 1000 })));
     traces.tick(9000);
     traces.takeRows();
+    traces.takeRows();
     const asked = traces.missing(['a', 'b', 'c', 'new'].map((trace_id) => ({ org_id: 'org_a', trace_id })));
     expect(asked.map(({ trace_id }) => trace_id)).toEqual(['a', 'b']);
   });
@@ -134,7 +135,23 @@ describe('TraceBook', () => {
       ]),
     );
     expect(traces.takeEvents()).toEqual([]);
+    traces.takeRows();
     expect(traces.missing(ids.map((trace_id) => ({ org_id: 'org_a', trace_id })))).toHaveLength(2);
+  });
+
+  it('forgets no trace whose row lands beside the next batch, so that a late event in it begins no second row', () => {
+    const traces = book({ doneMax: 1 });
+    for (const id of ['a', 'b', 'c']) traces.apply(anEvent(1, aSpan({ trace_id: id, received_at: 1000 })));
+    traces.tick(9000);
+    traces.takeRows();
+    const late = anEvent(2, aSpan({ trace_id: 'a', received_at: 9000, parent_span_id: 'p' }));
+    expect(traces.missing([late])).toEqual([]);
+    traces.apply(late);
+    const rows = traces.takeRows();
+    expect(rows.map(({ line }) => [signOf(line), cells(line)[SPANS_CELL]])).toEqual([
+      [-1, 1],
+      [1, 2],
+    ]);
   });
 
   it('corrects the cost of a trace by a pair, once, and makes none of what it does not know', () => {

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chainStepSpanId, eventHex, traceIdOf } from '../../../pipeline/domain/ids.ts';
+import { keepRule } from '../../../pipeline/domain/keep_rules.ts';
 import { usdToPico } from '../../../pipeline/domain/money.ts';
 import { createPriceBook } from '../../../pipeline/domain/pricing.ts';
 import { TABLE_NAME } from '../../../pipeline/domain/price_table.ts';
@@ -237,6 +238,14 @@ describe('custom', () => {
     });
   });
 
+  it('keeps an event_type beside another one in its attributes, and is kept by sampling for either', () => {
+    const sent = { name: 'step', event_type: 'loop', outcome: 'success', attributes: { event_type: 'click' } };
+    const span = decodeOne('custom', sent);
+    expect(span.attributes).toEqual({ event_type: 'click', 'event.event_type': 'loop' });
+    expect(keepRule([span], 5000)).toBe('loop');
+    expect(keepRule([decodeOne('custom', { ...sent, event_type: 'click', attributes: { event_type: 'loop' } })], 5000)).toBe('loop');
+  });
+
   it('is an event by default, named by event_type', () => {
     expect(decodeOne('custom', { event_type: 'checkpoint', outcome: 'timeout', note: 'kept' })).toMatchObject({
       kind: 'event',
@@ -421,7 +430,7 @@ describe('the stage', () => {
     ['no JSON', 'custom', '{'],
     ['another shape', 'chatcompletion', '{"request":{}}'],
     ['a scalar', 'custom', '7'],
-    ['a format without a decoder', 'gateway', '{}'],
+    ['a call of the gateway that is none', 'gateway', '{}'],
   ] as const)('turns %s into a dead letter with its reason', (_name, format, body) => {
     const [outcome] = stage.run([{ ...logged('custom', {}), format, body }]);
     expect(outcome).toMatchObject({ kind: 'dead', reason: 'decode_failed' });

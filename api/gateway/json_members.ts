@@ -1,0 +1,77 @@
+// Changing one member of a JSON object in its text: all other bytes stay as they were sent (numbers of any length, order, white
+// space, repeated names). In: text that has been parsed as a JSON object before. Out: the text with one top-level member set.
+
+interface Member {
+  /** Of the value, in the text. */
+  start: number;
+  end: number;
+}
+
+const SPACE = new Set([' ', '\t', '\n', '\r']);
+
+/**
+ * Sets a top-level member to a value given as JSON text; where there is none it comes first. Of a name that stands there more
+ * than once the last is set, as it is the one that parsers take.
+ * @param text one JSON object, valid; may hold bytes as latin1, as all of the syntax is ASCII
+ */
+export function setMember(text: string, name: string, json: string): string {
+  const open = text.indexOf('{');
+  const found = lastMember(text, open, name);
+  if (found !== null) return text.slice(0, found.start) + json + text.slice(found.end);
+  const empty = text.charAt(skipSpace(text, open + 1)) === '}';
+  return `${text.slice(0, open + 1)}${JSON.stringify(name)}:${json}${empty ? '' : ','}${text.slice(open + 1)}`;
+}
+
+function lastMember(text: string, open: number, name: string): Member | null {
+  let found: Member | null = null;
+  let at = skipSpace(text, open + 1);
+  while (text.charAt(at) === '"') {
+    const keyEnd = endOfString(text, at);
+    const start = skipSpace(text, skipSpace(text, keyEnd) + 1);
+    const end = endOfValue(text, start);
+    if (JSON.parse(text.slice(at, keyEnd)) === name) found = { start, end };
+    at = skipSpace(text, end);
+    if (text.charAt(at) !== ',') break;
+    at = skipSpace(text, at + 1);
+  }
+  return found;
+}
+
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (SPACE.has(text.charAt(at))) at++;
+  return at;
+}
+
+/** The place after a string that begins at `from`. */
+function endOfString(text: string, from: number): number {
+  let quote = text.indexOf('"', from + 1);
+  while (quote > 0) {
+    let slashes = 0;
+    while (text.charAt(quote - 1 - slashes) === '\\') slashes++;
+    if (slashes % 2 === 0) return quote + 1;
+    quote = text.indexOf('"', quote + 1);
+  }
+  return text.length;
+}
+
+function endOfValue(text: string, from: number): number {
+  let depth = 0;
+  let at = from;
+  while (at < text.length) {
+    const char = text.charAt(at);
+    if (char === '"') {
+      at = endOfString(text, at);
+      if (depth === 0) return at;
+      continue;
+    }
+    if (char === '{' || char === '[') depth++;
+    else if (depth === 0 && (char === ',' || char === '}' || char === ']' || SPACE.has(char))) return at;
+    else if (char === '}' || char === ']') {
+      depth--;
+      if (depth === 0) return at + 1;
+    }
+    at++;
+  }
+  return at;
+}

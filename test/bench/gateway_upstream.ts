@@ -1,0 +1,31 @@
+// A mock upstream as a process of its own: answers every request at once with one completion. In: the port as its argument.
+// Out: one message to its parent when it listens.
+import { createServer } from 'node:http';
+
+const answer = Buffer.from(
+  JSON.stringify({
+    id: 'chatcmpl-bench',
+    object: 'chat.completion',
+    created: 1_700_000_000,
+    model: 'gpt-4o-mini-2024-07-18',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: 'The capital of France is Paris. '.repeat(20), refusal: null },
+        finish_reason: 'stop',
+      },
+    ],
+    usage: { prompt_tokens: 180, completion_tokens: 140, total_tokens: 320 },
+  }),
+);
+
+const server = createServer((req, res) => {
+  req.resume();
+  req.on('end', () => {
+    res.writeHead(200, { 'content-type': 'application/json', 'content-length': String(answer.length) });
+    res.end(answer);
+  });
+});
+server.keepAliveTimeout = 60_000;
+server.listen(Number(process.argv[2]), '127.0.0.1', () => process.send?.('listening'));
+process.on('disconnect', () => process.exit(0));

@@ -1,0 +1,163 @@
+// Budgets of calls through the gateway: asked before, told after, however a call ends.
+import { request } from 'node:http';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { events, json, type ModelServer, startModelServer } from '../../support/model_server.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { startWorker, type TestWorker } from '../../support/pipeline.ts';
+import { eventually } from '../../support/wait.ts';
+import { type Answer, startTestApi, type TestApi } from '../api/an_api.ts';
+import { TestOrg } from '../budgets/a_budget.ts';
+
+type Data = Record<string, unknown>;
+
+let database: TestDatabase;
+let nats: TestNats;
+let upstream: ModelServer;
+let api: TestApi;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  [database, nats, upstream] = await Promise.all([createTestDatabase(), startTestNats(), startModelServer()]);
+  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url, llmUrl: upstream.url });
+  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url, more: { SERVICE_TRACE_GRACE_MS: '50' } });
+  await worker.ready;
+}, 120_000);
+afterAll(async () => {
+  worker.kill('SIGKILL');
+  await worker.exited;
+  await api.close();
+  await upstream.close();
+  await nats.remove();
+  await database.drop();
+});
+
+const using = (tokens: number) =>
+  json(
+    200,
+    JSON.stringify({
+      model: 'gpt-4o-mini',
+      choices: [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }],
+      usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens },
+    }),
+  );
+
+let questions = 0;
+const body = (more: Data = {}): Data => ({
+  model: 'gpt-4o-mini',
+  messages: [{ role: 'user', content: `question ${String(++questions)}` }],
+  max_tokens: 10,
+  ...more,
+});
+const ask = (org: TestOrg, more: Data = {}, headers: Record<string, string> = {}): Promise<Answer> =>
+  org.call(api, 'POST', '/v1/chat/completions', body(more), headers);
+
+test('the call after the one that crossed a hard limit is refused before it is made', async () => {
+  const org = await TestOrg.make([api]);
+  await org.limit([api], { tokens: { hard_limit: 300 } });
+  upstream.behave(using(100));
+  const statuses: number[] = [];
+  for (let i = 0; i < 5; i++) statuses.push((await ask(org)).status);
+  expect(statuses).toEqual([200, 200, 200, 429, 429]);
+  const before = upstream.reached.length;
+  const refused = await ask(org, { stream: true });
+  expect(refused.json).toMatchObject({ error: { type: 'rate_limit_error', code: 'rate_limited', param: null } });
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect(refused.headers.get('x-quota-tokens-status')).toBe('hard_exceeded');
+  expect(upstream.reached).toHaveLength(before);
+  await org.landed(api, 300);
+  expect((await org.budget(api)).tokens.used).toBe(300);
+  expect((await ask(org)).status).toBe(429);
+});
+
+test('what may still be used by calls under way counts until they have ended', async () => {
+  const org = await TestOrg.make([api]);
+  await org.limit([api], { tokens: { hard_limit: 1000 } });
+  let answer: () => void = () => undefined;
+  const first = new Promise<void>((resolve) => {
+    upstream.behave((res, reached) => {
+      answer = () => {
+        using(50)(res, reached);
+      };
+      resolve();
+    }, using(50));
+  });
+  const slow = ask(org, { max_tokens: 2000 });
+  await first;
+  expect((await ask(org)).status).toBe(429);
+  answer();
+  expect((await slow).status).toBe(200);
+  // The next one finds that it used far less.
+  expect((await ask(org)).status).toBe(200);
+  await org.landed(api, 100);
+  expect((await org.budget(api)).tokens.used).toBe(100);
+});
+
+test('many senders at once overshoot a limit by no more than the call that crosses it', async () => {
+  const org = await TestOrg.make([api]);
+  await org.limit([api], { tokens: { hard_limit: 20_000 } });
+  upstream.behave(using(20));
+  let made = 0;
+  const lane = async () => {
+    for (;;) {
+      const { status } = await ask(org);
+      if (status === 200) made++;
+      else return;
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, lane));
+  // The last ones were refused for what others had reserved; alone, the rest is used up.
+  await lane();
+  expect(made).toBe(1000);
+  await org.landed(api, 20_000);
+  expect((await org.budget(api)).tokens.used).toBe(20_000);
+});
+
+test('a stream that its caller drops is settled by what was used, not by what was reserved', async () => {
+  const org = await TestOrg.make([api]);
+  await org.limit([api], { tokens: { hard_limit: 5000 } });
+  upstream.behave(
+    events([`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'A long answer begins' } }] })}\n\n`], false),
+    using(10),
+  );
+  const before = upstream.reached.length;
+  const { url, headers } = org.request(api, '/v1/chat/completions');
+  await new Promise<void>((resolve) => {
+    const sent = request(url, { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' } }, (res) => {
+      res.once('data', () => {
+        sent.destroy();
+        resolve();
+      });
+      res.on('error', () => undefined);
+    });
+    sent.on('error', () => undefined);
+    sent.end(JSON.stringify(body({ stream: true, max_tokens: 6000 })));
+  });
+  await eventually(() => upstream.reached[before]?.gone === true, { what: 'the end of the call to the upstream' });
+  await org.landed(api, 5);
+  const { used } = (await org.budget(api)).tokens;
+  expect(used).toBeLessThan(100);
+  expect((await ask(org)).status).toBe(200);
+});
+
+test('an agent with a limit of its own is held to it', async () => {
+  const org = await TestOrg.make([api]);
+  await org.limitAgent(api, 'agent_a', { hard_limit: 10 });
+  upstream.behave(using(10));
+  const asAgent = { 'X-Service-Agent-Id': 'agent_a' };
+  await eventually(async () => (await ask(org, {}, asAgent)).status === 429, { what: "the agent's limit" });
+  expect((await ask(org)).status).toBe(200);
+});
+
+test('an overage budget that is spent is 402', async () => {
+  const org = await TestOrg.make([api], { overage_budget_usd: 0 });
+  await org.limit([api], { tokens: { hard_limit: 1 } });
+  upstream.behave(using(10));
+  await ask(org);
+  const answer = await ask(org);
+  expect([answer.status, (answer.json?.['error'] as Data)['code'], (answer.json?.['error'] as Data)['type']]).toEqual([
+    402,
+    'payment_required',
+    'insufficient_quota',
+  ]);
+});

@@ -1,0 +1,111 @@
+// How the work ends: proven, failed with what is left, tried again, or found done. The stores are stand-ins here; the real ones are
+// in test/integration/erasure.
+import { expect, it } from 'vitest';
+import { createLogger } from '../../../ops/log.ts';
+import { createErase, type EraseDeps } from '../../../pipeline/erasure/erase.ts';
+import { StoreUnavailable } from '../../../sql/client.ts';
+import type { ErasureStore } from '../../../sql/erasure.ts';
+
+interface Stand {
+  left?: Map<string, number>[];
+  inLog?: number;
+  ask?: Awaited<ReturnType<EraseDeps['asks']['read']>>;
+  erase?: () => Promise<void>;
+}
+
+function stand({ left = [], inLog = 0, ask = { value: 'ann', result: null }, erase = () => Promise.resolve() }: Stand = {}) {
+  const calls: string[] = [];
+  const lost = new AbortController();
+  const noted = (name: string) => () => {
+    calls.push(name);
+    return Promise.resolve();
+  };
+  const store: Partial<ErasureStore> = {
+    jobs: () => Promise.resolve(['job_mine', 'job_over', 'job_open']),
+    forget: (id) => noted(`forget ${id}`)(),
+    collect: noted('collect'),
+    samples: () => Promise.resolve([]),
+    emptySamples: noted('samples'),
+    erase: async (_scope, mark) => {
+      calls.push(`erase ${String(mark)}`);
+      await erase();
+    },
+    days: () => Promise.resolve([]),
+    traces: (_scope, after) => Promise.resolve(after === '' ? ['t_1', 't_2'] : []),
+    remaining: () => Promise.resolve(left.shift() ?? new Map()),
+    found: () => Promise.resolve(new Map([['spans', 4]])),
+    traceCount: () => Promise.resolve(2),
+  };
+  const deps: EraseDeps = {
+    store: store as ErasureStore,
+    // No day has an object.
+    cold: {
+      tidy: noted('tidy'),
+      objectsOf: () => Promise.resolve([]),
+      rewrite: () => Promise.resolve(0),
+    },
+    asks: { read: () => Promise.resolve(ask), settle: noted('settle') },
+    formsOf: (_org, _attribute, value) => Promise.resolve([value]),
+    lease: () => Promise.resolve({ signal: lost.signal, giveBack: noted('give back') }),
+    isOver: (id) => id === 'job_over',
+    log: {
+      position: () => Promise.resolve(7),
+      landed: noted('landed'),
+      purge: (through) => noted(`purge ${String(through)}`)().then(() => inLog),
+      eraseLetters: () => Promise.resolve(0),
+    },
+    logBase: 100,
+    forget: (_org, ids) => noted(`forget ${ids.join()}`)(),
+    emptyOpenSamples: noted('open samples'),
+    sync: noted('sync'),
+  };
+  const run = () =>
+    createErase(deps)({
+      job_id: 'job_mine',
+      org_id: 'org_a',
+      args: { attribute: 'user_id', ask_id: 'x' },
+      progress: () => undefined,
+      signal: new AbortController().signal,
+      log: createLogger('test', 'silent'),
+    });
+  return { calls, lost, run };
+}
+
+it('goes in the order that leaves nothing: landed, written down, out, forgotten, out again, off the log, looked for', async () => {
+  const { calls, run } = stand({ left: [new Map([['traces', 1]])] });
+  expect(await run()).toMatchObject({ matched_traces: 2, spans: 4, log_purged_through: 7, remaining: 0 });
+  expect(calls).toEqual([
+    ...['forget job_over', 'landed', 'collect', 'open samples', 'samples', 'erase null', 'forget t_1,t_2', 'landed', 'erase 107'],
+    ...['sync', 'purge 7', 'purge 7', 'settle', 'forget job_mine', 'give back'],
+  ]);
+});
+
+it.each([
+  [{ left: Array.from({ length: 6 }, () => new Map([['spans', 3]])) }, 'not everything is gone: 3 rows of spans'],
+  [{ inLog: 2 }, 'not everything is gone: 2 messages of the log'],
+  [{ ask: null }, /waited for too long/],
+])('fails with what is left: %j', async (given: Stand, error) => {
+  const { calls, run } = stand(given);
+  await expect(run()).rejects.toThrow(error);
+  expect(calls).not.toContain('settle');
+  expect(calls).not.toContain('forget job_mine');
+});
+
+it('a store that is away is said to be, with the lease given back: the work is tried again', async () => {
+  const away = stand({ erase: () => Promise.reject(new StoreUnavailable('away')) });
+  await expect(away.run()).rejects.toThrow(StoreUnavailable);
+  expect(away.calls.at(-1)).toBe('give back');
+  const robbed = stand({
+    erase: () => {
+      robbed.lost.abort(new Error('another has it'));
+      return Promise.reject(new Error('aborted'));
+    },
+  });
+  await expect(robbed.run()).rejects.toThrow(StoreUnavailable);
+});
+
+it('work that is done is not done again', async () => {
+  const { calls, run } = stand({ ask: { value: null, result: { remaining: 0 } } });
+  expect(await run()).toEqual({ remaining: 0 });
+  expect(calls).toEqual(['forget job_over']);
+});

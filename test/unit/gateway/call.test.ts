@@ -1,0 +1,178 @@
+// What of a call goes to the upstream: its bytes, its headers; and which upstream that is.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { bodyFor, headersFor, labelsOf, readCall } from '../../../api/gateway/call.ts';
+import { setMember } from '../../../api/gateway/json_members.ts';
+import { globOf, openRoutes, parseRoutes, RoutesError } from '../../../ops/llm/routes.ts';
+
+const OWN = { model: null };
+const labels = labelsOf({});
+const sent = (raw: string, target: { model: string | null } = OWN, operation: 'chat' | 'responses' = 'chat') =>
+  bodyFor(readCall(operation, labels, Buffer.from(raw)), target).toString();
+
+describe('a member of an object in its text', () => {
+  const spaced = (value: unknown, indent: number) => JSON.stringify(value, null, indent);
+
+  test('is set as a parser would see it, and all others stay as they are', () => {
+    const object = fc.dictionary(fc.oneof(fc.constantFrom('model', 'stream_options', 'a"b\\', ''), fc.string()), fc.jsonValue(), {
+      noNullPrototype: true,
+    });
+    fc.assert(
+      fc.property(object, fc.constantFrom('model', 'stream_options', 'a"b\\'), fc.jsonValue(), fc.nat(3), (given, name, value, indent) => {
+        const text = spaced(given, indent);
+        const set = setMember(text, name, JSON.stringify(value));
+        expect(JSON.parse(set)).toEqual(JSON.parse(JSON.stringify({ ...given, [name]: value })));
+        for (const [key, other] of Object.entries(given))
+          if (key !== name) expect(set).toContain(indent === 0 ? JSON.stringify(other) : '');
+      }),
+    );
+  });
+
+  test.each([
+    ['{}', '{"k":1}'],
+    [' { } ', ' {"k":1 } '],
+    ['{"k" : [1, {"k":2}] , "b":"}\\""}', '{"k" : 1 , "b":"}\\""}'],
+    ['{"k":0,"\\u006b":2}', '{"k":0,"\\u006b":1}'],
+    ['{"b":{"k":2}}', '{"k":1,"b":{"k":2}}'],
+    ['{"b":"\\\\","k":-1e5}', '{"b":"\\\\","k":1}'],
+  ])('%s', (text, expected) => {
+    expect(setMember(text, 'k', '1')).toBe(expected);
+  });
+});
+
+describe('the body', () => {
+  test('is the one that came, to the byte', () => {
+    const raw = '{"model": "m", "messages": [], "seed": 9007199254740993, "x": 1.0, "x": "\\u00e9é"}';
+    expect(sent(raw)).toBe(raw);
+    const call = readCall('chat', labels, Buffer.from(raw));
+    expect(bodyFor(call, OWN)).toBe(call.raw);
+  });
+
+  test('of a stream asks for the usage, and changes nothing else', () => {
+    expect(sent('{ "stream":true, "seed":9007199254740993, "t":"é" }')).toBe(
+      '{"stream_options":{"include_usage":true}, "stream":true, "seed":9007199254740993, "t":"é" }',
+    );
+    expect(sent('{"stream":true,"stream_options":{"include_obfuscation":false},"a":1}')).toBe(
+      '{"stream":true,"stream_options":{"include_obfuscation":false,"include_usage":true},"a":1}',
+    );
+    expect(sent('{"stream":true,"stream_options":null}')).toBe('{"stream":true,"stream_options":{"include_usage":true}}');
+  });
+
+  test.each([
+    '{"stream":true,"stream_options":{"include_usage":true}}',
+    '{"stream":true,"stream_options":7}',
+    '{"stream":false}',
+    '{"stream":1}',
+  ])('of %s is left alone', (raw) => {
+    expect(sent(raw)).toBe(raw);
+  });
+
+  test('of a response that streams is left alone, as its usage always comes', () => {
+    expect(sent('{"stream":true}', OWN, 'responses')).toBe('{"stream":true}');
+  });
+
+  test('names the model that the upstream has in its place', () => {
+    expect(sent('{"messages":["é"],"model":"a"}', { model: 'bö' })).toBe('{"messages":["é"],"model":"bö"}');
+  });
+});
+
+describe('the headers', () => {
+  test('are the caller’s without its credential, wherever it stands, and without those of this service and connection', () => {
+    const key = 'sk_svc_secret';
+    const passed = headersFor(
+      {
+        authorization: `Bearer ${key}`,
+        'x-org-api-key': key,
+        'api-key': key,
+        'x-copy': `a ${key}`,
+        cookie: 'svc_session=a.b.c',
+        host: 'here',
+        connection: 'keep-alive, X-Hop',
+        'x-hop': '1',
+        'content-length': '3',
+        'content-encoding': 'gzip',
+        'accept-encoding': 'gzip',
+        'x-service-trace-id': 't',
+        'x-org-id': 'o',
+        'content-type': 'application/json',
+        'openai-organization': 'org',
+        'x-stainless-lang': 'js',
+      },
+      { api_key: 'upstream' },
+    );
+    expect(passed).toEqual({
+      'content-type': 'application/json',
+      'openai-organization': 'org',
+      'x-stainless-lang': 'js',
+      'accept-encoding': 'identity',
+      authorization: 'Bearer upstream',
+    });
+    expect(headersFor({ authorization: `Bearer ${key}` }, { api_key: null })).toEqual({ 'accept-encoding': 'identity' });
+  });
+
+  test('say whose call it is; what is no id or too long is refused by name', () => {
+    expect(
+      labelsOf({
+        'x-service-trace-id': 'trc_1',
+        'x-service-parent-span-id': 'spn_1',
+        'x-service-agent-id': 'a',
+        'x-service-tags': ' a,b , ,c',
+      }),
+    ).toMatchObject({ trace_id: 'trc_1', parent_span_id: 'spn_1', agent_id: 'a', user_id: null, tags: ['a', 'b', 'c'] });
+    expect(labelsOf({}).trace_id).toMatch(/^trc_[0-9a-f]{16}$/);
+    expect(() => labelsOf({ 'x-service-parent-span-id': 'a/b' })).toThrow(/X-Service-Parent-Span-Id/);
+    expect(() => labelsOf({ 'x-service-user-id': 'x'.repeat(513) })).toThrow(/X-Service-User-Id/);
+    expect(() => labelsOf({ 'x-service-tags': 'x,'.repeat(65) })).toThrow(/X-Service-Tags/);
+  });
+});
+
+describe('the routing table', () => {
+  test.each([
+    ['*', 'anything/at all', true],
+    ['gpt-*', 'gpt-4o', true],
+    ['gpt-*', 'a-gpt-4o', false],
+    ['*-mini', 'gpt-4o-mini', true],
+    ['gpt-4?', 'gpt-4o', true],
+    ['gpt-4?', 'gpt-4', false],
+    ['a.b', 'axb', false],
+    ['(a|b)+', 'a', false],
+    ['(a|b)+', '(a|b)+', true],
+    ['gpt*', `gpt${'x'.repeat(2000)}`, false],
+  ])('%s and %s: %s', (pattern, model, expected) => {
+    expect(globOf(pattern)(model)).toBe(expected);
+  });
+
+  test('gives the upstreams of the first route that matches, and the settings’ for the rest', () => {
+    const [route] = parseRoutes(
+      '[{"model":"a*","upstreams":[{"base_url":"https://x.example/v1/","api_key_env":"K"},{"base_url":"http://y/v1","timeout_ms":5}]}]',
+      {
+        K: 'key',
+      },
+    );
+    expect(route?.targets.map(({ base_url, api_key, timeout_ms }) => [base_url.href, api_key, timeout_ms])).toEqual([
+      ['https://x.example/v1', 'key', 600_000],
+      ['http://y/v1', null, 5],
+    ]);
+    const own = openRoutes({ SERVICE_LLM_BASE_URL: 'http://z/v1', SERVICE_LLM_API_KEY: 'k' }, {});
+    expect(own.targetsOf('any')).toEqual(own.standard);
+    expect(own.standard[0]).toMatchObject({ api_key: 'k', model: null });
+    expect(openRoutes({}, {}).standard).toEqual([]);
+  });
+
+  test.each([
+    ['no JSON', '{', /no JSON/],
+    ['no list', '{}', /array/],
+    ['no upstream', '[{"model":"a","upstreams":[]}]', /\[0\]\.upstreams/],
+    ['another scheme', '[{"model":"a","upstreams":[{"base_url":"ftp://x"}]}]', /base_url: takes a URL/],
+    ['a user in the URL', '[{"model":"a","upstreams":[{"base_url":"http://u:p@x/v1"}]}]', /without a user/],
+    ['an unknown field', '[{"model":"a","upstreams":[{"base_url":"http://x","api_key":"k"}]}]', /\[0\]\.upstreams\[0\]/],
+    ['a key that is not there', '[{"model":"a","upstreams":[{"base_url":"http://x","api_key_env":"MISSING"}]}]', /MISSING holds no key/],
+  ])('with %s is refused where it is', (_, text, message) => {
+    expect(() => parseRoutes(text, {})).toThrow(RoutesError);
+    expect(() => parseRoutes(text, {})).toThrow(message);
+  });
+
+  test('that cannot be read stops the start', () => {
+    expect(() => openRoutes({ SERVICE_GATEWAY_ROUTES: '/nowhere/routes.json' }, {})).toThrow(/cannot be read/);
+  });
+});

@@ -1,0 +1,197 @@
+// What is recorded of a call: whatever was asked and answered, the pipeline can decode it; and what is reserved before it.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { AnswerReader } from '../../../api/gateway/answer.ts';
+import { labelsOf, type Operation, readCall } from '../../../api/gateway/call.ts';
+import { type EndedCall, recordOf } from '../../../api/gateway/record.ts';
+import { Recorder } from '../../../api/gateway/recorder.ts';
+import { ANSWER_TOKENS, Estimates } from '../../../api/gateway/reserve.ts';
+import { MESSAGE_BYTES_MAX } from '../../../ops/streams.ts';
+import { spansOf } from '../../../pipeline/domain/decode/decode.ts';
+import { createPriceBook } from '../../../pipeline/domain/pricing.ts';
+import { eventually } from '../../support/wait.ts';
+
+const deps = { prices: createPriceBook(() => []), maxPromptTokens: () => null, redactorOf: () => null };
+const AT = Date.UTC(2026, 5, 1);
+const labels = { ...labelsOf({}), trace_id: 'trc_1', span_id: 'spn_1' };
+
+const ended = (fields: Partial<EndedCall> = {}): EndedCall => ({
+  org_id: 'org_a',
+  operation: 'chat',
+  labels,
+  request: { model: 'gpt-4o-mini', messages: [] },
+  response: { choices: [] },
+  outcome: 'success',
+  started_at: AT - 5,
+  ended_at: AT,
+  attributes: { http_status: 200 },
+  ...fields,
+});
+
+function spanOf(call: EndedCall) {
+  const { event } = recordOf(call, 4);
+  const spans = spansOf(deps, event, JSON.parse(event.body));
+  if (typeof spans === 'string') throw new Error(spans);
+  if (spans[0] === undefined) throw new Error('no span');
+  return spans[0];
+}
+
+test('whatever was asked and answered becomes a span of its trace that says what was used', () => {
+  const operation = fc.constantFrom<Operation>('chat', 'responses', 'embeddings');
+  const object = fc.dictionary(fc.constantFrom('model', 'messages', 'input', 'choices', 'usage', 'output', 'error', 'x'), fc.jsonValue(), {
+    noNullPrototype: true,
+  });
+  const outcome = fc.constantFrom('success' as const, 'error' as const, 'timeout' as const);
+  fc.assert(
+    fc.property(operation, object, fc.option(object), outcome, (one, request, response, how) => {
+      const span = spanOf(ended({ operation: one, request, response, outcome: how }));
+      expect(span).toMatchObject({ trace_id: 'trc_1', span_id: 'spn_1', outcome: how, kind: 'llm', started_at: AT - 5, ended_at: AT });
+    }),
+  );
+});
+
+test('a request that no chat completion can be is kept as text, with what was used', () => {
+  const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7, details: { a: -1 } };
+  const span = spanOf(ended({ request: { model: 'm', messages: 'no list' }, response: { choices: [], usage } }));
+  expect(span).toMatchObject({ name: 'm', input_tokens: 3, output_tokens: 4, source_format: 'chatcompletion' });
+  expect(span.attributes['request_text']).toBe('{"model":"m","messages":"no list"}');
+});
+
+test('what is nested too deep or too large for a message is recorded without it', () => {
+  let deep: unknown = 1;
+  for (let i = 0; i < 20_000; i++) deep = [deep];
+  const large = { model: 'm', messages: [{ role: 'user', content: 'x'.repeat(MESSAGE_BYTES_MAX) }] };
+  for (const request of [{ model: 'm', messages: [], deep }, large]) {
+    const { event } = recordOf(ended({ request }), 4);
+    expect(Buffer.byteLength(event.body)).toBeLessThan(MESSAGE_BYTES_MAX / 2);
+    expect(spanOf(ended({ request }))).toMatchObject({ name: 'm', outcome: 'success' });
+  }
+});
+
+test('a response’s output, refusals and tool calls are read; embeddings have no output tokens', () => {
+  const output = [
+    { type: 'reasoning', summary: [] },
+    { type: 'function_call', name: 'weather', arguments: '{}' },
+    { type: 'message', content: [{ type: 'output_text', text: 'Hello' }] },
+    { type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] },
+  ];
+  const request = { model: 'm', instructions: 'Be brief.', input: [{ role: 'user', content: 'Hi' }] };
+  const span = spanOf(ended({ operation: 'responses', request, response: { output } }));
+  expect(span.response).toBe('Hello\nNo.');
+  expect(JSON.parse(span.prompt)).toEqual([{ role: 'system', content: 'Be brief.' }, ...request.input]);
+  expect(span.attributes).toMatchObject({ tool_calls: [output[1]], tokens_estimated: true, 'gen_ai.operation.name': 'responses' });
+  const vectors = { embeddings: 1, usage: { prompt_tokens: 5 } };
+  expect(spanOf(ended({ operation: 'embeddings', request: { model: 'm', input: 'Hi' }, response: vectors }))).toMatchObject({
+    input_tokens: 5,
+    output_tokens: 0,
+    prompt: 'Hi',
+  });
+});
+
+describe('the answer that is recorded', () => {
+  const call = readCall('chat', labels, Buffer.from('{"model":"m"}'));
+  const read = (status: number, text: string, ending: 'complete' | 'lost' | 'timeout' | 'gone' = 'complete') => {
+    const reader = new AnswerReader(call, { status, isStream: false, isPlain: true }, () => 0);
+    if (text !== '') reader.take(Buffer.from(text));
+    return reader.read(ending);
+  };
+
+  test.each([
+    ['an answer', 200, '{"choices":[]}', 'complete', 'success', { choices: [] }],
+    ['no JSON', 200, '<html>', 'complete', 'success', { choices: [] }],
+    ['a refusal', 400, '{"error":{"message":"no"}}', 'complete', 'error', { error: { message: 'no' } }],
+    ['an HTML error', 502, '<html>', 'complete', 'error', null],
+    ['a gateway timeout', 504, '', 'complete', 'timeout', null],
+    ['a broken connection', 200, '{"cho', 'lost', 'error', null],
+    ['silence', 200, '', 'timeout', 'timeout', null],
+    ['a caller that went away', 200, '', 'gone', 'error', { choices: [] }],
+  ] as const)('of %s', (_, status, text, ending, outcome, response) => {
+    expect(read(status, text, ending)).toMatchObject({ outcome, response });
+  });
+});
+
+describe('what a call reserves', () => {
+  const usageOf = (body: Record<string, unknown>, estimates = new Estimates(), operation: Operation = 'chat') => {
+    const call = readCall(operation, labels, Buffer.from(JSON.stringify({ model: 'm', ...body })));
+    const estimate = estimates.of('org_a', call, AT, 4);
+    const { response } = JSON.parse(estimate.event.event.body) as {
+      response: { usage: { prompt_tokens: number; completion_tokens: number } };
+    };
+    return { call, estimate, ...response.usage };
+  };
+
+  test('is its prompt and the most that its answer may have', () => {
+    const messages = [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'hello '.repeat(100) },
+          { type: 'image_url', image_url: { url: 'x'.repeat(9000) } },
+        ],
+      },
+    ];
+    const { prompt_tokens, completion_tokens } = usageOf({ messages, max_tokens: 50, n: 3 });
+    expect(prompt_tokens).toBeGreaterThan(95);
+    expect(prompt_tokens).toBeLessThan(120);
+    expect(completion_tokens).toBe(150);
+    expect(usageOf({ messages }).completion_tokens).toBe(ANSWER_TOKENS);
+    expect(usageOf({ messages, max_completion_tokens: 7 }).completion_tokens).toBe(7);
+    expect(usageOf({ input: 'hi' }, new Estimates(), 'embeddings').completion_tokens).toBe(0);
+    expect(usageOf({ input: 'hi', max_output_tokens: 9 }, new Estimates(), 'responses').completion_tokens).toBe(9);
+  });
+
+  test('learns how far the text is from what the vendor counts, and forgets it again', () => {
+    const estimates = new Estimates();
+    const body = { messages: [{ role: 'user', content: 'hello' }], max_tokens: 1 };
+    const first = usageOf(body, estimates);
+    estimates.learn('org_a', first.call, first.estimate, { usage: { prompt_tokens: first.prompt_tokens * 20 } });
+    expect(usageOf(body, estimates).prompt_tokens).toBe(first.prompt_tokens * 20);
+    for (let i = 0; i < 100; i++) estimates.learn('org_a', first.call, first.estimate, { usage: { prompt_tokens: 1 } });
+    expect(usageOf(body, estimates).prompt_tokens).toBe(first.prompt_tokens);
+  });
+});
+
+describe('records behind the callers’ backs', () => {
+  const record = recordOf(ended(), 4);
+  const positions = new Map([[0, 7]]);
+
+  test('are tried again until the log has them', async () => {
+    let fails = 2;
+    const confirmed: unknown[] = [];
+    const lost: string[] = [];
+    const publish = () => (fails-- > 0 ? Promise.reject(new Error('away')) : Promise.resolve(positions));
+    const recorder = new Recorder({ publish, disk: { low: false }, now: () => performance.now(), onLost: (reason) => lost.push(reason) });
+    recorder.add(record, { confirm: (where) => confirmed.push(where), cancel: () => lost.push('cancelled') });
+    await eventually(() => recorder.waiting === 0, { what: 'an empty recorder' });
+    expect([confirmed, lost]).toEqual([[positions], []]);
+  });
+
+  test('that find no room are counted as lost and give their budget back', () => {
+    const told: string[] = [];
+    const recorder = new Recorder({
+      publish: () => new Promise(() => undefined),
+      disk: { low: false },
+      now: () => 0,
+      onLost: (reason) => told.push(reason),
+    });
+    const large = { ...record, bytes: 40 * 1024 * 1024 };
+    recorder.add(large, null);
+    recorder.add(large, { confirm: () => told.push('confirmed'), cancel: () => told.push('cancelled') });
+    expect(told).toEqual(['cancelled', 'no_room']);
+    expect(recorder.waiting).toBe(1);
+  });
+
+  test('are flushed at the end, and given up where nothing gets through', async () => {
+    const lost: string[] = [];
+    let now = 0;
+    const recorder = new Recorder({
+      publish: () => Promise.reject(new Error('away')),
+      disk: { low: false },
+      now: () => (now += 50),
+      onLost: (reason) => lost.push(reason),
+    });
+    recorder.add(record, null);
+    await recorder.flush();
+    expect([lost, recorder.waiting]).toEqual([['given_up'], 0]);
+  });
+});
