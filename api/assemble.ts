@@ -7,6 +7,7 @@ import { trackConnected } from '../ops/nats/connect.ts';
 import { fixedPartitions } from '../ops/streams.ts';
 import { createApp, type RequestListener } from './app.ts';
 import { AckInbox } from './ingest/ack_inbox.ts';
+import { callsEnded } from './gateway/handler.ts';
 import { Recorder } from './gateway/recorder.ts';
 import { Admission } from './ingest/admission.ts';
 import type { IngestDeps } from './ingest/handler.ts';
@@ -95,6 +96,7 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
       for (const res of calls) res.destroy();
     },
     flush: async () => {
+      await callsEnded(calls);
       await recorder.flush();
       await Promise.all([publisher.flush(), edge.flush()]);
     },

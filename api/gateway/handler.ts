@@ -18,6 +18,7 @@ import { Estimates } from './reserve.ts';
 
 /** Calls that are under way in this process; each holds two connections and its answer's text. */
 const CALLS_MAX = 10_000;
+const CALLS_END_MS_MAX = 1000;
 /** In the metrics, the status of a request whose sender went away; nothing is sent. */
 const CLIENT_GONE = 499;
 
@@ -57,6 +58,12 @@ export function gatewayPathOf(url: string): GatewayPath | null {
 
 interface Serving extends GatewayDeps {
   invoking: InvokeDeps;
+}
+
+/** Resolves when no call is under way any more, or after CALLS_END_MS_MAX: answers end a moment before their calls are settled. */
+export async function callsEnded(open: ReadonlySet<unknown>): Promise<void> {
+  for (const end = performance.now() + CALLS_END_MS_MAX; open.size > 0 && performance.now() < end;)
+    await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 /** Serves the gateway's paths; the answer is always sent, whatever happens. */
