@@ -10,8 +10,8 @@ import { type Route, templateOf } from './http/route.ts';
 
 /** What the document needs of a route; ingest, which is not served by declaration, gives just this. */
 export type RouteDoc = Omit<Route, 'handler'> & {
-  /** Where errors have a shape and statuses of their own. */
-  other_errors?: { schema: z.ZodType; status_of: (code: ErrorCode) => number };
+  /** Where errors have a shape and statuses of their own; `only` says which. */
+  other_errors?: { schema: z.ZodType; status_of: (code: ErrorCode) => number; only?: (code: ErrorCode) => boolean };
 };
 const PROTOBUF = 'application/x-protobuf';
 
@@ -199,13 +199,18 @@ function responsesOf(route: RouteDoc, components: JsonObject): JsonObject {
   const post = route.method === 'post' && route.media === undefined ? OF_POST : [];
   const codes = new Set([...(route.errors ?? []), ...COMMON[kind], ...(route.body === null ? [] : OF_BODY), ...post]);
   const { other_errors: other } = route;
-  const error = other === undefined ? { $ref: '#/components/schemas/Error' } : schemaOf(other.schema, 'output', components);
+  const otherSchema = other === undefined ? null : schemaOf(other.schema, 'output', components);
   const byStatus = Map.groupBy([...codes].sort(), (code) => other?.status_of(code) ?? STATUS_OF[code]);
   for (const [status, of] of [...byStatus].sort(([a], [b]) => a - b)) {
+    const isOther = otherSchema !== null && of.every((code) => other?.only?.(code) ?? true);
+    const error = isOther ? otherSchema : { $ref: '#/components/schemas/Error' };
     responses[String(status)] = {
       description: of.join(', '),
       headers: headersOf(route.access, status),
-      content: { 'application/json': { schema: error }, ...(other === undefined ? {} : { [PROTOBUF]: {} }) },
+      content: {
+        'application/json': { schema: error },
+        ...(isOther && route.media?.includes(PROTOBUF) === true ? { [PROTOBUF]: {} } : {}),
+      },
     };
   }
   return responses;

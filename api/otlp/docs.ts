@@ -70,7 +70,7 @@ export const OTLP_DOCS: readonly RouteDoc[] = ['/v1/otlp/v1/traces', '/v1/traces
   operation_id: path === '/v1/traces' ? 'otlp_traces_short' : 'otlp_traces',
   summary: 'Spans of OpenTelemetry (OTLP/HTTP)',
   description:
-    'An ExportTraceServiceRequest in protobuf or JSON, gzip or not; the cap of 5 MiB holds for the decompressed size. Answered with an ExportTraceServiceResponse when the log has stored every span; spans that cannot be taken are counted in partialSuccess, and the others are stored. The same span sent again is counted once. Errors are a google.rpc.Status in the encoding of the request.',
+    'An ExportTraceServiceRequest in protobuf or JSON, gzip or not; the cap of 5 MiB holds for the decompressed size. Answered with an ExportTraceServiceResponse when the log has stored every span; spans that cannot be taken are counted in partialSuccess, and the others are stored. The same span sent again is counted once. A body that is no OTLP is 400 with a google.rpc.Status in the encoding of the request.',
   tag: 'Ingest',
   access: 'ingest:write',
   params: z.object({}),
@@ -82,5 +82,9 @@ export const OTLP_DOCS: readonly RouteDoc[] = ['/v1/otlp/v1/traces', '/v1/traces
   audit: null,
   example,
   errors: ['invalid_request', 'rate_limited', 'payment_required', 'upstream_unavailable'],
-  other_errors: { schema: rpcStatus, status_of: (code) => (STATUS_OF[code] === 422 ? 400 : STATUS_OF[code]) },
+  other_errors: {
+    schema: rpcStatus,
+    status_of: (code) => (code === 'invalid_request' ? 400 : STATUS_OF[code]),
+    only: (code) => code === 'invalid_request',
+  },
 }));

@@ -9,7 +9,7 @@ import { ApiError, toApiError } from '../http/errors.ts';
 import type { EdgeDeps } from '../http/mount.ts';
 import { newRequestId } from '../http/request_id.ts';
 import { checkPinnedVersion, VERSION_HEADER } from '../http/version.ts';
-import { sendStatus, sendTaken, statusOf } from './answer.ts';
+import { sendRefusal, sendTaken, statusOf } from './answer.ts';
 import { type Encoding, type ReadExport, readExport, type SpanEvent } from './events.ts';
 
 /** What one request holds of the bounds of admission. */
@@ -84,7 +84,7 @@ async function serve(req: IncomingMessage, res: ServerResponse, path: string, ta
     if (req.destroyed && !req.complete) return CLIENT_GONE;
     const error = toApiError(thrown, () => null);
     if (error.status >= 500) deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'OTLP ingest failed');
-    sendStatus(res, request_id, encoding ?? 'json', error);
+    sendRefusal(res, request_id, encoding ?? 'json', error);
     drain(req, res);
     return statusOf(error);
   }

@@ -81,11 +81,8 @@ interface Caller {
   expected: Verdict;
 }
 
-/** The contract's code of an error; OTLP has it among the details, the gateway in its error. */
-const codeOf = (json: Answer['json']): unknown =>
-  (json?.['details'] as { reason: string }[] | undefined)?.[0]?.reason ??
-  (json?.['error'] as { code: string } | undefined)?.code ??
-  json?.['code'];
+/** The contract's code of an error; the gateway has it in its error. */
+const codeOf = (json: Answer['json']): unknown => (json?.['error'] as { code: string } | undefined)?.code ?? json?.['code'];
 
 function verdictOf({ status, json }: Answer): Verdict {
   if (status === 401) return '401';
