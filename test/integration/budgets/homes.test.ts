@@ -219,6 +219,18 @@ test('the deciding process is killed: nobody hangs, nothing is lost, and the lim
   // It has to know of the org's limit from its start: what lands before it does is known to the accounts a second later.
   worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url });
   await worker.ready;
+  const stored = async (): Promise<number> =>
+    Number(await database.run(`SELECT sum(input_tokens + output_tokens) FROM usage_events WHERE org_id = '${org.id}'`));
+  // While a new worker's first landings are read, what lands is counted with what was let in: all have to be past that.
+  await eventually(async () => (await stored()) === limit / 2, { what: 'what was sent before, landed' });
+  await eventually(
+    async () => {
+      const used = await Promise.all(apis().map(async (api) => (await org.budget(api)).tokens.used));
+      const probes = await Promise.all(apis().map(async (api) => (await org.send(api, 0)).status));
+      return used.every((one) => one === limit / 2) && probes.every((status) => status === 200);
+    },
+    { what: 'accounts that agree' },
+  );
   let live = apis();
   const flow = noFlow();
   const flood1 = flood(org, () => live, flow);
@@ -227,8 +239,6 @@ test('the deciding process is killed: nobody hangs, nothing is lost, and the lim
   live = live.filter((api) => api !== home.api);
   await flood1;
   processes = [...processes.filter((one) => one !== home), await startApi()];
-  const stored = async (): Promise<number> =>
-    Number(await database.run(`SELECT sum(input_tokens + output_tokens) FROM usage_events WHERE org_id = '${org.id}'`));
   // What the killed process had let in and not stored makes room again: that much is let in later.
   await eventually(
     async () => {
