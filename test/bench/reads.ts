@@ -203,6 +203,7 @@ async function costReads(reader: Reader): Promise<Measured[]> {
     await timed(reader, 'cost summary, 30 days, by model', RUNS, () => '/v1/cost/summary?days=30', bar),
     await timed(reader, 'cost summary, 30 days, by agent', RUNS, () => '/v1/cost/summary?days=30&group_by=agent_id', bar),
     await timed(reader, 'cost summary, 30 days, by department', RUNS, () => '/v1/cost/summary?days=30&group_by=department', bar),
+    await timed(reader, 'cost summary, 30 days, by realm', RUNS, () => '/v1/cost/summary?days=30&group_by=realm', bar),
     await timed(reader, 'cost summary, 365 days, by model', RUNS, () => '/v1/cost/summary?days=365'),
     await timed(reader, 'cost forecast', RUNS, () => '/v1/cost/forecast'),
     await timed(reader, 'cost outcomes, 30 days', RUNS, () => '/v1/cost/outcomes?days=30'),

