@@ -5,10 +5,11 @@ import type { Logger } from '../../ops/log.ts';
 import { publishRecord } from '../../ops/nats/publish_record.ts';
 import { AUDIT_STREAM, EVENTS_SUBJECT, type Log } from '../../ops/streams.ts';
 import { type AuditEntry, auditEntryCodec, type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
-import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
+import type { ClickHouse } from '../../sql/client.ts';
 import { storeTime } from '../../sql/store_time.ts';
 import { eventOfMutation } from '../domain/audit_events.ts';
 import { createBurial } from './dead_items.ts';
+import { landRows } from './land_rows.ts';
 import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from './work_queue.ts';
 
 /** Days that a record is kept where an org has no policy of its own: seven years. */
@@ -26,7 +27,6 @@ const UNFINISHED_MAX = 2000;
 const RETRY = { firstMs: 200, maxMs: 5000 };
 /** What a worker had in hand that died is landed by another after this long. */
 const ACK_WAIT_MS = 20_000;
-const INSERT_TIMEOUT_MS = 15_000;
 const PUBLISH_TIMEOUT_MS = 3000;
 /** Events whose mutations wait for ClickHouse, not to be told again with every try. */
 const TOLD_MAX = 10_000;
@@ -48,7 +48,6 @@ const COLUMNS = [
   'delete_on',
   'version',
 ] as const;
-const INSERT = `INSERT INTO audit_log (${COLUMNS.join(', ')}) FORMAT JSONEachRow`;
 
 export interface AuditLanderOptions {
   log: Log;
@@ -73,7 +72,12 @@ export function createAuditLander(options: AuditLanderOptions): WorkQueue<AuditE
     codec: auditEntryCodec,
     handle: async (batch) => {
       await tell(batch, told, options);
-      await land(batch, options);
+      await landRows(options.clickhouse, {
+        table: 'audit_log',
+        columns: COLUMNS,
+        rows: batch.map(({ value }) => auditRow(value)),
+        onLanded: options.onLanded,
+      });
       for (const { value } of batch) told.delete(value.audit_id);
     },
     bury: createBurial(log, now),
@@ -122,18 +126,6 @@ function changesOf({ audit_id, changes }: AuditEntry): Record<string, unknown> {
   } catch (cause) {
     throw new NeverPossible(`the changes of ${audit_id} are no JSON`, { cause });
   }
-}
-
-async function land(batch: readonly QueueItem<AuditEntry>[], { clickhouse, onLanded }: AuditLanderOptions): Promise<void> {
-  const began = performance.now();
-  const body = batch.map(({ value }) => JSON.stringify(auditRow(value))).join('\n');
-  try {
-    await clickhouse.execute({ name: 'land_audit_log', sql: INSERT, body, timeoutMs: INSERT_TIMEOUT_MS });
-  } catch (error) {
-    if (classifyStoreError(error) === 'unavailable') throw error;
-    throw new NeverPossible('ClickHouse refuses the rows', { cause: error });
-  }
-  onLanded(batch.length, (performance.now() - began) / 1000);
 }
 
 /** A row of audit_log, by column. */

@@ -3,11 +3,12 @@
 import type { Logger } from '../../ops/log.ts';
 import { type Log, SCORES_STREAM } from '../../ops/streams.ts';
 import { type UserScore, userScoreCodec } from '../../schemas/codec.ts';
-import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
+import type { ClickHouse } from '../../sql/client.ts';
 import { storeTime } from '../../sql/store_time.ts';
 import type { PiiRedactor } from '../domain/pii.ts';
 import { createBurial } from './dead_items.ts';
-import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from './work_queue.ts';
+import { landRows } from './land_rows.ts';
+import { WorkQueue, type WorkQueueOptions } from './work_queue.ts';
 
 const QUEUE = 'scores';
 const BATCH_MAX = 500;
@@ -18,7 +19,6 @@ const GATHER_MS = 100;
 const UNFINISHED_MAX = 2000;
 const RETRY = { firstMs: 200, maxMs: 5000 };
 const ACK_WAIT_MS = 20_000;
-const INSERT_TIMEOUT_MS = 15_000;
 
 const COLUMNS = [
   'org_id',
@@ -35,7 +35,6 @@ const COLUMNS = [
   'author_id',
   'created_at',
 ] as const;
-const INSERT = `INSERT INTO user_scores (${COLUMNS.join(', ')}) FORMAT JSONEachRow`;
 
 export interface ScoreLanderOptions {
   log: Log;
@@ -51,14 +50,20 @@ export interface ScoreLanderOptions {
 
 /** The lander of one worker; any number of them share the queue. */
 export function createScoreLander(options: ScoreLanderOptions): WorkQueue<UserScore> {
-  const { log, logger, now, observe } = options;
+  const { log, logger, clickhouse, redactorOf, now, observe, onLanded } = options;
   return new WorkQueue({
     log,
     logger,
     queue: QUEUE,
     stream: SCORES_STREAM,
     codec: userScoreCodec,
-    handle: (batch) => land(batch, options),
+    handle: (batch) =>
+      landRows(clickhouse, {
+        table: 'user_scores',
+        columns: COLUMNS,
+        rows: batch.map(({ value }) => scoreRow(redacted(value, redactorOf(value.org_id)))),
+        onLanded,
+      }),
     bury: createBurial(log, now),
     observe,
     messagesMax: BATCH_MAX,
@@ -71,18 +76,6 @@ export function createScoreLander(options: ScoreLanderOptions): WorkQueue<UserSc
     ackWaitMs: ACK_WAIT_MS,
     now,
   });
-}
-
-async function land(batch: readonly QueueItem<UserScore>[], { clickhouse, redactorOf, onLanded }: ScoreLanderOptions): Promise<void> {
-  const began = performance.now();
-  const body = batch.map(({ value }) => JSON.stringify(scoreRow(redacted(value, redactorOf(value.org_id))))).join('\n');
-  try {
-    await clickhouse.execute({ name: 'land_user_scores', sql: INSERT, body, timeoutMs: INSERT_TIMEOUT_MS });
-  } catch (error) {
-    if (classifyStoreError(error) === 'unavailable') throw error;
-    throw new NeverPossible('ClickHouse refuses the rows', { cause: error });
-  }
-  onLanded(batch.length, (performance.now() - began) / 1000);
 }
 
 /** What people write: the name, the category and the comment. */
