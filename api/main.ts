@@ -1,6 +1,7 @@
 // The API process: settings, clients, the first org, then HTTP until it is told to stop. Draining loses nothing: no new
 // connections, requests in flight end, what they published is confirmed, then the clients close.
 // ClickHouse being away does not keep ingest from starting; NATS being away does, after a bounded wait.
+import { flushCompileCache } from 'node:module';
 import { EnvError, parseEnv } from '../ops/env.ts';
 import { openRoutes } from '../ops/llm/routes.ts';
 import { createLogger } from '../ops/log.ts';
@@ -38,6 +39,8 @@ async function main(): Promise<void> {
   const server = httpServer(api.listener);
   const port = await listen(server, env.SERVICE_HOST, env.SERVICE_PORT);
   process.send?.({ ready: true, port });
+  // Kept now, as a process that is killed writes nothing at its end.
+  flushCompileCache();
   logger.info({ host: env.SERVICE_HOST, port }, 'API is up');
 
   let draining = false;

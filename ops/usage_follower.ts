@@ -42,6 +42,8 @@ interface Followed {
   reading: boolean;
   /** Not read since it is followed. */
   fresh: boolean;
+  /** Who waits for the next read that succeeds. */
+  waiting: (() => void)[];
 }
 
 export class UsageFollower {
@@ -83,12 +85,23 @@ export class UsageFollower {
     const { start, end } = this.#deps.periodOf(org_id);
     const scope: AccountScope = { from: start, until: end, agents: new Set(agents) };
     const stale = this.#deps.ledger.open(org_id, scope);
-    if (known === undefined) this.#followed.set(org_id, { scope, due: 0, reading: false, fresh: true });
+    if (known === undefined) this.#followed.set(org_id, { scope, due: 0, reading: false, fresh: true, waiting: [] });
     else {
       known.scope = scope;
       if (stale) known.due = 0;
     }
     this.#readDue();
+  }
+
+  /** Resolves when the account counts what was used, as it was followed last, or after `withinMs` milliseconds if that takes longer. */
+  async whenRead(org_id: string, withinMs: number): Promise<void> {
+    const followed = this.#followed.get(org_id);
+    if (followed === undefined || (!followed.fresh && followed.due > 0)) return;
+    const read = Promise.withResolvers<void>();
+    const timer = setTimeout(read.resolve, withinMs);
+    followed.waiting.push(read.resolve);
+    await read.promise;
+    clearTimeout(timer);
   }
 
   unfollow(org_id: string): void {
@@ -146,6 +159,7 @@ export class UsageFollower {
       const done = ledger.endRead(org_id, scope, sums);
       followed.due = done ? performance.now() + (followed.fresh ? SECOND_READ_MS : REREAD_MS) : 0;
       followed.fresh = !done;
+      if (done) for (const tell of followed.waiting.splice(0)) tell();
       this.#failing = false;
       this.#deps.onMoved([org_id]);
     } catch (cause) {

@@ -1,6 +1,7 @@
 // Entry of a pipeline worker: settings -> clients -> delivery -> store -> own, read, land -> drain.
 // Any number of these run against one NATS and one ClickHouse; nothing else is shared.
 import { randomBytes } from 'node:crypto';
+import { flushCompileCache } from 'node:module';
 import { EnvError, parseEnv } from '../ops/env.ts';
 import { createLogger } from '../ops/log.ts';
 import * as metrics from '../ops/metrics.ts';
@@ -123,6 +124,8 @@ async function main(): Promise<void> {
   const janitor = startJanitor(log, logger, () => (ownership.isLeader ? ownership.landedByAll : null));
   const gauges = startGauges(landing);
   process.send?.({ ready: true });
+  // Kept now, as a process that is killed writes nothing at its end.
+  flushCompileCache();
   logger.info({ partitions, log_base: storeUp.logBase }, 'pipeline worker is up');
 
   let draining = false;

@@ -27,6 +27,8 @@ export interface BudgetsDeps {
   /** The period in which the org's budget counts now. */
   periodOf: (org_id: string) => Period;
   planOf: (org_id: string) => string;
+  /** Resolves when limits that were written hold for what this process lets in; bounded. */
+  inForce: (org_id: string) => Promise<void>;
 }
 
 /** What the org has used in its period, and the tokens of some agents: the sum of what landed. */
@@ -111,6 +113,7 @@ export async function putBudget(
     for (const name of RESOURCES) changed[name] = mergedLimits(record[name], body[name], name);
     return changed;
   });
+  await deps.inForce(org_id);
   return { before, after, budget: budgetOf(deps, after, period, org) };
 }
 
@@ -130,6 +133,7 @@ export async function putAgentBudget(deps: BudgetsDeps, org_id: string, { agent_
       throw new ApiError('invalid_request', `agent_id: at most ${String(AGENT_LIMITS_MAX)} agents of an org have limits of their own`);
     return { ...record, agents: Object.fromEntries(kept) };
   });
+  await deps.inForce(org_id);
   return agentBudgetOf(agent_id, limitsOfAgent(after, agent_id) ?? NO_LIMITS, period, used.tokens);
 }
 

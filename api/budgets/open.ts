@@ -22,6 +22,9 @@ import { LetInSharing } from './sharing.ts';
 import { BudgetStore } from './store.ts';
 import { type EnteringEvent, usesOf } from './uses.ts';
 
+/** How long the answer to a change of limits waits until they hold here; with the store away they hold when it is back. */
+const IN_FORCE_MS = 1000;
+
 /** What budgets need to know of an org. */
 export interface BudgetedOrg {
   name: string;
@@ -109,7 +112,8 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     admit: (org_id, uses) => gate.admit(org_id, uses),
     onProblem,
   });
-  const deps: BudgetsDeps = { budgets, clickhouse, now, periodOf, planOf: (org_id) => orgOf(org_id)?.plan_name ?? '' };
+  const planOf = (org_id: string) => orgOf(org_id)?.plan_name ?? '';
+  const deps: BudgetsDeps = { budgets, clickhouse, now, periodOf, planOf, inForce: (org_id) => follower.whenRead(org_id, IN_FORCE_MS) };
   const alerts = alertRoutes({
     budgets,
     sealer,

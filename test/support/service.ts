@@ -29,8 +29,6 @@ export interface TestService extends Started {
   baseUrl: string;
   orgId: string;
   secrets: Secrets;
-  /** Milliseconds from the start of the process to its being ready. */
-  readyMs: number;
   /** Process id of a child that runs now. */
   pidOf(name: ChildName): number;
   /** SIGTERM; resolves when everything has drained. */
@@ -95,13 +93,11 @@ export function runStart({ dataDir = serviceDir(), env = {}, command = ['ops/sta
  */
 export async function startService(options: ServiceOptions = {}): Promise<TestService> {
   const dataDir = options.dataDir ?? serviceDir();
-  const began = performance.now();
   const run = runStart({ ...options, dataDir });
   await eventually(() => hasEnded(run.child) || run.stdout().includes('Millrace is ready'), {
     withinMs: READY_MS_MAX,
     what: 'a ready service',
   });
-  const readyMs = performance.now() - began;
   if (hasEnded(run.child)) throw new Error(`the service ended (${describeExit(await run.exited)}):\n${run.stdout()}${run.stderr()}`);
   const { base_url, org_id } = readAddresses(dataDir);
   return {
@@ -110,7 +106,6 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     baseUrl: base_url,
     orgId: org_id,
     secrets: loadSecrets(dataDir),
-    readyMs,
     pidOf: (name) => pidIn(dataDir, name),
     async stop() {
       run.child.kill('SIGTERM');
