@@ -1,7 +1,8 @@
 // The API, built from its dependencies: one function that answers every request. It opens nothing and never listens.
-// Ingest, OTLP and the gateway are dispatched ahead of Express, as they have to be fast; everything else is declared routes on Express 5.
+// Ingest, OTLP, the gateway and analysts' queries are dispatched ahead of Express, as they have to be fast; everything else is declared routes on Express 5.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
+import { type AnalystsDeps, createAnalystsHandler, isForAnalysts } from './analysts/handler.ts';
 import { GATEWAY_DOCS } from './gateway/docs.ts';
 import { createGatewayHandler, type GatewayDeps, gatewayPathOf } from './gateway/handler.ts';
 import { ApiError } from './http/errors.ts';
@@ -22,6 +23,7 @@ export interface AppDeps {
   edge: EdgeDeps;
   ingest: Omit<IngestDeps, 'edge'>;
   gateway: Omit<GatewayDeps, 'edge'>;
+  analysts: Omit<AnalystsDeps, 'edge'>;
   readiness: Pick<ReadinessWatch, 'check' | 'metricsUrls'>;
   /** Routes of the slices. */
   routes: readonly Route[];
@@ -59,6 +61,7 @@ export function createApp(deps: AppDeps): RequestListener {
     store: (org_id, events, spentMs) => storeEvents(deps.ingest, org_id, events, spentMs),
   });
   const gateway = createGatewayHandler({ ...deps.gateway, edge });
+  const analysts = createAnalystsHandler({ ...deps.analysts, edge });
   return (req, res) => {
     const url = req.url ?? '';
     const path = ingestPathOf(url);
@@ -67,6 +70,7 @@ export function createApp(deps: AppDeps): RequestListener {
     if (path !== null) ingest(req, res, path);
     else if (gatewayPath !== null) gateway(req, res, gatewayPath);
     else if (otlpPath !== null) otlp(req, res, otlpPath);
+    else if (isForAnalysts(req)) analysts(req, res);
     else app(req, res);
   };
 }

@@ -9,9 +9,12 @@ import { createApp, type RequestListener } from './app.ts';
 import { AckInbox } from './ingest/ack_inbox.ts';
 import { callsEnded } from './gateway/handler.ts';
 import { Recorder } from './gateway/recorder.ts';
+import { hearLanded } from '../ops/landed.ts';
 import { Admission } from './ingest/admission.ts';
+import { Shares } from './ingest/shares.ts';
 import type { IngestDeps } from './ingest/handler.ts';
 import { Publisher } from './ingest/publisher.ts';
+import { startServiceGauges } from './system/gauges.ts';
 import { ReadinessWatch } from './system/readiness.ts';
 import { openEdge } from './wiring/edge.ts';
 import { migrateInBackground } from './wiring/migrating.ts';
@@ -52,11 +55,18 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
     },
     onProblem,
   });
+  const shares = new Shares(partitions);
+  const deafen = hearLanded(log.nc, (through) => {
+    shares.landed(through);
+  });
   const publisher = new Publisher({
     port: new AckInbox(log.nc, tracked),
     partitions,
     now: () => performance.now(),
     observe: observePublish,
+    onStored: (events, positions) => {
+      shares.stored(events, positions);
+    },
   });
   const slices = await openSlices(parts, stores, { publisher, partitions, disk });
   const edge = await openEdge(parts, stores);
@@ -73,9 +83,18 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
   const migration = migrateInBackground(parts, slices.follow);
   const pingClickHouse = async () => migration.done && (await clickhouse.ping());
   const readiness = await ReadinessWatch.open(log, { tracked, partitions, pingClickHouse }, onProblem);
+  const stopGauges = startServiceGauges({ readiness, jsm: log.jsm, tracked });
   const listener = createApp({
     edge: edge.deps,
-    ingest: { admission: new Admission(), budgets: slices.budgets, publisher, disk, once: edge.once, partitions, observeIngest },
+    ingest: {
+      admission: new Admission(counted(shares)),
+      budgets: slices.budgets,
+      publisher,
+      disk,
+      once: edge.once,
+      partitions,
+      observeIngest,
+    },
     gateway: {
       admission: new Admission(),
       budgets: slices.budgets,
@@ -87,6 +106,7 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
         metrics.gatewayCallsTotal.inc({ operation, outcome });
       },
     },
+    analysts: slices.analysts,
     readiness,
     routes: slices.routes,
   });
@@ -101,12 +121,23 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
       await Promise.all([publisher.flush(), edge.flush()]);
     },
     close: () => {
+      deafen();
       disk.stop();
+      stopGauges();
       for (const part of [slices, stores, edge, readiness]) part.close();
       migration.stop();
     },
   };
 }
+
+/** Refusals for a share are seen in the metrics as those for a rate are. */
+const counted = (shares: Shares): Pick<Shares, 'refusal'> => ({
+  refusal: (org_id) => {
+    const refusal = shares.refusal(org_id);
+    if (refusal !== null) metrics.rateLimitedTotal.inc({ kind: 'share' });
+    return refusal;
+  },
+});
 
 const observePublish = (events: number, seconds: number): void => {
   metrics.logPublishSeconds.observe(seconds);

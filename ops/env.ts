@@ -46,6 +46,9 @@ const schema = z.object({
   SERVICE_ENV: z.enum(['development', 'production']).default('development'),
   SERVICE_HOST: z.string().min(1).default('127.0.0.1'),
   SERVICE_PORT: integer(0, 65535).default(8080),
+  /** Where a worker shows /metrics, /healthz and /readyz. Beyond the loopback, API processes do not show its metrics with their own. */
+  SERVICE_PIPELINE_HOST: z.string().min(1).default('127.0.0.1'),
+  SERVICE_PIPELINE_PORT: integer(0, 65535).default(0),
   SERVICE_DATA_DIR: z.string().min(1).default('./data'),
   SERVICE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
   SERVICE_NATS_URL: natsUrls.optional(),
@@ -66,6 +69,8 @@ const schema = z.object({
   SERVICE_CLICKHOUSE_ANALYST_PASSWORD: z.string().min(8, { error: 'takes at least 8 characters' }).optional(),
   /** While the disk that holds this folder is low, ingest answers 429. npm start sets it to its data folder. */
   SERVICE_DISK_GUARD_DIR: z.string().min(1).optional(),
+  /** How much the pipeline and the embedded engine give way to the API on a busy machine: their nice value. */
+  SERVICE_LANDING_NICE: integer(0, 19).default(0),
   SERVICE_PARTITIONS: integer(1, 256).default(8),
   SERVICE_DEDUP_WINDOW_HOURS: integer(1, 720).default(24),
   SERVICE_ADMIN_TOKEN: z.string().min(16, { error: 'takes at least 16 characters' }).optional(),

@@ -1,14 +1,12 @@
 // How many calls of LLM judges an org has made in its period. Used by workers, that count each call before they make it, and by the API,
 // that refuses what could not be judged. Guarantees: counted in one KV record an org by CAS, so exactly over all processes; a call that
 // was counted when its process died stays counted: never more calls than the quota are made.
-import { JetStreamApiError } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import { z } from 'zod';
 import { orgKey } from '../schemas/records/org.ts';
+import { isLostWrite, waitAfterLostWrite } from './nats/conflict.ts';
 import type { Log } from './streams.ts';
 
-/** JetStream's error code of a CAS that lost. */
-const WRONG_LAST_REVISION = 10071;
 /** Other processes may be faster so often, each time one of them has counted. */
 const TRIES_MAX = 50;
 
@@ -84,7 +82,8 @@ export class JudgeQuotas {
         await kv.put(orgKey(org_id), JSON.stringify(changed), { previousSeq: revision });
         return;
       } catch (error) {
-        if (!(error instanceof JetStreamApiError) || error.code !== WRONG_LAST_REVISION || tries >= TRIES_MAX) throw error;
+        if (!isLostWrite(error) || tries >= TRIES_MAX) throw error;
+        await waitAfterLostWrite(tries);
       }
     }
   }

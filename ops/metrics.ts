@@ -60,6 +60,40 @@ export const diskLow = gauge({
   help: '1 while the disk is nearly full and ingest is refused',
   role: 'api',
 });
+export const checkOk = gauge({
+  name: 'millrace_check_ok',
+  help: 'What /readyz says, looked at every few seconds: 1 where NATS or ClickHouse answers, or every partition has a live worker',
+  role: 'api',
+  labels: ['check'],
+});
+export const partitionsUnowned = gauge({
+  name: 'millrace_partitions_unowned',
+  help: 'Partitions of the log that no live worker owns',
+  role: 'api',
+});
+export const streamMessages = gauge({
+  name: 'millrace_stream_messages',
+  help: 'Messages that a stream of NATS holds',
+  role: 'api',
+  labels: ['stream'],
+});
+export const streamBytes = gauge({
+  name: 'millrace_stream_bytes',
+  help: 'Bytes that a stream of NATS holds',
+  role: 'api',
+  labels: ['stream'],
+});
+export const streamMaxBytes = gauge({
+  name: 'millrace_stream_max_bytes',
+  help: 'Bytes that a stream of NATS may hold',
+  role: 'api',
+  labels: ['stream'],
+});
+export const budgetAccountsUnread = gauge({
+  name: 'millrace_budget_accounts_unread',
+  help: 'Orgs with a hard limit whose usage could not be read from the store: their limits hold by what was read before',
+  role: 'api',
+});
 export const rateLimitedTotal = counter({
   name: 'millrace_rate_limited_total',
   help: "Requests refused by a tenant's rate limit",
@@ -187,6 +221,17 @@ export const jobSeconds = histogram(
   },
   [0.01, 0.1, 1, 10, 60, 300, 600, 1800],
 );
+export const jobOverdueSeconds = gauge({
+  name: 'millrace_job_overdue_seconds',
+  help: 'How long the newest slot of a scheduled job has been waiting to be run to its end',
+  role: 'pipeline',
+  labels: ['job'],
+});
+export const clickhousePartsMax = gauge({
+  name: 'millrace_clickhouse_parts_max',
+  help: 'Parts of the partition that has most of them; the leader shows it',
+  role: 'pipeline',
+});
 export const webhookQueuedTotal = counter({
   name: 'millrace_webhook_queued_total',
   help: 'Deliveries put into the queue, one an event and endpoint',
@@ -198,6 +243,8 @@ export const webhookDeliveriesTotal = counter({
   role: 'pipeline',
   labels: ['outcome'],
 });
+// From zero on, so that the first one is an increase to whoever asks for increases.
+for (const outcome of ['dead-lettered', 'overflown']) webhookDeliveriesTotal.inc({ outcome }, 0);
 export const webhookAttemptSeconds = histogram(
   { name: 'millrace_webhook_attempt_seconds', help: 'Time of one webhook try', role: 'pipeline' },
   SLOW_SECONDS,
@@ -236,6 +283,7 @@ export const gatewayRecordsLostTotal = counter({
   role: 'api',
   labels: ['reason'],
 });
+for (const reason of ['no_room', 'given_up']) gatewayRecordsLostTotal.inc({ reason }, 0);
 export const judgingTokensTotal = counter({
   name: 'millrace_judging_tokens_total',
   help: 'Tokens of calls that judges and dataset runs made',

@@ -41,6 +41,26 @@ function handleSignals(supervisor: Supervisor, lock: DataLock): void {
   process.stderr.on('error', () => undefined);
 }
 
+const USAGE = `usage: npm start
+
+Runs everything in one go: NATS, ClickHouse, the API and a pipeline worker. It takes no arguments; settings are environment
+variables, listed with their defaults in ops/env.example:
+
+  SERVICE_PORT=9000 SERVICE_DATA_DIR=/var/lib/millrace npm start
+`;
+
+/** What to end with at once, when something was asked of the command line; null to start. */
+function answerArguments(args: readonly string[]): number | null {
+  const [first] = args;
+  if (first === undefined) return null;
+  if (first === '--help' || first === '-h') {
+    process.stdout.write(USAGE);
+    return 0;
+  }
+  complain(`npm start takes no arguments, and got "${first}"; settings are environment variables: ops/env.example (--help says more)`);
+  return 1;
+}
+
 async function main(): Promise<number> {
   const began = performance.now();
   const env = parseEnv(process.env);
@@ -91,8 +111,9 @@ function lineOf(error: unknown): string {
 }
 
 try {
-  const code = await main();
-  if (code === 0) say('Stopped.');
+  const answered = answerArguments(process.argv.slice(2));
+  const code = answered ?? (await main());
+  if (answered === null && code === 0) say('Stopped.');
   process.exit(code);
 } catch (error) {
   complain(lineOf(error));

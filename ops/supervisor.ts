@@ -189,6 +189,7 @@ export class Supervisor {
         database: DATABASE,
         logFile,
         memoryMaxBytes: CLICKHOUSE_MEMORY_BYTES,
+        nice: this.#env.SERVICE_LANDING_NICE,
       });
       this.#clickhouseUrl = server.url;
       return { ...server, kill: () => server.child.kill('SIGKILL') };
@@ -207,6 +208,7 @@ export class Supervisor {
         signal,
         readyMsMax: READY_MS_MAX,
         stopMsMax: name === 'api' ? API_STOP_MS_MAX : PIPELINE_STOP_MS_MAX,
+        nice: name === 'api' ? 0 : this.#env.SERVICE_LANDING_NICE,
       });
       // A restarted API keeps the port that clients know.
       if (name === 'api') this.#apiPort = main.port ?? this.#apiPort;

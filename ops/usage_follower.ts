@@ -32,6 +32,8 @@ export interface FollowerDeps {
   periodOf: (org_id: string) => AccountPeriod;
   /** Told of the orgs whose totals have moved, or have just been read. */
   onMoved: (orgs: readonly string[]) => void;
+  /** Told after every read how many accounts could not be read when they were due. */
+  onUnread?: (accounts: number) => void;
   onProblem: (problem: string, cause: unknown) => void;
 }
 
@@ -42,6 +44,8 @@ interface Followed {
   reading: boolean;
   /** Not read since it is followed. */
   fresh: boolean;
+  /** The last try to read it failed. */
+  failed: boolean;
   /** Who waits for the next read that succeeds. */
   waiting: (() => void)[];
 }
@@ -85,7 +89,7 @@ export class UsageFollower {
     const { start, end } = this.#deps.periodOf(org_id);
     const scope: AccountScope = { from: start, until: end, agents: new Set(agents) };
     const stale = this.#deps.ledger.open(org_id, scope);
-    if (known === undefined) this.#followed.set(org_id, { scope, due: 0, reading: false, fresh: true, waiting: [] });
+    if (known === undefined) this.#followed.set(org_id, { scope, due: 0, reading: false, fresh: true, failed: false, waiting: [] });
     else {
       known.scope = scope;
       if (stale) known.due = 0;
@@ -97,9 +101,11 @@ export class UsageFollower {
   async whenRead(org_id: string, withinMs: number): Promise<void> {
     const followed = this.#followed.get(org_id);
     if (followed === undefined || (!followed.fresh && followed.due > 0)) return;
-    const read = Promise.withResolvers<void>();
-    const timer = setTimeout(read.resolve, withinMs);
-    followed.waiting.push(read.resolve);
+    const read = Promise.withResolvers<undefined>();
+    const timer = setTimeout(read.resolve, withinMs, undefined);
+    followed.waiting.push(() => {
+      read.resolve(undefined);
+    });
     await read.promise;
     clearTimeout(timer);
   }
@@ -159,17 +165,20 @@ export class UsageFollower {
       const done = ledger.endRead(org_id, scope, sums);
       followed.due = done ? performance.now() + (followed.fresh ? SECOND_READ_MS : REREAD_MS) : 0;
       followed.fresh = !done;
+      followed.failed = false;
       if (done) for (const tell of followed.waiting.splice(0)) tell();
       this.#failing = false;
       this.#deps.onMoved([org_id]);
     } catch (cause) {
       ledger.abandonRead(org_id);
       followed.due = performance.now() + RETRY_MS;
+      followed.failed = true;
       if (!this.#failing && !this.#closed) this.#deps.onProblem('usage of orgs cannot be read; their accounts stand still', cause);
       this.#failing = true;
     } finally {
       followed.reading = false;
       this.#reading--;
+      this.#deps.onUnread?.([...this.#followed.values()].filter(({ failed }) => failed).length);
       this.#readWaiting();
     }
   }

@@ -1,12 +1,10 @@
 // A KV bucket held in memory: every key is loaded at open and kept current by a watch, so that reads never leave the
 // process. Writes go to the bucket with CAS on the revision and are visible here at once. After a lost connection the
 // whole bucket is loaded again, so that a change made meanwhile (a deletion too) cannot be missed.
-import { JetStreamApiError } from '@nats-io/jetstream';
 import type { KV, KvEntry } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
+import { isLostWrite, waitAfterLostWrite } from './nats/conflict.ts';
 
-/** JetStream's error code of a CAS that lost: the key's last revision is another. */
-const WRONG_LAST_REVISION = 10071;
 const RETRY_MS = 250;
 /** How often a change is tried against other writers of the same key. */
 const CHANGE_TRIES_MAX = 20;
@@ -116,6 +114,7 @@ export class WatchedBucket<T> {
         return changed;
       } catch (error) {
         if (!(error instanceof RevisionConflict) || tries >= CHANGE_TRIES_MAX) throw error;
+        await waitAfterLostWrite(tries);
         await this.#readNow(key);
       }
     }
@@ -272,8 +271,7 @@ async function conflictAware<R>(write: Promise<R>): Promise<R> {
   try {
     return await write;
   } catch (cause) {
-    if (cause instanceof JetStreamApiError && cause.code === WRONG_LAST_REVISION)
-      throw new RevisionConflict('another write came first', { cause });
+    if (isLostWrite(cause)) throw new RevisionConflict('another write came first', { cause });
     throw cause;
   }
 }

@@ -28,6 +28,7 @@ import { openLanding, startGauges } from './wiring/landing.ts';
 import { serveMetrics } from './wiring/metrics_server.ts';
 import { onTold, type WorkerParts } from './wiring/parts.ts';
 import { bringUpStore } from './wiring/store.ts';
+import { startStoreGauges } from './wiring/store_gauges.ts';
 
 const NATS_WAIT_MS = 10_000;
 const DRAIN_MS = 20_000;
@@ -61,10 +62,10 @@ async function main(): Promise<void> {
     openJudges(log, onProblem),
     openBudgetRecords(log, onProblem),
   ]);
+  const exposed = await serveMetrics(env);
   // Ahead of the wait for ClickHouse: what happened is delivered whether or not it can be stored just now.
   const delivery = await startDelivery(parts, { sealer, budgetRecords, piiPolicies });
   const storeUp = await bringUpStore(parts);
-  const exposed = await serveMetrics();
   const retention = await openRetentionPolicies(log, onProblem);
   const cold = await openCold(parts);
   const landing = await openLanding({
@@ -122,7 +123,9 @@ async function main(): Promise<void> {
   const erasure = await openErasure({ ...parts, ...storeUp, sealer, cold: cold.cold, partitions, worker });
   const longJobs = await startLongJobs(parts, cold, retention, erasure.handlers);
   const janitor = startJanitor(log, logger, () => (ownership.isLeader ? ownership.landedByAll : null));
-  const gauges = startGauges(landing);
+  const gauges = startGauges(landing, jobs);
+  const storeGauges = startStoreGauges(clickhouse, () => ownership.isLeader);
+  exposed.ready();
   process.send?.({ ready: true });
   // Kept now, as a process that is killed writes nothing at its end.
   flushCompileCache();
@@ -138,6 +141,7 @@ async function main(): Promise<void> {
     }, DRAIN_MS).unref();
     janitor.stop();
     clearInterval(gauges);
+    clearInterval(storeGauges);
     const delivered = Promise.all([jobs.stop(), longJobs.stop(), incidents.stop(), evals.stop(), judging.stop(), delivery.stop()]);
     await mover.stop();
     await ownership.stop();

@@ -95,6 +95,16 @@ export class ClickHouse {
     this.#client = createClient(this.#config);
   }
 
+  /** Where the store is, without who we are: http(s)://host:port */
+  get origin(): string {
+    return String(this.#config.url);
+  }
+
+  /** What another part of the service derives from our password: the same in every process, and no way back. */
+  derived(from: (password: string) => string): string {
+    return from(this.#config.password ?? '');
+  }
+
   /** Rows of a SELECT as objects; UInt64 and Int64 as text, times in ISO 8601. */
   async rows<T>({ name, sql, params, timeoutMs, bytesMax, signal }: Read): Promise<T[]> {
     return this.#timed(name, timeoutMs, signal, async (abort_signal) => {

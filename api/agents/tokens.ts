@@ -2,15 +2,13 @@
 // once and stored nowhere. A token is spent on one agent id by CAS, before that agent is made: whoever comes back with the
 // same token for the same agent goes on where a process died, and no second agent can come of it.
 import { hash, randomBytes } from 'node:crypto';
-import { JetStreamApiError } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import { z } from 'zod';
+import { isLostWrite, waitAfterLostWrite } from '../../ops/nats/conflict.ts';
 import { ApiError } from '../http/errors.ts';
 
 const TOKEN_BYTES = 30;
 const TOKEN_MS = 24 * 3_600_000;
-/** JetStream's error code of a CAS that lost. */
-const WRONG_LAST_REVISION = 10071;
 /** How often a token is read again because another request spent it meanwhile; the second look shows on what. */
 const CLAIM_TRIES_MAX = 3;
 
@@ -84,8 +82,8 @@ export class RegisterTokens {
         await this.#kv.update(tokenHash, JSON.stringify({ ...record, agent_id }), entry.revision);
         return;
       } catch (error) {
-        const lost = error instanceof JetStreamApiError && error.code === WRONG_LAST_REVISION;
-        if (!lost || tries >= CLAIM_TRIES_MAX) throw error;
+        if (!isLostWrite(error) || tries >= CLAIM_TRIES_MAX) throw error;
+        await waitAfterLostWrite(tries);
       }
     }
   }

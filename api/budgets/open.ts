@@ -1,5 +1,6 @@
 // Wires budgets into an API process: the store of limits, the accounts that are kept by the reports of landings, the gate of
 // ingest, and the routes.
+import * as metrics from '../../ops/metrics.ts';
 import { UsageFollower } from '../../ops/usage_follower.ts';
 import { queueMail } from '../../ops/mail_queue.ts';
 import type { Sealer } from '../../ops/sealing.ts';
@@ -60,8 +61,6 @@ export interface Budgets {
   admit: (org_id: string, events: readonly EnteringEvent[]) => Reservation | Promise<Reservation>;
   /** Counts what has been used already and is about to be stored; refuses nothing. */
   count: (org_id: string, events: readonly EnteringEvent[]) => Reservation;
-  /** Lets nothing in: refuses what is known to be beyond a limit here. @throws ApiError rate_limited, payment_required */
-  check: (org_id: string, events: readonly EnteringEvent[]) => void;
   close: () => void;
 }
 
@@ -79,6 +78,9 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     now,
     periodOf,
     onMoved: () => undefined,
+    onUnread: (accounts) => {
+      metrics.budgetAccountsUnread.set(accounts);
+    },
     onProblem,
   });
   // Only what can be refused needs an account here; who is warned is the pipeline's.
@@ -139,9 +141,6 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
       return sharing.told(org_id, ledger.reserve(org_id, uses));
     },
     count: (org_id, events) => sharing.told(org_id, ledger.reserve(org_id, usesOf(prices, events))),
-    check: (org_id, events) => {
-      gate.check(org_id, usesOf(prices, events), null);
-    },
     close: () => {
       unwatch();
       follower.close();

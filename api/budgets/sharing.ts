@@ -8,9 +8,10 @@ import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 import { addUsed, isNothing, nothingUsed, type Used } from '../../pipeline/domain/budget.ts';
 import { burstOf, type View } from '../../pipeline/domain/budget_margin.ts';
-import type { AskedUse, Reservation, UsageLedger } from '../../pipeline/domain/usage_ledger.ts';
+import type { Reservation, UsageLedger } from '../../pipeline/domain/usage_ledger.ts';
 import { Echo } from './echo.ts';
 import type { Crossing } from './gate.ts';
+import { type Begun, Held } from './held.ts';
 import { GONE_MS, Peers } from './peers.ts';
 import { rowOf, useOf, type UseRow, useRow } from './use_rows.ts';
 
@@ -22,7 +23,7 @@ const PACE_MS = 1;
 const HERE_MS = 100;
 /** Uses and places of one message; a request adds at most one of each for each of its 1,000 events. Below 3 MiB with the longest names. */
 export const ITEMS_MAX = 1000;
-/** An end that was not heard by now was lost, or its process died: ingest answers within a second. */
+/** What was not told of for so long has ended unheard, or its process died: what lasts is told again, see held.ts. */
 const OPEN_MS_MAX = 3000;
 const SWEEP_MS = 500;
 /** Reservations of others that are open at a time; more are not counted before they land. */
@@ -63,8 +64,8 @@ export interface SharingDeps {
 /** Another process's reservation that has not ended yet. */
 interface Open {
   reservation: Reservation;
-  /** On the monotonic clock. */
-  since: number;
+  /** When it was told last, on the monotonic clock. */
+  heard_at: number;
 }
 
 export class LetInSharing {
@@ -75,7 +76,8 @@ export class LetInSharing {
   readonly #echo = new Echo();
   /** By org: what was let in here, or is asked for, and has not ended. */
   readonly #underWay = new Map<string, Used>();
-  /** By sender and number, oldest first. */
+  readonly #held = new Held();
+  /** By sender and number, in the order in which they were told last. */
   readonly #open = new Map<string, Open>();
   readonly #stopHearing: () => void;
   readonly #timers: NodeJS.Timeout[];
@@ -107,6 +109,7 @@ export class LetInSharing {
         this.#sweep();
       }, SWEEP_MS),
       setInterval(() => {
+        this.#tellAgain();
         if (performance.now() - this.#sent_at >= HERE_MS / 2) this.#send();
       }, HERE_MS),
     ];
@@ -151,7 +154,9 @@ export class LetInSharing {
   /** Tells the others of what was let in. @returns the reservation, whose end is told too */
   told(org_id: string, reservation: Reservation, id = this.nextId()): Reservation {
     const { uses } = reservation;
-    this.#news.begun.push([id, org_id, uses.map(rowOf)]);
+    const begun: Begun = [id, org_id, uses.map(rowOf)];
+    this.#news.begun.push(begun);
+    this.#held.begin(begun, performance.now());
     this.underWay(org_id, uses, 1);
     this.#schedule(uses.length);
     return {
@@ -159,12 +164,14 @@ export class LetInSharing {
       confirm: (positions) => {
         reservation.confirm(positions);
         this.underWay(org_id, uses, -1);
+        this.#held.end(id);
         this.#news.confirmed.push([id, [...positions]]);
         this.#schedule(positions.size);
       },
       cancel: () => {
         reservation.cancel();
         this.underWay(org_id, uses, -1);
+        this.#held.end(id);
         this.cancelled(id);
       },
     };
@@ -197,7 +204,7 @@ export class LetInSharing {
   /** Keeps what was let in here for another, as if that had told of it. @returns false where there is no room for it */
   hold(sender: string, id: number, reservation: Reservation): boolean {
     if (this.#open.size >= OPEN_MAX) return false;
-    this.#open.set(keyOf(sender, id), { reservation, since: performance.now() });
+    this.#open.set(keyOf(sender, id), { reservation, heard_at: performance.now() });
     return true;
   }
 
@@ -206,6 +213,13 @@ export class LetInSharing {
     for (const timer of this.#timers) clearInterval(timer);
     this.#send(true);
     if (!this.#deps.nc.isClosed()) this.#stopHearing();
+  }
+
+  #tellAgain(): void {
+    const begun = this.#held.due(performance.now());
+    if (begun.length === 0) return;
+    this.#news.begun.push(...begun);
+    this.#schedule(begun.reduce((sum, [, , uses]) => sum + uses.length, 0));
   }
 
   #schedule(items: number): void {
@@ -265,10 +279,10 @@ export class LetInSharing {
   }
 
   #begin(sender: string, id: number, org_id: string, uses: readonly UseRow[]): void {
-    // What was let in here for that process is counted already.
-    if (this.#open.size >= OPEN_MAX || this.#open.has(keyOf(sender, id))) return;
-    const asked: AskedUse[] = uses.map(useOf);
-    this.hold(sender, id, this.#deps.ledger.reserve(org_id, asked));
+    // What was let in here for that process, or was told before, is counted already.
+    const known = this.#take(sender, id);
+    if (known !== undefined) this.hold(sender, id, known);
+    else if (this.#open.size < OPEN_MAX) this.hold(sender, id, this.#deps.ledger.reserve(org_id, uses.map(useOf)));
   }
 
   #take(sender: string, id: number): Reservation | undefined {
@@ -281,8 +295,8 @@ export class LetInSharing {
   #sweep(): void {
     // After a pause the ends may be waiting to be heard.
     const before = this.#echo.surely - OPEN_MS_MAX;
-    for (const [key, { reservation, since }] of this.#open) {
-      if (since > before) return;
+    for (const [key, { reservation, heard_at }] of this.#open) {
+      if (heard_at > before) return;
       this.#open.delete(key);
       reservation.cancel();
     }

@@ -1,10 +1,15 @@
 // Records of calls on their way into the log, behind the callers' backs: nobody waits for them. In: events. Out: the log has each, or
-// it was given up and said so. Bounds: RECORDS_MAX and BYTES_MAX of all that wait; a record is tried for GIVE_UP_MS, with growing waits
+// it was given up and said so. Those of GATHER_MS go together: a message of its own for each call costs the log, the pipeline and the
+// store more than the call. Bounds: RECORDS_MAX and BYTES_MAX of all that wait; a record is tried for GIVE_UP_MS, with growing waits
 // in between (the log is away or full). What is given up or finds no room is counted and logged.
 import type { RecordedEvent } from './record.ts';
 
 const RECORDS_MAX = 10_000;
 const BYTES_MAX = 64 * 1024 * 1024;
+/** From a record to its way into the log; a process that is killed loses them. */
+const GATHER_MS = 5;
+/** With so much they go at once. */
+const GATHER_BYTES_MAX = 1024 * 1024;
 const FIRST_WAIT_MS = 100;
 const WAIT_MS_MAX = 5000;
 const GIVE_UP_MS = 15 * 60_000;
@@ -36,7 +41,11 @@ interface Waiting {
 export class Recorder {
   readonly #deps: RecorderDeps;
   readonly #open = new Set<Waiting>();
-  /** Those that wait for their next try. */
+  /** Those that go next, together. */
+  #gathered: Waiting[] = [];
+  #gatheredBytes = 0;
+  #gathering: NodeJS.Timeout | undefined;
+  /** Those that wait for their next try, each by itself: one that is refused must not keep others. */
   readonly #timers = new Map<Waiting, NodeJS.Timeout>();
   #bytes = 0;
   #flushing = false;
@@ -59,32 +68,58 @@ export class Recorder {
     const record = { event, hold, since: this.#deps.now(), tries: 0 };
     this.#open.add(record);
     this.#bytes += event.bytes;
-    void this.#store(record);
+    this.#gathered.push(record);
+    this.#gatheredBytes += event.bytes;
+    if (this.#gatheredBytes >= GATHER_BYTES_MAX) {
+      this.#storeGathered();
+      return;
+    }
+    this.#gathering ??= setTimeout(() => {
+      this.#storeGathered();
+    }, GATHER_MS);
   }
 
-  async #store(record: Waiting): Promise<void> {
-    this.#timers.delete(record);
-    record.tries++;
+  #storeGathered(): void {
+    clearTimeout(this.#gathering);
+    this.#gathering = undefined;
+    const records = this.#gathered;
+    this.#gathered = [];
+    this.#gatheredBytes = 0;
+    if (records.length > 0) void this.#store(records);
+  }
+
+  async #store(records: readonly Waiting[]): Promise<void> {
+    for (const record of records) {
+      this.#timers.delete(record);
+      record.tries++;
+    }
+    let positions: ReadonlyMap<number, number>;
     try {
       if (this.#deps.disk.low) throw new Error('the disk is nearly full');
-      const positions = await this.#deps.publish([record.event]);
+      positions = await this.#deps.publish(records.map(({ event }) => event));
+    } catch (cause) {
+      for (const record of records) this.#failed(record, cause);
+      return;
+    }
+    for (const record of records) {
       record.hold?.confirm(positions);
       this.#end(record);
-    } catch (cause) {
-      const age = this.#deps.now() - record.since;
-      if (age > GIVE_UP_MS) {
-        record.hold?.cancel();
-        this.#end(record);
-        this.#deps.onLost('given_up', cause);
-      } else this.#again(record);
     }
+  }
+
+  #failed(record: Waiting, cause: unknown): void {
+    if (this.#deps.now() - record.since > GIVE_UP_MS) {
+      record.hold?.cancel();
+      this.#end(record);
+      this.#deps.onLost('given_up', cause);
+    } else this.#again(record);
   }
 
   #again(record: Waiting): void {
     const wait = this.#flushing ? FIRST_WAIT_MS : Math.min(WAIT_MS_MAX, FIRST_WAIT_MS * 2 ** (record.tries - 1));
     this.#timers.set(
       record,
-      setTimeout(() => void this.#store(record), wait),
+      setTimeout(() => void this.#store([record]), wait),
     );
   }
 
@@ -98,9 +133,10 @@ export class Recorder {
     this.#flushing = true;
     // Calls that have just ended hand their records on at the end of their turn.
     await new Promise(setImmediate);
+    this.#storeGathered();
     for (const [record, timer] of this.#timers) {
       clearTimeout(timer);
-      void this.#store(record);
+      void this.#store([record]);
     }
     let left = this.#open.size;
     let moved = this.#deps.now();

@@ -6,11 +6,10 @@ import { JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { z } from 'zod';
+import { isLostWrite } from '../../ops/nats/conflict.ts';
 import { ApiError } from './errors.ts';
 import { KeyedWire } from './keyed_wire.ts';
 
-/** JetStream's error codes of a CAS that lost, and of a bucket that holds all it may. */
-const WRONG_LAST_REVISION = 10071;
 const STORE_FULL = 10077;
 /** The store must answer within this, or the request is refused: an idempotent request never hangs. */
 export const STORE_MS_MAX = 450;
@@ -96,7 +95,7 @@ export class KeyedStore {
     try {
       written = revision === 0 ? await this.#create(place, text, withinMs) : await within(kv.update(place.at, text, revision), withinMs);
     } catch (cause) {
-      if (cause instanceof JetStreamApiError && cause.code === WRONG_LAST_REVISION) return null;
+      if (isLostWrite(cause)) return null;
       if (cause instanceof JetStreamApiError && cause.code === STORE_FULL && /maximum/.test(cause.message)) throw full(cause);
       throw unavailable(cause);
     }
@@ -118,7 +117,7 @@ export class KeyedStore {
     try {
       return await this.#wire.create(place.at, text, withinMs);
     } catch (cause) {
-      if (!(cause instanceof JetStreamApiError) || cause.code !== WRONG_LAST_REVISION) throw cause;
+      if (!isLostWrite(cause)) throw cause;
       return await within(this.#deps.kv.create(place.at, text), withinMs);
     }
   }

@@ -12,6 +12,12 @@ export interface WireEntry {
   revision: number;
 }
 
+/** Of STREAM.MSG.GET; headers and data are base64. */
+interface LeaderAnswer {
+  message?: { seq: number; data?: string; hdrs?: string };
+  error?: { code: number; err_code: number; description: string };
+}
+
 interface Waiting {
   resolve: (message: Msg) => void;
   reject: (error: Error) => void;
@@ -25,6 +31,8 @@ export class KeyedWire {
   readonly #waiting = new Map<string, Waiting>();
   readonly #mustNotExist = newHeaders();
   #calls = 0;
+  /** Whether any replica may answer reads; a bucket with several lets only its leader, as the others may be behind. */
+  #direct = true;
 
   constructor(nc: NatsConnection, bucket: string) {
     this.#nc = nc;
@@ -44,6 +52,7 @@ export class KeyedWire {
    */
   async create(key: string, text: string, withinMs: number): Promise<number> {
     const answer = await this.#call(`$KV.${this.#bucket}.${key}`, text, withinMs, true);
+    if (answer.headers?.code === NO_RESPONDERS) throw new Error('no stream answered');
     const ack = answer.json<{ seq?: unknown; error?: { code: number; err_code: number; description: string } }>();
     if (ack.error !== undefined) throw new JetStreamApiError(ack.error);
     if (typeof ack.seq !== 'number' || ack.seq < 1) throw new Error('the confirmation names no revision');
@@ -53,12 +62,29 @@ export class KeyedWire {
   /** What a key holds, null where it is not there or was deleted. @throws Error when no answer came in time */
   async get(key: string, withinMs: number): Promise<WireEntry | null> {
     const stream = `KV_${this.#bucket}`;
+    if (!this.#direct) return this.#getFromLeader(stream, key, withinMs);
     const answer = await this.#call(`$JS.API.DIRECT.GET.${stream}.$KV.${this.#bucket}.${key}`, '', withinMs, false);
     const { headers } = answer;
+    if (headers?.code === NO_RESPONDERS) {
+      this.#direct = false;
+      return this.#getFromLeader(stream, key, withinMs);
+    }
     if (headers?.code === NOT_FOUND || (headers?.has('KV-Operation') ?? false)) return null;
     const revision = Number(headers?.get('Nats-Sequence'));
     if (headers?.get('Nats-Stream') !== stream || !(revision > 0)) throw new Error(`the store answered ${String(headers?.code)}`);
     return { text: answer.string(), revision };
+  }
+
+  async #getFromLeader(stream: string, key: string, withinMs: number): Promise<WireEntry | null> {
+    const question = JSON.stringify({ last_by_subj: `$KV.${this.#bucket}.${key}` });
+    const answer = await this.#call(`$JS.API.STREAM.MSG.GET.${stream}`, question, withinMs, false);
+    if (answer.headers?.code === NO_RESPONDERS) throw new Error('no stream answered');
+    const { message, error } = answer.json<LeaderAnswer>();
+    if (error?.code === NOT_FOUND) return null;
+    if (error !== undefined) throw new JetStreamApiError(error);
+    if (message === undefined) throw new Error('the answer holds no record');
+    if (Buffer.from(message.hdrs ?? '', 'base64').includes('KV-Operation')) return null;
+    return { text: Buffer.from(message.data ?? '', 'base64').toString(), revision: message.seq };
   }
 
   #call(subject: string, text: string, withinMs: number, making: boolean): Promise<Msg> {
@@ -85,7 +111,6 @@ export class KeyedWire {
     if (waiting === undefined) return;
     this.#waiting.delete(id);
     clearTimeout(waiting.timer);
-    if (message.headers?.code === NO_RESPONDERS && message.data.length === 0) waiting.reject(new Error('no stream answered'));
-    else waiting.resolve(message);
+    waiting.resolve(message);
   }
 }

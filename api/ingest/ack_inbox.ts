@@ -37,13 +37,21 @@ export interface LogPort {
 
 const STORE_FULL = 10077;
 const TOO_MANY_REQUESTS = 10167;
+const NO_RESPONDERS = 503;
+/** A cluster that changes its leader has nobody who takes a message for a moment: it is offered again after this, until it is forgotten. */
+const NO_LEADER_RETRY_MS = 50;
+
+interface Waiting {
+  settle: Settle;
+  send: () => void;
+}
 
 /** The log behind a NATS connection. */
 export class AckInbox implements LogPort {
   readonly #nc: NatsConnection;
   readonly #tracked: { readonly connected: boolean };
   readonly #inbox: string;
-  readonly #waiting = new Map<string, Settle>();
+  readonly #waiting = new Map<string, Waiting>();
 
   constructor(nc: NatsConnection, tracked: { readonly connected: boolean }) {
     this.#nc = nc;
@@ -64,8 +72,11 @@ export class AckInbox implements LogPort {
     const headers = newHeaders();
     headers.set('Nats-Msg-Id', id);
     headers.set(FINGERPRINT_HEADER, ingestBatchCodec.fingerprint);
-    this.#waiting.set(id, settle);
-    this.#nc.publish(subject, payload, { reply: `${this.#inbox}.${id}`, headers });
+    const send = (): void => {
+      this.#nc.publish(subject, payload, { reply: `${this.#inbox}.${id}`, headers });
+    };
+    this.#waiting.set(id, { settle, send });
+    send();
   }
 
   forget(id: string): void {
@@ -74,10 +85,16 @@ export class AckInbox implements LogPort {
 
   #hear(message: Msg): void {
     const id = message.subject.slice(this.#inbox.length + 1);
-    const settle = this.#waiting.get(id);
-    if (settle === undefined) return;
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    if (message.headers?.code === NO_RESPONDERS && message.data.length === 0) {
+      setTimeout(() => {
+        if (this.#waiting.get(id) === waiting && this.connected && !this.#nc.isClosed()) waiting.send();
+      }, NO_LEADER_RETRY_MS);
+      return;
+    }
     this.#waiting.delete(id);
-    settle(readAck(message));
+    waiting.settle(readAck(message));
   }
 }
 

@@ -1,8 +1,11 @@
 // What is let in: bounds on the bytes and events that are in flight (being read, checked or confirmed), for the process and
-// for each org, so that one org's flood neither fills the memory nor delays another's events.
+// for each org, so that one org's flood neither fills the memory nor delays another's events. Who has more than its share of what
+// the pipeline has still to land (shares.ts) is not let in, and who sends much at once waits its turn (fair_turns.ts).
 import type { OrgCredential } from '../http/credential.ts';
 import { ApiError } from '../http/errors.ts';
+import { FairTurns } from './fair_turns.ts';
 import type { OutgoingEvent } from './publisher.ts';
+import type { Shares } from './shares.ts';
 
 /** Of all orgs together. */
 export const TOTAL_BYTES_MAX = 128 * 1024 * 1024;
@@ -25,8 +28,6 @@ export interface BudgetCheck {
   guards: (org_id: string) => boolean;
   /** A promise where another process has to be asked. @throws ApiError (or rejects with it) rate_limited, payment_required */
   admit: (org_id: string, events: readonly OutgoingEvent[]) => BudgetHold | Promise<BudgetHold>;
-  /** Lets nothing in: only refuses what this process knows to be beyond a limit. @throws ApiError as admit does */
-  check: (org_id: string, events: readonly OutgoingEvent[]) => void;
 }
 
 interface InFlight {
@@ -41,15 +42,26 @@ export interface Hold {
   grow: (bytes: number) => ApiError | null;
   /** Holds events, once they are counted; an error when there is no room for them. */
   admit: (events: number) => ApiError | null;
+  /** Before a body of so many bytes is parsed: null to go on at once, else resolves when it may. Rejects with ApiError rate_limited. */
+  turn: (bytes: number) => Promise<void> | null;
   release: () => void;
 }
 
 export class Admission {
   readonly #total: InFlight = { requests: 0, bytes: 0, events: 0 };
   readonly #orgs = new Map<string, InFlight>();
+  readonly #turns = new FairTurns();
+  readonly #shares: Pick<Shares, 'refusal'> | null;
 
-  /** Begins a request. What later bounds a tenant (rate, budget) is asked here and in the hold's admit. */
+  /** @param shares null: what waits in the pipeline refuses nobody */
+  constructor(shares: Pick<Shares, 'refusal'> | null = null) {
+    this.#shares = shares;
+  }
+
+  /** Begins a request. @throws ApiError rate_limited for who is beyond its share of the pipeline */
   open(credential: OrgCredential): Hold {
+    const refusal = this.#shares?.refusal(credential.org_id) ?? null;
+    if (refusal !== null) throw refusal;
     const total = this.#total;
     const org = this.#orgs.get(credential.org_id) ?? { requests: 0, bytes: 0, events: 0 };
     this.#orgs.set(credential.org_id, org);
@@ -72,6 +84,7 @@ export class Admission {
         total.events += events;
         return null;
       },
+      turn: (bytes) => this.#turns.take(credential.org_id, bytes),
       release: () => {
         for (const count of [org, total]) {
           count.requests--;

@@ -70,6 +70,8 @@ export interface PublisherDeps {
   now: () => number;
   /** Told of every confirmed message: its events, and seconds from sending to confirmation. */
   observe: (events: number, seconds: number) => void;
+  /** Told of the events of each publish that the log has, with their places. */
+  onStored?: (events: readonly OutgoingEvent[], positions: ReadonlyMap<number, number>) => void;
 }
 
 export class Publisher {
@@ -106,7 +108,11 @@ export class Publisher {
     if (!this.#deps.port.connected) return Promise.reject(unavailable('not connected to the log'));
     const deadline = this.#deps.now() + Math.max(0, COMMIT_MS_MAX - spentMs);
     return new Promise((resolve, reject) => {
-      const commit: Commit = { open: 0, done: false, positions: new Map(), resolve, reject };
+      const stored = (positions: ReadonlyMap<number, number>): void => {
+        this.#deps.onStored?.(events, positions);
+        resolve(positions);
+      };
+      const commit: Commit = { open: 0, done: false, positions: new Map(), resolve: stored, reject };
       this.#enqueue(events, commit, deadline);
       this.#schedule();
     });

@@ -57,8 +57,8 @@ export interface FormattedBody {
 
 /** For slices that record several events which belong together, and spend something before they have them. */
 export interface BodyRecorder {
-  /** Refuses what the budget does not let in, before anything is spent on it; stores nothing. @throws ApiError as ingest does */
-  check: (org_id: string, bodies: readonly FormattedBody[]) => void;
+  /** Rejects what the budget does not let in, before anything is spent on it; stores and keeps nothing. @throws ApiError as ingest does */
+  check: (org_id: string, bodies: readonly FormattedBody[]) => Promise<void>;
   /** Stores all of them together. @throws ApiError as ingest does */
   store: (org_id: string, bodies: readonly FormattedBody[]) => Promise<void>;
 }
@@ -69,9 +69,12 @@ export function createBodyRecorder(deps: StoreDeps & { partitions: number; now: 
     return bodies.flatMap(({ format, body }) => readEvents(body, { format, ...source }).events);
   };
   return {
-    check: (org_id, bodies) => {
+    check: async (org_id, bodies) => {
       if (deps.disk.low) throw diskLow();
-      if (deps.budgets.guards(org_id)) deps.budgets.check(org_id, read(org_id, bodies));
+      if (!deps.budgets.guards(org_id)) return;
+      // Asked as if it came in now, so that near a limit the one process that decides for all is asked too.
+      const hold = await deps.budgets.admit(org_id, read(org_id, bodies));
+      hold.cancel();
     },
     store: (org_id, bodies) => storeEvents(deps, org_id, read(org_id, bodies), 0),
   };

@@ -16,6 +16,7 @@ import { type Encoding, type ReadExport, readExport, type SpanEvent } from './ev
 interface Hold {
   grow: (bytes: number) => ApiError | null;
   admit: (events: number) => ApiError | null;
+  turn: (bytes: number) => Promise<void> | null;
   release: () => void;
 }
 
@@ -111,6 +112,8 @@ async function take(
   try {
     const raw = await readBody(req, { bytesMax: edge.bodyBytesMax, grow: hold.grow });
     const began = performance.now();
+    const turn = hold.turn(raw.length);
+    if (turn !== null) await turn;
     const source = { encoding, org_id: credential.org_id, received_at: edge.now(), partitions: deps.partitions, grow: hold.grow };
     const read = readExport(raw, source);
     const refusal = hold.admit(read.events.length);

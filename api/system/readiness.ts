@@ -51,7 +51,7 @@ export class ReadinessWatch {
   async check(): Promise<Readiness> {
     const nats = this.#deps.tracked.connected;
     const clickhouse = await within(this.#deps.pingClickHouse(), PING_MS_MAX);
-    const consumers = nats && this.#consumersRun();
+    const consumers = nats && this.unowned() === 0;
     const word = (ok: boolean) => (ok ? 'ok' : 'down');
     return {
       status: nats && clickhouse && consumers ? 'ready' : 'unavailable',
@@ -59,9 +59,11 @@ export class ReadinessWatch {
     };
   }
 
-  /** Metrics addresses of live workers. */
+  /** Metrics addresses of live workers on this machine. */
   metricsUrls(): string[] {
-    return this.#liveWorkers().flatMap((worker) => this.#heartbeats.metricsUrl(worker) ?? []);
+    return this.#liveWorkers()
+      .flatMap((worker) => this.#heartbeats.metricsUrl(worker) ?? [])
+      .filter((url) => url !== '');
   }
 
   close(): void {
@@ -73,13 +75,15 @@ export class ReadinessWatch {
     return this.#heartbeats.live(performance.now(), WORKER_ALIVE_MS);
   }
 
-  #consumersRun(): boolean {
+  /** How many partitions no live worker owns. */
+  unowned(): number {
     const alive = new Set(this.#liveWorkers());
+    let count = 0;
     for (let partition = 0; partition < this.#deps.partitions; partition++) {
       const record = this.#bucket.get(`partition.${String(partition)}`);
-      if (record === undefined || !alive.has(record.owner)) return false;
+      if (record === undefined || !alive.has(record.owner)) count++;
     }
-    return true;
+    return count;
   }
 }
 

@@ -36,7 +36,7 @@ export interface ReplayDeps {
   upstream: Upstream | null;
   /** The way into the log, see api/ingest/store.ts. */
   recorder: {
-    check: (org_id: string, bodies: ReturnType<typeof replayEvents>) => void;
+    check: (org_id: string, bodies: ReturnType<typeof replayEvents>) => Promise<void>;
     store: (org_id: string, bodies: ReturnType<typeof replayEvents>) => Promise<void>;
   };
 }
@@ -102,7 +102,7 @@ async function commitReplay(deps: ReplayDeps, { org_id, trace_id, spans, calls }
   const eventsOf = (answered: readonly AnsweredCall[]) => replayEvents(ids, spans, answered, () => `spn_${newHex()}`);
   const now = Date.now();
   const unanswered = calls.map((call) => ({ ...call, answer: { raw: { choices: [] }, started_at: now, ended_at: now } }));
-  recorder.check(org_id, eventsOf(unanswered));
+  await recorder.check(org_id, eventsOf(unanswered));
   const answers = await makeCalls(upstream, calls, signal);
   const answered = calls.flatMap((call, i) => {
     const answer = answers[i];

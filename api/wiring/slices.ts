@@ -15,6 +15,7 @@ import { ownerOf } from '../../schemas/records/org.ts';
 import { AgentActivity } from '../agents/activity.ts';
 import { agentRoutes } from '../agents/routes.ts';
 import { RegisterTokens } from '../agents/tokens.ts';
+import { type Analysts, openAnalysts } from '../analysts/open.ts';
 import { auditRoutes } from '../audit/routes.ts';
 import { type Budgets, openBudgets } from '../budgets/open.ts';
 import { costRoutes } from '../costs/routes.ts';
@@ -60,6 +61,8 @@ const SCORE_MS_MAX = 2000;
 export interface Slices {
   routes: Route[];
   budgets: Budgets;
+  /** What serves the queries of analysts of orgs. */
+  analysts: Analysts['handler'];
   /** Begins to read what is followed in ClickHouse; call it when the schema is there. */
   follow: () => void;
   close: () => void;
@@ -152,9 +155,18 @@ export async function openSlices(
     beginRun: beginRun.bind(null, evalsDeps),
     now,
   };
+  const analysts = openAnalysts({
+    analysts: stores.analysts,
+    clickhouse,
+    cluster: env.SERVICE_CLICKHOUSE_CLUSTER,
+    hasOrg: (org_id) => orgs.get(org_id) !== null,
+    now,
+  });
   return {
     budgets,
+    analysts: analysts.handler,
     routes: [
+      analysts.routes,
       traceRoutes(tracesDeps),
       promptRoutes({ store: prompts, now }),
       sessionListRoutes({ clickhouse }),
@@ -201,6 +213,7 @@ export async function openSlices(
     },
     close: () => {
       activity.close();
+      analysts.close();
       budgets.close();
     },
   };

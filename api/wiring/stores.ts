@@ -1,6 +1,7 @@
 // The state of the control plane as one API process holds it: every bucket that requests are answered from, watched into memory.
 import { JobRecords } from '../../ops/job_records.ts';
 import { AgentStore } from '../agents/store.ts';
+import { AnalystStore } from '../analysts/store.ts';
 import { CostSettings } from '../costs/settings.ts';
 import { DatasetStore } from '../datasets/store.ts';
 import { EvalStore } from '../evals/store.ts';
@@ -20,6 +21,7 @@ export interface Stores {
   orgs: OrgStore;
   keys: KeyStore;
   agents: AgentStore;
+  analysts: AnalystStore;
   grants: GrantStore;
   policies: PolicyStore;
   piiPolicies: PiiPolicyStore;
@@ -55,12 +57,14 @@ export async function openStores({ log, now, onProblem }: WiringParts): Promise<
       RetentionStore.open(log, onProblem),
       JobRecords.open(log, onProblem),
     ]);
+  const analysts = await AnalystStore.open(log, onProblem);
   const grants = await GrantStore.open({ log, memberOf: (org_id, user_id) => orgs.memberOf(org_id, user_id), now, onProblem });
   const close = () => {
     for (const store of [
       orgs,
       keys,
       agents,
+      analysts,
       policies,
       piiPolicies,
       costs,
@@ -80,6 +84,7 @@ export async function openStores({ log, now, onProblem }: WiringParts): Promise<
     orgs,
     keys,
     agents,
+    analysts,
     grants,
     policies,
     piiPolicies,

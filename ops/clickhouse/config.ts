@@ -1,6 +1,16 @@
 // What the embedded ClickHouse is told: server settings, users, the statements that open its ports.
 // Comes in: paths, passwords, bounds. Goes out: the text of config.xml and users.xml, without a clear password.
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  ORG_ANALYST,
+  ORG_CHANGEABLE,
+  ORG_FILTER,
+  ORG_READER,
+  ORG_TABLES,
+  orgAnalystPassword,
+  orgDatabaseOf,
+  orgSettings,
+} from '../../sql/org_views.ts';
 
 /** Views that analysts read; sql/views makes them with DEFINER = app SQL SECURITY DEFINER, so no grant on a table is needed. */
 export const ANALYST_VIEWS = [
@@ -97,16 +107,18 @@ export function serverXml({ usersFile, logFile, backupDir, displayName, memoryMa
 }
 
 /**
- * Users: \`default\` is the engine's own start script and may only open ports; \`app\` is the service; \`analyst\` reads views.
- * Both are let in from anywhere: which addresses can reach the port is decided by what it listens on.
+ * Users: \`default\` is the engine's own start script and may only open ports; \`app\` is the service; \`analyst\` reads views;
+ * \`org_analyst\` reads those of one org at a time, by way of \`org_reader\` (sql/org_views.ts). They are let in from anywhere: which addresses can reach the port is decided by what it listens on.
  */
 export function usersXml({ database, moreDatabases, appPassword, analystPassword, memoryMaxBytes }: UsersConfig): string {
   const grants = (statements: readonly string[]): string =>
     `<grants>${statements.map((text) => `<query>GRANT ${text}</query>`).join('')}</grants>`;
-  const user = (name: string, password: string, profile: string, granted: readonly string[]): string =>
-    `<${name}><password_sha256_hex>${sha256(password)}</password_sha256_hex><networks><ip>::/0</ip></networks><profile>${profile}</profile><quota>default</quota>${grants(granted)}</${name}>`;
+  const user = (name: string, password: string, profile: string, granted: readonly string[], filters = ''): string =>
+    `<${name}><password_sha256_hex>${sha256(password)}</password_sha256_hex><networks><ip>::/0</ip></networks><profile>${profile}</profile><quota>default</quota>${filters}${grants(granted)}</${name}>`;
+  const orgDatabase = orgDatabaseOf(database);
   const app = [
     `ALL ON \`${database}\`.*`,
+    `ALL ON \`${orgDatabase}\`.*`,
     ...(moreDatabases === undefined ? [] : [`ALL ON ${moreDatabases}.*`]),
     'CREATE DATABASE ON *.*',
     'SELECT ON system.*',
@@ -117,9 +129,12 @@ export function usersXml({ database, moreDatabases, appPassword, analystPassword
     'SYSTEM FLUSH LOGS ON *.*',
     'BACKUP ON *.*',
     'SET DEFINER ON app',
+    `SET DEFINER ON ${ORG_READER}`,
     ...ENGINES.map((engine) => `TABLE ENGINE ON ${engine}`),
   ];
-  const analyst = ANALYST_VIEWS.map((view) => `SELECT ON \`${database}\`.\`${view}\``);
+  const views = (of: string): string[] => ANALYST_VIEWS.map((view) => `SELECT ON \`${of}\`.\`${view}\``);
+  const tables = ORG_TABLES.map((table) => `SELECT ON \`${database}\`.\`${table}\``);
+  const rows = ORG_TABLES.map((table) => `<${table}><filter>${escape(ORG_FILTER)}</filter></${table}>`).join('');
   return `<clickhouse>
   <profiles>
     <default>
@@ -144,16 +159,37 @@ export function usersXml({ database, moreDatabases, appPassword, analystPassword
       <max_memory_usage>${Math.floor(memoryMaxBytes / 3)}</max_memory_usage>
       <max_memory_usage_for_user>${Math.floor(memoryMaxBytes / 2)}</max_memory_usage_for_user>
       <max_concurrent_queries_for_user>4</max_concurrent_queries_for_user>
+      <allow_introspection_functions>0</allow_introspection_functions>
       <max_result_bytes>${256 * MEBIBYTE}</max_result_bytes>
       <cancel_http_readonly_queries_on_client_close>1</cancel_http_readonly_queries_on_client_close>
     </analyst>
+    <org_analyst>
+      <profile>default</profile>
+      ${orgProfile(Math.floor(memoryMaxBytes / 4))}
+    </org_analyst>
   </profiles>
   <users>
     <default><no_password/><networks><ip>127.0.0.1</ip><ip>::1</ip></networks><profile>default</profile><quota>default</quota>${grants(['SYSTEM LISTEN ON *.*'])}</default>
     ${user('app', appPassword, 'default', app)}
-    ${user('analyst', analystPassword, 'analyst', analyst)}
+    ${user('analyst', analystPassword, 'analyst', views(database))}
+    ${user(ORG_ANALYST, orgAnalystPassword(appPassword), 'org_analyst', views(orgDatabase))}
+    ${user(ORG_READER, randomBytes(32).toString('hex'), 'org_analyst', tables, `<databases><${database}>${rows}</${database}></databases>`)}
   </users>
   <quotas><default/></quotas>
 </clickhouse>
 `;
+}
+
+/** Settings of analysts of orgs, and which of them a request may give within which bounds. */
+function orgProfile(memoryBytes: number): string {
+  const free = Object.entries(ORG_CHANGEABLE);
+  const settings = [
+    ...Object.entries(orgSettings(memoryBytes)),
+    ...free.flatMap(([name, { value }]) => (value === undefined ? [] : [[name, value] as const])),
+  ].map(([name, value]) => `<${name}>${String(value)}</${name}>`);
+  const constraints = free.map(([name, { min, max }]) => {
+    const bounds = `${min === undefined ? '' : `<min>${String(min)}</min>`}${max === undefined ? '' : `<max>${String(max)}</max>`}`;
+    return `<${name}>${bounds}<changeable_in_readonly/></${name}>`;
+  });
+  return `${settings.join('')}<constraints>${constraints.join('')}</constraints>`;
 }

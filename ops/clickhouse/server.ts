@@ -8,6 +8,7 @@ import path from 'node:path';
 import { reserveOf } from '../disk_watch.ts';
 import { freePort } from '../process/ports.ts';
 import { type Exit, exitOf, hasEnded, stopChild } from '../process/child.ts';
+import { giveWay } from '../process/priority.ts';
 import { serverXml, usersXml } from './config.ts';
 import type { Launch } from './launcher.ts';
 
@@ -36,6 +37,8 @@ export interface ClickHouseOptions {
   /** The engine may read and change everything in its folder: give it one of its own. */
   logFile: string;
   memoryMaxBytes: number;
+  /** See giveWay; unset: 0. */
+  nice?: number;
 }
 
 /** A running engine. */
@@ -74,8 +77,12 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Click
     env: { ...pick(process.env, ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR']), UV_THREADPOOL_SIZE: '8' },
   });
   closeSync(log);
+  giveWay(child.pid, options.nice ?? 0);
   const exited = exitOf(child);
   await ready({ child, host, httpPort, displayName, logFile: options.logFile });
+  // They are read at the start only. Who may call functions can read every file in this folder (file() asks for no right in this mode),
+  // and in these stand hashes of passwords and where things are.
+  for (const name of ['users.xml', 'config.xml']) rmSync(path.join(options.dataDir, name), { force: true });
   const userUrl = (user: string, password: string): string =>
     `http://${user}:${encodeURIComponent(password)}@${host}:${httpPort}/${options.database}`;
   return {

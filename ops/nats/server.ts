@@ -4,22 +4,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Writable } from 'node:stream';
-import { MESSAGE_BYTES_MAX } from '../streams.ts';
 import { type Exit, exitOf, hasEnded, stopChild } from '../process/child.ts';
 import { freePort } from '../process/ports.ts';
+import { type NatsClusterNode, natsConfigText } from './config.ts';
 
 const READY_MS_MAX = 20_000;
 const PROBE_EVERY_MS = 5;
 const STOP_MS_MAX = 10_000;
 /** How long it outlives a parent that vanished, so that the other children can land what they hold. */
 const ORPHAN_GRACE_SECONDS = 3;
-const MEBIBYTE = 1024 ** 2;
-/**
- * The server refuses to make streams whose bounds together are above its own, though they never fill at once: on a disk of 14 GB nothing
- * would start. What a disk holds is guarded by whoever lets events in (ops/disk_watch.ts).
- */
-const STORE_BYTES_MAX = 2 ** 50;
-
 /**
  * Becomes nats-server ($1 binary, $2 configuration); a part of it stays behind and reads a pipe from the parent: a line says that
  * nats-server is gone already, an end without a line that the parent is.
@@ -39,6 +32,8 @@ export interface NatsOptions {
   logFile: string;
   /** Most bytes of streams on disk; unset: as many as their own bounds let them have. */
   storeMaxBytes?: number;
+  /** Unset: a server alone. */
+  cluster?: NatsClusterNode;
 }
 
 /** A running nats-server. */
@@ -64,14 +59,14 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
   // After a kill -9 the old file stays, and would name a port of the past.
   for (const name of readdirSync(dataDir)) if (name.endsWith('.ports')) rmSync(path.join(dataDir, name));
   const config = path.join(dataDir, 'nats.conf');
-  writeFileSync(config, configText(options, dataDir, port), { mode: 0o600 });
+  writeFileSync(config, natsConfigText({ ...options, dataDir, port }), { mode: 0o600 });
   const errors = openSync(`${options.logFile}.stderr`, 'w', 0o600);
   const child = spawn('/bin/sh', ['-c', GUARDED, 'nats', options.binary, config], {
     // A group of its own: Ctrl-C in the terminal must reach the supervisor alone, which stops things in order.
     detached: true,
     stdio: ['ignore', errors, errors, 'pipe'],
     // Under a backlog its block caches would grow past half a gigabyte; they are caches, so the collector may take them.
-    env: { PATH: process.env['PATH'], NATS_TOKEN: options.token, GOMEMLIMIT: '256MiB' },
+    env: { PATH: process.env['PATH'], NATS_TOKEN: options.token, GOMEMLIMIT: '160MiB' },
   });
   closeSync(errors);
   const guard = child.stdio[3] as Writable;
@@ -89,28 +84,6 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
     exited,
     stop: () => stopChild(child, exited, STOP_MS_MAX),
   };
-}
-
-function configText({ sync, logFile, storeMaxBytes }: NatsOptions, dataDir: string, port: number): string {
-  const quote = (text: string): string => JSON.stringify(text);
-  return `server_name: "millrace"
-listen: "127.0.0.1:${port}"
-http: "127.0.0.1:-1"
-ports_file_dir: ${quote(dataDir)}
-log_file: ${quote(path.resolve(logFile))}
-logfile_size_limit: ${20 * MEBIBYTE}
-logfile_max_num: 2
-max_payload: ${MESSAGE_BYTES_MAX}
-max_pending: ${128 * MEBIBYTE}
-write_deadline: "10s"
-authorization { token: $NATS_TOKEN }
-jetstream {
-  store_dir: ${quote(path.join(dataDir, 'js'))}
-  max_memory_store: ${64 * MEBIBYTE}
-  max_file_store: ${storeMaxBytes ?? STORE_BYTES_MAX}
-  sync_interval: ${sync}
-}
-`;
 }
 
 async function ready(child: ChildProcess, dataDir: string, logFile: string): Promise<void> {

@@ -5,6 +5,7 @@ import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { exitOf, stopChild } from './child.ts';
 import type { Running } from './kept.ts';
+import { giveWay } from './priority.ts';
 
 const readyShape = z.object({ ready: z.literal(true), port: z.number().int().optional() });
 
@@ -18,6 +19,8 @@ export interface NodeMainOptions {
   signal: AbortSignal;
   readyMsMax: number;
   stopMsMax: number;
+  /** See giveWay; unset: 0. */
+  nice?: number;
 }
 
 /** Batches of events live for some hundred milliseconds: with the default young generation (16 MB) most were copied to the old one before they died. */
@@ -32,7 +35,8 @@ export interface RunningMain extends Running {
  * Starts it and waits until it says {ready: true}.
  * @throws Error with one line: why it ended first, from its own output
  */
-export async function startNodeMain({ name, entry, env, logFile, signal, readyMsMax, stopMsMax }: NodeMainOptions): Promise<RunningMain> {
+export async function startNodeMain(options: NodeMainOptions): Promise<RunningMain> {
+  const { name, entry, env, logFile, signal, readyMsMax, stopMsMax } = options;
   const log = openSync(logFile, 'a', 0o600);
   const from = fstatSync(log).size;
   const child = fork(entry, [], {
@@ -44,6 +48,7 @@ export async function startNodeMain({ name, entry, env, logFile, signal, readyMs
     env: { ...env, MILLRACE_SUPERVISED: '1' },
   });
   closeSync(log);
+  giveWay(child.pid, options.nice ?? 0);
   const exited = exitOf(child);
   signal.addEventListener('abort', () => child.kill('SIGTERM'), { once: true });
   const ready = new Promise<z.infer<typeof readyShape>>((resolve) => {

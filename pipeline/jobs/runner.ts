@@ -66,6 +66,18 @@ export class JobRunner {
     ];
   }
 
+  /** By job, for how many seconds its newest slot has been waiting to be run to its end; 0 when it was, or was given up. */
+  overdue(now: number): Map<string, number> {
+    return new Map(
+      this.#options.jobs.map(({ name }) => {
+        const due = this.#due.get(name) ?? 0;
+        const record = this.#options.leases.record(name);
+        const waits = record !== undefined && Date.parse(record.slot) < due;
+        return [name, waits ? Math.max(0, now - due) / 1000 : 0];
+      }),
+    );
+  }
+
   /** Takes nothing new, tells what runs to stop, and resolves when it has. */
   async stop(): Promise<void> {
     for (const stop of this.#stops) stop();

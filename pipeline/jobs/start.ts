@@ -28,6 +28,12 @@ export interface JobsParts {
   onTold: (event: string) => void;
 }
 
+export interface StartedJobs {
+  /** By job, for how many seconds its newest slot has been waiting to be run to its end; 0 when it was. */
+  overdue: () => Map<string, number>;
+  stop: () => Promise<void>;
+}
+
 /** Starts scheduling and taking calls. `stop` resolves when what ran has ended and what it did is written down. */
 export async function startJobs({
   log,
@@ -41,7 +47,7 @@ export async function startJobs({
   logger,
   observe,
   onTold,
-}: JobsParts): Promise<{ stop: () => Promise<void> }> {
+}: JobsParts): Promise<StartedJobs> {
   const onProblem = (problem: string, cause: unknown): void => {
     logger.warn({ err: cause }, problem);
   };
@@ -52,6 +58,7 @@ export async function startJobs({
   const runner = new JobRunner({ nc: log.nc, leases, jobs, log: logger, observe });
   await runner.start();
   return {
+    overdue: () => runner.overdue(Date.now()),
     stop: async () => {
       await runner.stop();
       await audit.flush();

@@ -3,14 +3,12 @@
 // through again when it comes again, unless ADMITTED_MAX others were since then; of two traces that complete too close to each other the one
 // whose task comes first is judged, and none that completed before one that was.
 import { createHash } from 'node:crypto';
-import { JetStreamApiError } from '@nats-io/jetstream';
 import { z } from 'zod';
+import { isLostWrite, waitAfterLostWrite } from '../../ops/nats/conflict.ts';
 import type { Log } from '../../ops/streams.ts';
 import type { JudgingTask } from '../../schemas/codec.ts';
 import { judgeKey } from '../../schemas/records/judge.ts';
 
-/** JetStream's error code of a CAS that lost. */
-const WRONG_LAST_REVISION = 10071;
 const TRIES_MAX = 50;
 /** Marks that are remembered, so that a flood of traces of one agent is not looked up one by one. */
 const KNOWN_MAX = 10_000;
@@ -56,7 +54,8 @@ export class Cooldown {
         this.#remember(key, next);
         return true;
       } catch (error) {
-        if (!(error instanceof JetStreamApiError) || error.code !== WRONG_LAST_REVISION || tries >= TRIES_MAX) throw error;
+        if (!isLostWrite(error) || tries >= TRIES_MAX) throw error;
+        await waitAfterLostWrite(tries);
       }
     }
   }

@@ -5,8 +5,8 @@
 // all, whoever asks. What can repeat: a process that dies after the upstream has answered and before the answer is kept, some
 // milliseconds, calls again; the first answer then is recorded nowhere. A call that is not answered is no span.
 import { createHash } from 'node:crypto';
-import { JetStreamApiError } from '@nats-io/jetstream';
 import { type ChatRequest, type Completion, readCompletion, type Upstream } from '../../ops/llm/upstream.ts';
+import { isLostWrite } from '../../ops/nats/conflict.ts';
 import { publishRecord } from '../../ops/nats/publish_record.ts';
 import { ingestSubject, type Log } from '../../ops/streams.ts';
 import { type IngestEvent, ingestBatchCodec } from '../../schemas/codec.ts';
@@ -15,8 +15,6 @@ import { eventHex, partitionOf } from '../domain/ids.ts';
 import type { FairSlots } from './fair_slots.ts';
 
 const PUBLISH_TIMEOUT_MS = 5000;
-/** JetStream's error code of a CAS that lost. */
-const WRONG_LAST_REVISION = 10071;
 
 export interface CallToRecord {
   org_id: string;
@@ -92,7 +90,7 @@ export class RecordedCalls {
       return body;
     } catch (error) {
       // Somebody else was given the task and was answered first: one answer holds.
-      const first = error instanceof JetStreamApiError && error.code === WRONG_LAST_REVISION ? await this.#kept(call.key) : null;
+      const first = isLostWrite(error) ? await this.#kept(call.key) : null;
       if (first === null) throw error;
       return first;
     }

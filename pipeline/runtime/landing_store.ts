@@ -2,7 +2,7 @@
 // Log positions here are the store's: JetStream sequence plus the log's base.
 import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
 import { ORG_HIGH_SQL, ORG_LOW_SQL } from '../domain/event_identity.ts';
-import { FENCE, landingStatement, SPAN_TEXTS, type LandingTable, type TableSpec } from '../stages/land/tables.ts';
+import { ANY_TIMES, FENCE, landingStatement, SPAN_TEXTS, type LandingTable, type TableSpec } from '../stages/land/tables.ts';
 import { rowKey, traceRowKey, type LandingStore } from './landing.ts';
 import type { PartitionRecord } from './ownership.ts';
 import type { FullFrom, HistoryOptions, HistoryStore, PartitionHistory, PartitionMemory } from './partition_state.ts';
@@ -171,7 +171,7 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
       sql: `INSERT INTO span_texts (${columns}) SELECT ${columns} FROM span_texts_recent
         WHERE _part IN {parts:Array(String)} AND has(${FENCE}, {mover:UInt16})
           AND (${position}) NOT IN (SELECT ${position} FROM span_texts WHERE log_seq >= {from:UInt64})
-        SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 1000000, min_insert_block_size_rows = 1000000, min_insert_block_size_bytes = 536870912`,
+        SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 1000000, min_insert_block_size_rows = 1000000, min_insert_block_size_bytes = 536870912, ${ANY_TIMES}`,
       params: {
         parts: parts.map((part) => part.name),
         owned: tuples([[MOVER_PARTITION, epoch]]),
@@ -246,6 +246,16 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
         return [key, full === '0' ? { log_seq: Infinity, log_index: 0 } : { log_seq: Number(seq), log_index: index }];
       }),
     );
+  }
+
+  /** Newest epoch that fences a partition; owners of a log that is new to the store count on from there, or they would be fenced off for good. */
+  async newestEpoch(): Promise<number> {
+    const [row] = await this.#rows<{ epoch: string }>(
+      'newest_epoch',
+      'SELECT toString(max(epoch)) AS epoch FROM landing_fences WHERE partition != {mover:UInt16}',
+      { mover: MOVER_PARTITION },
+    );
+    return Number(row?.epoch ?? 0);
   }
 
   /** Newest log position that any table holds; a log that is new to the store counts on from there. */

@@ -28,6 +28,8 @@ export interface OwnershipOptions {
   workerId: string;
   partitions: number;
   metricsUrl: string;
+  /** Epochs begin after this one: where the log is newer than the store, the store knows fences of an older log. Unset: 0. */
+  epochBase?: number;
   log: Logger;
   /** Brings partitions up; resolves when they are being read. A rejection gives them back. */
   acquire(records: PartitionRecord[]): Promise<void>;
@@ -225,12 +227,12 @@ export class Ownership {
   }
 
   async #claim(partition: number): Promise<PartitionRecord | null> {
-    const { kv, workerId } = this.#options;
+    const { kv, workerId, epochBase = 0 } = this.#options;
     const known = this.#records.get(partition);
     const record: PartitionRecord = {
       partition,
       owner: workerId,
-      epoch: (known?.record.epoch ?? 0) + 1,
+      epoch: (known?.record.epoch ?? epochBase) + 1,
       checkpoint: known?.record.checkpoint ?? 0,
       completed_through: known?.record.completed_through ?? 0,
       at: new Date().toISOString(),

@@ -88,13 +88,13 @@ export async function prepare(
   const casualties: Casualty[] = [];
   const metered: MeteredEvent[] = [];
   const sent: Correction[] = [];
-  const byPosition = new Map<string, LoggedEvent>();
+  const sources: Sources = new Map();
   for (const slice of slices(messages)) {
     const events = slice.flatMap((message) => readMessage(deps, message, casualties, sent));
-    for (const event of events) byPosition.set(positionKey(event), event);
+    for (const event of events) addSource(sources, event);
     const dead: DeadEvent[] = [];
     metered.push(...(await runStages(deps, events, dead)));
-    for (const one of dead) casualties.push({ dead: one, event: byPosition.get(positionKey(one.position)) ?? null, raw: null });
+    for (const one of dead) casualties.push({ dead: one, event: sourceOf(sources, one.position), raw: null });
     await deps.yield();
   }
   const corrections = await freshCorrections(deps, states, sent);
@@ -102,7 +102,7 @@ export async function prepare(
   const rows = emptyUnit();
   const usage = countUsage(states, { metered, corrections }, rows);
   deps.tail?.countRead(metered.length, bytesOf(messages));
-  const { progress, decided } = keepBooks(deps, states, messages, { metered, corrections }, byPosition);
+  const { progress, decided } = keepBooks(deps, states, messages, { metered, corrections }, sources);
   await fillRows(deps, states, decided, rows);
   endReplays(deps, progress);
   const told = progress.flatMap(({ state }) => takeBook(state, rows));
@@ -112,8 +112,17 @@ export async function prepare(
   return { rows, usage, casualties, events, tasks, progress, count: metered.length };
 }
 
-const positionKey = (position: LogPosition): string =>
-  `${String(position.partition)}:${String(position.log_seq)}:${String(position.log_index)}`;
+/** The events of a batch as they were logged: by message, then by index in it. */
+type Sources = Map<number, Map<number, LoggedEvent>>;
+
+function addSource(sources: Sources, event: LoggedEvent): void {
+  const message = sources.get(event.log_seq);
+  if (message === undefined) sources.set(event.log_seq, new Map([[event.log_index, event]]));
+  else message.set(event.log_index, event);
+}
+
+const sourceOf = (sources: Sources, { log_seq, log_index }: LogPosition): LoggedEvent | null =>
+  sources.get(log_seq)?.get(log_index) ?? null;
 
 const bytesOf = (messages: readonly TakenMessage[]): number => messages.reduce((sum, { data }) => sum + data.length, 0);
 
@@ -226,7 +235,7 @@ function keepBooks(
   states: ReadonlyMap<number, PartitionState>,
   messages: readonly TakenMessage[],
   { metered, corrections }: Changes,
-  logged: ReadonlyMap<string, LoggedEvent>,
+  sources: Sources,
 ): { progress: Progress[]; decided: LandingEvent[] } {
   let heardAt = 0;
   const now = deps.now();
@@ -244,7 +253,7 @@ function keepBooks(
   for (const event of metered) {
     correctBefore(event.log_seq);
     const state = states.get(event.partition);
-    const one = { event, source: logged.get(positionKey(event)) ?? null };
+    const one = { event, source: sourceOf(sources, event) };
     if (state !== undefined && deps.tail !== null) deps.tail.take(held, state, one, decided);
     else if (state !== undefined) {
       state.book.apply(event);

@@ -19,11 +19,29 @@ import type { Casualty } from './prepare.ts';
 import type { BookEvent } from './trace_book.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
+/** Dead letters that are on their way at a time, and their bytes: everybody's landing waits until all of them are stored. */
+const BURIALS_MAX = 64;
+const BURIAL_BYTES_MAX = 16 * 1024 * 1024;
 
 export interface Publisher {
   tell(events: readonly BookEvent[]): Promise<void>;
   bury(casualties: readonly Casualty[]): Promise<void>;
   hand(tasks: readonly JudgingTask[]): Promise<void>;
+}
+
+/** As many as may be on their way together; at least one. */
+function* burials(casualties: readonly Casualty[]): Generator<Casualty[]> {
+  let [some, bytes]: [Casualty[], number] = [[], 0];
+  for (const one of casualties) {
+    const size = one.event?.body.length ?? one.raw?.length ?? 0;
+    if (some.length === BURIALS_MAX || (some.length > 0 && bytes + size > BURIAL_BYTES_MAX)) {
+      yield some;
+      [some, bytes] = [[], 0];
+    }
+    some.push(one);
+    bytes += size;
+  }
+  if (some.length > 0) yield some;
 }
 
 /** evt_ + hex16 over what the event is: told twice, it has the same id. */
@@ -75,7 +93,7 @@ export function createPublisher(
       }
     },
     async bury(casualties) {
-      for (const { dead, event, raw } of casualties) {
+      const bury = async ({ dead, event, raw }: Casualty): Promise<void> => {
         const { partition, log_seq, log_index } = dead.position;
         const data = deadLetterCodec.encode({
           stage: dead.stage,
@@ -97,7 +115,8 @@ export function createPublisher(
           { stage: dead.stage, reason: dead.reason, partition, log_seq, log_index },
           'an event can never land; it is kept in DEAD_LETTERS',
         );
-      }
+      };
+      for (const some of burials(casualties)) await Promise.all(some.map(bury));
     },
   };
 }

@@ -1,5 +1,6 @@
 // The way of events through one worker, put together: topology, ownership, reader, worker, lander, mover of texts, budgets.
 import type { Env } from '../../ops/env.ts';
+import { sendLanded } from '../../ops/landed.ts';
 import * as metrics from '../../ops/metrics.ts';
 import type { WatchedBucket } from '../../ops/watched_bucket.ts';
 import type { BudgetRecord } from '../../schemas/records/budget.ts';
@@ -131,6 +132,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     workerId,
     partitions,
     metricsUrl,
+    epochBase: parts.epochBase,
     log: logger,
     acquire: (records) => untilDone(logger, 'bringing partitions up', () => bringUp(records)),
     release: (held) => worker.release(held),
@@ -205,6 +207,9 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     bury: (casualties) => publisher.bury(casualties),
     tell: (events) => publisher.tell(events),
     hand: (tasks) => publisher.hand(tasks),
+    tellLanded: (through) => {
+      sendLanded(log.nc, through);
+    },
     landed: budgets.landed,
     sync,
     checkpoint: (partition, settled, completed) => ownership.checkpoint(partition, settled, completed),
@@ -244,7 +249,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
 }
 
 /** Shows how far the worker is, once a second. */
-export function startGauges({ worker, reader, budgets }: Landing): NodeJS.Timeout {
+export function startGauges({ worker, reader, budgets }: Landing, jobs: { overdue: () => Map<string, number> }): NodeJS.Timeout {
   return setInterval(() => {
     const states = [...worker.states.values()];
     budgets.progress(states);
@@ -254,6 +259,7 @@ export function startGauges({ worker, reader, budgets }: Landing): NodeJS.Timeou
     metrics.samplingHeldBytes.set(states.reduce((sum, { tail }) => sum + tail.bytes, 0));
     metrics.pipelineDedupeIds.set(states.reduce((sum, { window }) => sum + window.size, 0));
     metrics.pipelineLagMessages.set(reader.lag);
+    for (const [job, seconds] of jobs.overdue()) metrics.jobOverdueSeconds.set({ job }, seconds);
     const behind = reader.lag > 0 || states.some((state) => state.landed_through < state.prepared_through);
     const landedAt = Math.max(0, ...states.map((state) => state.landed_at));
     metrics.pipelineLagSeconds.set(behind && landedAt > 0 ? Math.max(0, Date.now() - landedAt) / 1000 : 0);

@@ -1,20 +1,45 @@
-// Serves a worker's own metrics on the loopback; API processes read them from there and show them with their own.
+// What a worker shows of itself: metrics, and whether it is up. API processes on the same machine show its metrics with their own.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Env } from '../../ops/env.ts';
 import * as metrics from '../../ops/metrics.ts';
 
-/** Resolves when it listens, on a free port. */
-export function serveMetrics(): Promise<{ url: string; close(): void }> {
-  const server = createServer((_req, res) => {
-    void metrics.registry.metrics().then((text) => {
-      res.setHeader('Content-Type', metrics.registry.contentType).end(text);
-    });
+const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
+
+export interface Exposed {
+  /** Where API processes read the metrics; empty when they are scraped by whoever reaches the worker, and must not be counted twice. */
+  url: string;
+  /** From now on /readyz answers 200: the store is up and partitions are being read. */
+  ready(): void;
+  close(): void;
+}
+
+/** Resolves when it listens. /healthz answers as long as the process does, also while it waits for ClickHouse. @throws when it cannot listen */
+export function serveMetrics({ SERVICE_PIPELINE_HOST: host, SERVICE_PIPELINE_PORT: wanted }: Env): Promise<Exposed> {
+  let isReady = false;
+  const server = createServer((req, res) => {
+    const json = (status: number, body: object) =>
+      res.writeHead(status, { 'Content-Type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
+    const path = req.url?.split('?')[0];
+    if (path === '/healthz') json(200, { status: 'ok' });
+    else if (path === '/readyz') json(isReady ? 200 : 503, { status: isReady ? 'ready' : 'unavailable' });
+    else if (path !== '/metrics') json(404, { status: 'not found' });
+    else
+      void metrics.registry.metrics().then((text) => {
+        res.setHeader('Content-Type', metrics.registry.contentType).end(text);
+      });
   });
-  return new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () => {
+  return new Promise((resolve, reject) => {
+    server.once('error', (cause: Error) => {
+      reject(new Error(`SERVICE_PIPELINE_PORT: ${host}:${String(wanted)} cannot be listened on: ${cause.message}`, { cause }));
+    });
+    server.listen(wanted, host, () => {
       const { port } = server.address() as AddressInfo;
       resolve({
-        url: `http://127.0.0.1:${String(port)}/metrics`,
+        url: LOOPBACK.has(host) ? `http://${host.includes(':') ? `[${host}]` : host}:${String(port)}/metrics` : '',
+        ready: () => {
+          isReady = true;
+        },
         close: () => {
           server.closeAllConnections();
           server.close();

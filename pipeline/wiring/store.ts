@@ -10,6 +10,8 @@ export interface StoreUp {
   store: ClickHouseLandingStore;
   /** What the store adds to JetStream sequences. */
   logBase: number;
+  /** Epochs of the partitions' owners begin after this. */
+  epochBase: number;
   /** Resolves when everything landed before the call would survive power loss. */
   sync: () => Promise<void>;
 }
@@ -19,11 +21,14 @@ export async function bringUpStore(parts: WorkerParts): Promise<StoreUp> {
   const { logger, log, clickhouse, workerId } = parts;
   const store = new ClickHouseLandingStore(clickhouse, workerId);
   await untilDone(logger, 'waiting for ClickHouse', () => newestSchema(parts));
-  const { base } = await untilDone(logger, 'placing the log', () =>
-    settle(log, 'log', async () => ({ base: await store.newestPosition() })),
+  const { base, epochs } = await untilDone(logger, 'placing the log', () =>
+    settle<{ base: number; epochs?: number }>(log, 'log', async () => ({
+      base: await store.newestPosition(),
+      epochs: await store.newestEpoch(),
+    })),
   );
   const sync = await untilDone(logger, 'choosing durability', () => chooseDurability(parts, store));
-  return { store, logBase: base, sync };
+  return { store, logBase: base, epochBase: epochs ?? 0, sync };
 }
 
 /** Newest schema, and the analysts' user where the server keeps its users by SQL. */

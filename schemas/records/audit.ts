@@ -29,6 +29,7 @@ export const AUDIT_TARGETS = [
   'retention',
   'pii_policy',
   'score',
+  'analyst',
 ] as const;
 export const auditTarget = z.object({ type: z.enum(AUDIT_TARGETS), id: z.string() });
 export type AuditTarget = z.infer<typeof auditTarget>;

@@ -14,7 +14,7 @@ export type Shape = 'texts' | 'plain';
 
 /** Hex digits of a body's number, and the mark that stands where they go. */
 const NUMBER_DIGITS = 10;
-const MARK = '@'.repeat(NUMBER_DIGITS);
+export const MARK = '@'.repeat(NUMBER_DIGITS);
 
 /** A body with holes for its number. The number makes the ids of its traces and spans, so it must not come twice. */
 export class Body {

@@ -7,7 +7,7 @@ import { natsUrlOf } from './admission.ts';
 import { Body, singleBody } from './bodies.ts';
 import { Lane, requestHead } from './lane.ts';
 import { cpuBetween, processTree } from './processes.ts';
-import { ms, thousands, type ReportRow, type Section } from './report.ts';
+import { ms, thousands, type ReportRow, type Section, atMost, type Measure, type Unit } from './report.ts';
 import { laneTarget, type Target } from './target.ts';
 import { seededRandom, type Vocabulary } from './vocabulary.ts';
 
@@ -211,11 +211,28 @@ interface Turn extends Rate {
   cpu_s: number;
 }
 
-function costOf(turns: readonly Turn[]): string {
+/** The most of several runs. */
+const most = (name: string, unit: Unit, values: readonly number[], bar: number): Measure[] => [
+  { name: `${name}, most`, value: Math.max(...values), unit, samples: values.length, bar: atMost(bar) },
+];
+
+/** Requests a second, and CPU seconds of the API for each. */
+function rateAndCost(turns: readonly Turn[]): { per_s: number; cpu_s: number } {
   const sum = (of: (turn: Turn) => number): number => turns.reduce((total, turn) => total + of(turn), 0);
   const requests = sum((turn) => turn.requests);
-  const cpu = (sum((turn) => turn.cpu_s) / requests) * 1e6;
-  return `${thousands(requests / sum((turn) => turn.seconds))}/s, ${thousands(cpu)} µs of CPU each`;
+  return { per_s: requests / sum((turn) => turn.seconds), cpu_s: sum((turn) => turn.cpu_s) / requests };
+}
+
+function costRow(what: string, turns: readonly Turn[]): ReportRow {
+  const { per_s, cpu_s } = rateAndCost(turns);
+  return {
+    what,
+    value: `${thousands(per_s)}/s, ${thousands(cpu_s * 1e6)} µs of CPU each`,
+    measures: [
+      { name: 'rate', value: per_s, unit: 'per_s' },
+      { name: 'cpu', value: cpu_s * 1e6, unit: 'us' },
+    ],
+  };
 }
 
 export async function benchBudgets({ target, vocabulary, seconds, progress }: BudgetsBenchOptions): Promise<Section> {
@@ -248,11 +265,23 @@ export async function benchBudgets({ target, vocabulary, seconds, progress }: Bu
         value: runs.map(({ beyond }) => thousands(beyond)).join(', ') + ' tokens',
         bar: `≤ ${thousands(TOKENS / 1000)} tokens`,
         note: `${String(SENDERS)} senders, requests of ${String(REQUEST_TOKENS)} tokens, ${runs.map(({ seconds: took }) => took.toFixed(1)).join(', ')} s`,
+        measures: most(
+          'tokens',
+          'count',
+          runs.map(({ beyond }) => beyond),
+          TOKENS / 1000,
+        ),
       });
       rows.push({
         what: 'the limit reached to the last request let in',
         value: `${runs.map(({ last_ms }) => ms(last_ms)).join(', ')} ms`,
         bar: '≤ 1 s',
+        measures: most(
+          'last',
+          'ms',
+          runs.map(({ last_ms }) => last_ms),
+          1000,
+        ),
       });
     }
     const one = sendersTo([target], vocabulary);
@@ -269,11 +298,10 @@ export async function benchBudgets({ target, vocabulary, seconds, progress }: Bu
       turns[kind].push({ ...rate, cpu_s: cpu.get('api') ?? 0 });
     }
     for (const { lane } of one) lane.close();
-    const [free, limited] = [costOf(turns.free), costOf(turns.limited)];
-    rows.push(
-      { what: 'single-event requests without a limit', value: free },
-      { what: 'single-event requests with a hard limit', value: limited, note: 'told to two other processes that hear of them' },
-    );
+    rows.push(costRow('single-event requests without a limit', turns.free), {
+      ...costRow('single-event requests with a hard limit', turns.limited),
+      note: 'told to two other processes that hear of them',
+    });
     Object.assign(data, { crossings, turns });
   } finally {
     for (const { stop } of more) await stop();

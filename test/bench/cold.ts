@@ -12,7 +12,7 @@ import { DEFAULT_RETENTION } from '../../schemas/records/retention.ts';
 import { createClickHouse } from '../../sql/client.ts';
 import { ColdTables } from '../../sql/cold.ts';
 import { RetentionStore } from '../../sql/retention.ts';
-import { mebibytes, type Section, thousands } from './report.ts';
+import { mebibytes, type Section, thousands, single } from './report.ts';
 import { type RunSql, sqlRunner } from './store.ts';
 
 const DAY_MS = 86_400_000;
@@ -76,11 +76,13 @@ export async function benchCold({ clickhouseUrl, progress }: ColdBench): Promise
           what: 'out: exported, verified, dropped',
           value: `${thousands(texts / outSeconds)} rows/s`,
           note: `${outSeconds.toFixed(0)} s; ${thousands(objects)} objects, ${mebibytes(bytes)}, the largest with ${thousands(largest)} rows; ${String(run['parts_dropped'])} parts dropped, ${String(run['partitions_masked'])} partitions masked`,
+          measures: single(texts / outSeconds, 'per_s'),
         },
         {
           what: 'back: verified, searchable',
           value: `${thousands(texts / backSeconds)} rows/s`,
           note: `${backSeconds.toFixed(0)} s, with the text index`,
+          measures: single(texts / backSeconds, 'per_s'),
         },
         {
           what: 'prompts and responses',
@@ -88,7 +90,7 @@ export async function benchCold({ clickhouseUrl, progress }: ColdBench): Promise
           bar: 'equal to the byte',
           note: 'checksum over every column',
         },
-        { what: 'memory of the process (RSS), at most', value: mebibytes(rss) },
+        { what: 'memory of the process (RSS), at most', value: mebibytes(rss), measures: single(rss, 'bytes') },
       ],
       data: { texts, out_seconds: outSeconds, back_seconds: backSeconds, objects, bytes, equal, rss, run },
     };

@@ -1,7 +1,7 @@
 // Erasure: one user of a filled store out of every table, by the statements of the job, against the engine of the service.
 import { createClickHouse } from '../../sql/client.ts';
 import { ErasureStore } from '../../sql/erasure.ts';
-import { mebibytes, type Section, thousands } from './report.ts';
+import { mebibytes, type Section, thousands, single, atMost } from './report.ts';
 import { sqlRunner } from './store.ts';
 
 export interface EraseBench {
@@ -46,12 +46,22 @@ export async function benchErase({ clickhouseUrl, progress }: EraseBench): Promi
           what: 'found',
           value: `${collect.toFixed(1)} s`,
           note: `${thousands(traces)} traces, ${thousands(found.get('spans') ?? 0)} spans, ${thousands(found.get('span_texts') ?? 0)} texts`,
+          measures: single(collect, 's'),
         },
-        { what: 'taken out', value: `${erase.toFixed(1)} s`, note: 'every part that holds one of these rows is written anew' },
+        {
+          what: 'taken out',
+          value: `${erase.toFixed(1)} s`,
+          note: 'every part that holds one of these rows is written anew',
+          measures: single(erase, 's'),
+        },
         {
           what: 'looked for again',
           value: `${prove.toFixed(1)} s`,
           note: left === 0 ? 'nothing is left' : `${String(left)} tables hold rows`,
+          measures: [
+            { name: 'seconds', value: prove, unit: 's' },
+            { name: 'tables left', value: left, unit: 'count', bar: atMost(0) },
+          ],
         },
       ],
       data: { spans: Number(all), bytes: Number(bytes), traces, found: Object.fromEntries(found), collect, erase, prove, left },

@@ -39,10 +39,15 @@ const SPANS_AT_ONCE = 126_000;
 const SPAN_SETTINGS = { max_insert_threads: '1', max_threads: '1', min_insert_block_size_rows: '131072' };
 
 export interface Filled {
+  /** In the store, large traces included. */
   spans: number;
+  /** Of this filling alone, without the merges after it. */
   seconds: number;
   settle_s: number;
+  /** Active parts by table. */
   parts: Record<string, number>;
+  /** On the disk, all tables of the service together. */
+  bytes: number;
 }
 
 function makeTexts(clickhouseUrl: string, count: number): Promise<unknown> {
@@ -80,40 +85,79 @@ async function settle(runSql: RunSql): Promise<void> {
   }
 }
 
+const PARTS_SQL =
+  "SELECT table, count() FROM system.parts WHERE active AND database = currentDatabase() AND table IN ('spans', 'span_texts', 'traces', 'trace_lookup', 'usage_events') GROUP BY table FORMAT TSV";
+const BYTES_SQL = "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase() AND table != 'bench_texts'";
+
+/** A store that is filled from size to size: what a larger size adds lies over the same 90 days as what was there. */
+export class GrowingStore {
+  readonly #runSql: RunSql;
+  readonly #org: string;
+  readonly #chunk: number;
+  readonly #startMs = Date.now() - DAYS * DAY_MS - 3_600_000;
+  readonly #progress: (line: string) => void;
+  /** Without the large traces. */
+  #spans = 0;
+
+  /** Makes the texts. @param spansMax the most that it will be filled to */
+  static async open(clickhouseUrl: string, org: string, spansMax: number, progress: (line: string) => void): Promise<GrowingStore> {
+    const store = new GrowingStore(sqlRunner(clickhouseUrl), org, Math.min(TEXTS_MAX, wholeBlocks(spansMax)), progress);
+    const began = performance.now();
+    await store.#runSql('DROP TABLE IF EXISTS bench_texts');
+    await store.#runSql(BENCH_TEXTS_DDL);
+    await makeTexts(clickhouseUrl, Math.max(store.#chunk, LARGE_TRACES * 1000));
+    progress(`  ${thousands(store.#chunk)} texts made in ${((performance.now() - began) / 1000).toFixed(0)} s`);
+    return store;
+  }
+
+  private constructor(runSql: RunSql, org: string, chunk: number, progress: (line: string) => void) {
+    this.#runSql = runSql;
+    this.#org = org;
+    this.#chunk = chunk;
+    this.#progress = progress;
+  }
+
+  /** Fills up to about so many spans, and 20 traces of 1,000 spans in the org; waits for the merges. */
+  async grow(wanted: number): Promise<Filled> {
+    const [from, to, runSql] = [this.#spans, wholeBlocks(wanted), this.#runSql];
+    const plan: FillPlan = { org: this.#org, startMs: this.#startMs, spanMs: DAYS * DAY_MS, from, spans: to - from };
+    const began = performance.now();
+    const seconds = (): number => (performance.now() - began) / 1000;
+    for (let first = from; first < to; first += this.#chunk) {
+      const count = Math.min(this.#chunk, to - first);
+      await Promise.all([runSql(textsSql(plan, first, count), TEXT_SETTINGS), fillSpans(runSql, plan, first, count)]);
+      this.#progress(`  ${thousands(first + count)} of ${thousands(to)} spans after ${seconds().toFixed(0)} s`);
+    }
+    if (from === 0) {
+      for (const statement of largeSql(plan, LARGE_TRACES)) await runSql(statement, TEXT_SETTINGS);
+      await runSql(largeTracesSql(LARGE_TRACES), SPAN_SETTINGS);
+      await runSql(largeUsageSql(LARGE_TRACES), SPAN_SETTINGS);
+    }
+    this.#spans = to;
+    const filledS = seconds();
+    await settle(runSql);
+    const parts = (await runSql(PARTS_SQL)).split('\n').map((line) => line.split('\t'));
+    return {
+      spans: to + LARGE_TRACES * 1000,
+      seconds: filledS,
+      settle_s: seconds() - filledS,
+      parts: Object.fromEntries(parts.map(([table = '', count]) => [table, Number(count)])),
+      bytes: Number(await runSql(BYTES_SQL)),
+    };
+  }
+
+  /** Drops the texts: the store is not filled any further. */
+  async close(): Promise<void> {
+    await this.#runSql('DROP TABLE IF EXISTS bench_texts');
+  }
+}
+
+const wholeBlocks = (spans: number): number => Math.ceil(spans / BLOCK_SPANS) * BLOCK_SPANS;
+
 /** Fills the store with about so many spans, and 20 traces of 1,000 spans in the org. */
 export async function fillStore(clickhouseUrl: string, org: string, wanted: number, progress: (line: string) => void): Promise<Filled> {
-  const runSql = sqlRunner(clickhouseUrl);
-  const chunk = Math.min(TEXTS_MAX, Math.ceil(wanted / BLOCK_SPANS) * BLOCK_SPANS);
-  const spans = Math.ceil(wanted / chunk) * chunk;
-  const spanMs = DAYS * DAY_MS;
-  const plan: FillPlan = { org, startMs: Date.now() - spanMs - 3_600_000, spanMs, spans };
-  const began = performance.now();
-  const seconds = (): string => ((performance.now() - began) / 1000).toFixed(0);
-  await runSql('DROP TABLE IF EXISTS bench_texts');
-  await runSql(BENCH_TEXTS_DDL);
-  await makeTexts(clickhouseUrl, Math.max(chunk, LARGE_TRACES * 1000));
-  progress(`  ${thousands(chunk)} texts made in ${seconds()} s`);
-  for (let from = 0; from < spans; from += chunk) {
-    await Promise.all([runSql(textsSql(plan, from, chunk), TEXT_SETTINGS), fillSpans(runSql, plan, from, chunk)]);
-    progress(`  ${thousands(from + chunk)} of ${thousands(spans)} spans after ${seconds()} s`);
-  }
-  for (const statement of largeSql(plan, LARGE_TRACES)) await runSql(statement, TEXT_SETTINGS);
-  await runSql(largeTracesSql(LARGE_TRACES), SPAN_SETTINGS);
-  await runSql(largeUsageSql(LARGE_TRACES), SPAN_SETTINGS);
-  await runSql('DROP TABLE bench_texts');
-  const filledS = (performance.now() - began) / 1000;
-  await settle(runSql);
-  const parts = (
-    await runSql(
-      "SELECT table, count() FROM system.parts WHERE active AND database = currentDatabase() AND table IN ('spans', 'span_texts', 'traces', 'trace_lookup', 'usage_events') GROUP BY table FORMAT TSV",
-    )
-  )
-    .split('\n')
-    .map((line) => line.split('\t'));
-  return {
-    spans: spans + LARGE_TRACES * 1000,
-    seconds: filledS,
-    settle_s: (performance.now() - began) / 1000 - filledS,
-    parts: Object.fromEntries(parts.map(([table = '', count]) => [table, Number(count)])),
-  };
+  const store = await GrowingStore.open(clickhouseUrl, org, wanted, progress);
+  const filled = await store.grow(wanted);
+  await store.close();
+  return filled;
 }

@@ -34,17 +34,20 @@ export interface FillPlan {
   /** Start and length of the filled time, milliseconds. */
   startMs: number;
   spanMs: number;
-  /** Spans in all, without the large traces. */
+  /** First span of this filling, a whole number of blocks; what was filled before lies over the same time. */
+  from: number;
+  /** Spans of this filling, without the large traces. */
   spans: number;
 }
 
 /** n, t (trace), pos, size, org of each row of a source with column n. */
-function placed({ org, startMs, spanMs, spans }: FillPlan, source: string, large: boolean): string {
+function placed({ org, startMs, spanMs, from, spans }: FillPlan, source: string, large: boolean): string {
   const traces = Math.ceil(spans / BLOCK_SPANS) * BLOCK_TRACES;
+  const firstTrace = (from / BLOCK_SPANS) * BLOCK_TRACES;
   const place = large
     ? `toUInt64(${String(LARGE_FROM)} + intDiv(n - ${String(LARGE_FROM)}, ${String(LARGE_TRACE_SPANS)})) AS t, toUInt64((n - ${String(LARGE_FROM)}) % ${String(LARGE_TRACE_SPANS)}) AS pos, ${String(LARGE_TRACE_SPANS)} AS size, '${org}' AS org, toUInt64(sipHash64(t, 'at') % ${String(Math.floor(spanMs))}) AS offset_ms`
     : `n % ${String(BLOCK_SPANS)} AS k, toUInt64(intDiv(n, ${String(BLOCK_SPANS)}) * ${String(BLOCK_TRACES)} + (k >= 4) + (k >= 16)) AS t, toUInt64(k - multiIf(k >= 16, 16, k >= 4, 4, 0)) AS pos, multiIf(k >= 16, 20, k >= 4, 12, 4) AS size,
-       arrayFirstIndex(share -> share > sipHash64(t, 'org') % 1000000, [${orgShares().join(',')}]) AS org_number, if(org_number = 1, '${org}', concat('bench_org_', toString(org_number))) AS org, toUInt64(t / ${String(traces)} * ${String(Math.floor(spanMs))}) AS offset_ms`;
+       arrayFirstIndex(share -> share > sipHash64(t, 'org') % 1000000, [${orgShares().join(',')}]) AS org_number, if(org_number = 1, '${org}', concat('bench_org_', toString(org_number))) AS org, toUInt64((t - ${String(firstTrace)}) / ${String(traces)} * ${String(Math.floor(spanMs))}) AS offset_ms`;
   return `SELECT *, ${place}, sipHash64(t, 'trace') AS trace_hash, sipHash64(n, 'event') AS event_hash,
     toUInt64(${String(startMs)} + offset_ms + pos * 400) AS start_ms,
     toUInt64(if(pos = 0, size * 400 + trace_hash % 4000, 150 + event_hash % 380)) AS length_ms,

@@ -1,12 +1,14 @@
 // What the service takes when nobody uses it: memory and CPU of every process, and how its folder grows.
 import { readdirSync, lstatSync } from 'node:fs';
 import path from 'node:path';
-import { cpuBetween, describeCpu, describeRss, processTree, rssOf } from './processes.ts';
-import { mebibytes, thousands, type Section } from './report.ts';
+import { cpuBetween, describeCpu, describeMemory, memoryOf, processTree } from './processes.ts';
+import { atMost, mebibytes, single, thousands, type Section } from './report.ts';
 import type { Target } from './target.ts';
 
 const SETTLE_MS = 15_000;
 const DAY_S = 86_400;
+const IDLE_BYTES_MAX = 1024 ** 3;
+const GROWTH_BYTES_PER_DAY_MAX = 10_000_000;
 
 /** Bytes in files below a folder. Files that vanish while it looks do not count. */
 function fileBytes(folder: string): number {
@@ -61,17 +63,29 @@ export async function benchFootprint({
   return {
     title,
     rows: [
-      { what: 'memory of all processes (RSS)', value: mebibytes(rssOf(after)), bar: '≤ 1 GiB', note: describeRss(after) },
+      {
+        what: 'memory of all processes',
+        value: mebibytes(memoryOf(after)),
+        bar: '≤ 1 GiB',
+        note: describeMemory(after),
+        measures: single(memoryOf(after), 'bytes', atMost(IDLE_BYTES_MAX)),
+      },
       {
         what: 'disk growth, extrapolated',
         value: grownPerDay > 0 ? `${mebibytes(grownPerDay)}/day` : 'none',
         bar: '< 10 MB/day',
         note: `${mebibytes(total(diskAfter))} now; bytes in ${String(seconds)} s: ${grown}`,
+        measures: single(grownPerDay, 'bytes_per_day', atMost(GROWTH_BYTES_PER_DAY_MAX)),
       },
-      { what: 'CPU', value: `${((cpu / seconds) * 100).toFixed(1)} % of a core`, note: describeCpu(used) },
+      {
+        what: 'CPU',
+        value: `${((cpu / seconds) * 100).toFixed(1)} % of a core`,
+        note: describeCpu(used),
+        measures: single(cpu / seconds, 'share'),
+      },
     ],
     data: {
-      rss_bytes: rssOf(after),
+      memory_bytes: memoryOf(after),
       disk_bytes: Object.fromEntries(diskAfter),
       disk_growth_bytes: total(diskAfter) - total(diskBefore),
       disk_growth_bytes_per_day: grownPerDay,

@@ -1,10 +1,12 @@
-// The gateway: what it adds to the time of a call, end to end, against a mock upstream that answers at once. Direct calls and calls
-// through the gateway take turns, so that both see the same machine; every call through it is recorded by the whole pipeline.
+// The gateway: what it adds to the time of a call, end to end, against a mock upstream that answers at once; every call through it is
+// recorded by the whole pipeline. It is compared with direct calls of two kinds: in turns with it, as many at a time, on a machine that
+// does little else; and beside it, now and then, by the same client at the same time. Generator, upstream, log, worker and store share
+// the cores with the gateway: the second kind has what that alone makes slower taken off, and says how much it is.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { loadavg } from 'node:os';
 import { Lane, type LaneTarget, requestHead } from './lane.ts';
-import { ms, percentile, thousands, type Section } from './report.ts';
+import { percentile, thousands, type Section, atMost, type Measure } from './report.ts';
 import { laneTarget, type Target } from './target.ts';
 
 const PORT = 18_431;
@@ -18,6 +20,8 @@ const RUNS = [
 ];
 const TURNS = 8;
 const WARM_REQUESTS = 2000;
+/** Between two direct calls beside the gateway's. */
+const BESIDE_MS = 2;
 const PATH = '/v1/chat/completions';
 const BODY = Buffer.from(
   JSON.stringify({
@@ -56,6 +60,24 @@ async function run(to: LaneTarget, connections: number, until: { seconds: number
   return times;
 }
 
+/** Milliseconds of each direct call made now and then until `ended` resolves. */
+async function runBeside(to: LaneTarget, ended: Promise<unknown>): Promise<number[]> {
+  const head = requestHead(to, 'POST', PATH, BODY.length);
+  const times: number[] = [];
+  const lane = new Lane(to);
+  let isOver = false;
+  const over = () => isOver;
+  void ended.finally(() => (isOver = true)).catch(() => undefined);
+  while (!over()) {
+    await new Promise((resolve) => setTimeout(resolve, BESIDE_MS));
+    const began = performance.now();
+    await lane.send(head, BODY);
+    times.push(performance.now() - began);
+  }
+  lane.close();
+  return times;
+}
+
 export async function benchGateway({ target, seconds, progress }: GatewayBenchOptions): Promise<Section> {
   const upstream = fork(new URL('./gateway_upstream.ts', import.meta.url), [String(PORT)]);
   try {
@@ -74,22 +96,41 @@ async function measured({ target, seconds, progress }: GatewayBenchOptions): Pro
   const rows = [];
   const data = [];
   for (const { connections, p, bar } of RUNS) {
-    const times = { direct: [] as number[], through: [] as number[] };
+    const times = { direct: [] as number[], through: [] as number[], beside: [] as number[] };
     for (let turn = 0; turn < TURNS; turn++) {
       for (const time of await run(direct, connections, { seconds: each })) times.direct.push(time);
-      for (const time of await run(through, connections, { seconds: each })) times.through.push(time);
+      const running = run(through, connections, { seconds: each });
+      const [calls, beside] = await Promise.all([running, runBeside(direct, running)]);
+      for (const time of calls) times.through.push(time);
+      for (const time of beside) times.beside.push(time);
     }
-    const added = (q: number) => percentile(times.through, q) - percentile(times.direct, q);
-    const note = `direct p50 ${percentile(times.direct, 0.5).toFixed(2)} ms, p99 ${ms(percentile(times.direct, 0.99))} ms; through p50 ${percentile(times.through, 0.5).toFixed(2)} ms, p99 ${ms(percentile(times.through, 0.99))} ms; n=${thousands(times.through.length)}`;
+    const added = (q: number, to: 'direct' | 'beside' = 'direct') => percentile(times.through, q) - percentile(times[to], q);
+    const both = (of: (q: number) => number) => `p50 ${of(0.5).toFixed(2)} ms, p99 ${of(0.99).toFixed(2)} ms`;
+    const plain = (of: readonly number[]) => both((q) => percentile(of, q));
+    const note = `to direct calls beside it: ${both((q) => added(q, 'beside'))}; direct ${plain(times.direct)}; beside ${plain(times.beside)}; through ${plain(times.through)}; n=${thousands(times.through.length)}`;
     const load = (loadavg()[0] ?? 0).toFixed(1);
-    progress(`  ${String(connections)}: added p50 ${added(0.5).toFixed(2)} ms, p99 ${added(0.99).toFixed(2)} ms; ${note}; load ${load}`);
+    progress(`  ${String(connections)}: added ${both(added)}; ${note}; load ${load}`);
     rows.push({
       what: `added at ${String(connections)} connection${connections === 1 ? '' : 's'}`,
-      value: `p50 ${added(0.5).toFixed(2)} ms, p99 ${added(0.99).toFixed(2)} ms`,
+      value: both(added),
       bar: `p${String(p * 100)} < ${String(bar)} ms`,
       note: `${note}; load average ${load}`,
+      measures: [0.5, 0.99].map((q): Measure => ({
+        name: `p${String(q * 100)}`,
+        value: added(q),
+        unit: 'ms',
+        samples: times.through.length,
+        ...(q === p ? { bar: atMost(bar) } : {}),
+      })),
     });
-    data.push({ connections, added_p50: added(0.5), added_p99: added(0.99), load: Number(load) });
+    data.push({
+      connections,
+      added_p50: added(0.5),
+      added_p99: added(0.99),
+      beside_p50: added(0.5, 'beside'),
+      beside_p99: added(0.99, 'beside'),
+      load: Number(load),
+    });
   }
   return { title: 'The gateway in front of a mock upstream, every call recorded', rows, data };
 }

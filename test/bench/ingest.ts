@@ -3,8 +3,8 @@
 import { availableParallelism } from 'node:os';
 import { BATCH_EVENTS, batchBody, singleBody, type Body, type Shape } from './bodies.ts';
 import { Load } from './load.ts';
-import { cpuBetween, describeCpu, describeRss, processTree, rssOf } from './processes.ts';
-import { mebibytes, percentile, quantiles, slope, thousands, type Section } from './report.ts';
+import { cpuBetween, describeCpu, describeMemory, processTree, memoryOf } from './processes.ts';
+import { atLeast, atMost, mebibytes, p50p99, percentile, quantiles, single, slope, thousands, type Section } from './report.ts';
 import { landedRows, type RunSql } from './store.ts';
 import { laneTarget, type Target } from './target.ts';
 import { seededRandom, type Vocabulary } from './vocabulary.ts';
@@ -21,6 +21,8 @@ const DRAIN_POLL_MS = 50;
 const WARM_FRACTION = 0.25;
 /** The lag counts as growing above this part of the rate, once it is more than a second's worth of events. */
 const GROWTH_MAX = 0.01;
+const SEARCHABLE_S_MAX = 10;
+const LOADED_BYTES_MAX = 2 * 1024 ** 3;
 
 export interface Sample {
   at_s: number;
@@ -28,7 +30,7 @@ export interface Sample {
   landed: number;
   lag: number;
   waiting: number;
-  rss_bytes: number;
+  memory_bytes: number;
 }
 
 export interface RunResult {
@@ -49,8 +51,8 @@ export interface RunResult {
   texts_drain_s: number;
   cpu_s: Record<string, number>;
   generator_cpu_s: number;
-  rss_max_bytes: number;
-  rss: string;
+  memory_max_bytes: number;
+  memory: string;
   latency_p50_ms: number;
   latency_p99_ms: number;
   latencies: number[];
@@ -93,7 +95,7 @@ export async function runLoad(options: RunOptions): Promise<RunResult> {
   const before = await landedRows(runSql);
   const [cpuBefore, ownBefore, began] = [tree(), process.cpuUsage(), performance.now()];
   const samples: Sample[] = [];
-  let rssText = '';
+  let memoryText = '';
   load.start();
   for (let tick = 1; tick <= seconds; tick += 1) {
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, began + tick * SAMPLE_MS - performance.now())));
@@ -107,13 +109,13 @@ export async function runLoad(options: RunOptions): Promise<RunResult> {
       landed,
       lag: acknowledged - landed,
       waiting: now.waiting,
-      rss_bytes: rssOf(use),
+      memory_bytes: memoryOf(use),
     };
-    if (sample.rss_bytes >= Math.max(0, ...samples.map(({ rss_bytes }) => rss_bytes))) rssText = describeRss(use);
+    if (sample.memory_bytes >= Math.max(0, ...samples.map(({ memory_bytes }) => memory_bytes))) memoryText = describeMemory(use);
     samples.push(sample);
     if (tick % PRINT_EVERY === 0)
       progress(
-        `  ${String(tick).padStart(4)} s  sent ${thousands(acknowledged)}  lag ${thousands(sample.lag)} events  texts waiting ${thousands(sample.waiting)}  memory ${mebibytes(sample.rss_bytes)}`,
+        `  ${String(tick).padStart(4)} s  sent ${thousands(acknowledged)}  lag ${thousands(sample.lag)} events  texts waiting ${thousands(sample.waiting)}  memory ${mebibytes(sample.memory_bytes)}`,
       );
   }
   await load.stop();
@@ -142,8 +144,8 @@ export async function runLoad(options: RunOptions): Promise<RunResult> {
     texts_drain_s: (performance.now() - began) / 1000 - loadS,
     cpu_s: Object.fromEntries(used),
     generator_cpu_s: (own.user + own.system) / 1e6,
-    rss_max_bytes: Math.max(...samples.map(({ rss_bytes }) => rss_bytes)),
-    rss: rssText,
+    memory_max_bytes: Math.max(...samples.map(({ memory_bytes }) => memory_bytes)),
+    memory: memoryText,
     latency_p50_ms: percentile(load.latencies_ms, 0.5),
     latency_p99_ms: percentile(load.latencies_ms, 0.99),
     latencies: load.latencies_ms,
@@ -151,7 +153,9 @@ export async function runLoad(options: RunOptions): Promise<RunResult> {
   };
 }
 
-function rowsOf(result: RunResult, bar: string, unit: string): Section['rows'] {
+/** @param promised events a second */
+function rowsOf(result: RunResult, promised: number, unit: string): Section['rows'] {
+  const bar = `≥ ${thousands(promised)}/s`;
   const growing = result.lag_growth_per_s > GROWTH_MAX * result.sent_per_s && result.lag_at_end > result.sent_per_s;
   const cores = availableParallelism();
   const microseconds = (Object.values(result.cpu_s).reduce((sum, used) => sum + used, result.generator_cpu_s) / result.acknowledged) * 1e6;
@@ -163,32 +167,46 @@ function rowsOf(result: RunResult, bar: string, unit: string): Section['rows'] {
       value: `${thousands(result.sent_per_s)}/s`,
       bar,
       note: `${thousands(result.acknowledged)} in ${result.seconds.toFixed(0)} s; ${String(result.refused)} refused, ${String(result.errors)} errors`,
+      measures: single(result.sent_per_s, 'per_s', atLeast(promised)),
     },
     {
       what: 'landed, until the last is queryable',
       value: `${thousands(result.to_queryable_per_s)}/s`,
       bar,
       note: `drained ${result.drain_s.toFixed(1)} s after the end`,
+      measures: single(result.to_queryable_per_s, 'per_s', atLeast(promised)),
     },
     {
       what: 'lag',
       value: growing ? `grows by ${thousands(result.lag_growth_per_s)}/s` : 'does not grow',
       bar: 'does not grow',
       note: `events at 25, 50, 75, 100 %: ${[0.25, 0.5, 0.75, 1].map(quarter).join(', ')}; most ${thousands(result.lag_max)}`,
+      measures: [
+        { name: 'growth', value: result.lag_growth_per_s, unit: 'per_s' },
+        { name: 'most', value: result.lag_max, unit: 'count' },
+      ],
     },
     {
       what: 'texts waiting to be searchable',
       value: thousands(result.texts_waiting_at_end),
       bar: '≤ 10 s',
       note: `all searchable ${result.texts_drain_s.toFixed(1)} s after the end`,
+      measures: [{ name: 'all searchable after', value: result.texts_drain_s, unit: 's', bar: atMost(SEARCHABLE_S_MAX) }],
     },
-    { what: 'time to the acknowledgement', value: quantiles(result.latencies) },
+    { what: 'time to the acknowledgement', value: quantiles(result.latencies), measures: p50p99(result.latencies) },
     {
       what: 'CPU time an event',
       value: `${String(Math.round(microseconds))} µs`,
       note: `${describeCpu(new Map(Object.entries(result.cpu_s)))}, load generator ${result.generator_cpu_s.toFixed(1)} s; all of ${String(cores)} cores would carry ${thousands((cores * 1e6) / microseconds)}/s`,
+      measures: single(microseconds, 'us'),
     },
-    { what: 'memory, most', value: mebibytes(result.rss_max_bytes), bar: '≤ 2 GiB', note: result.rss },
+    {
+      what: 'memory, most',
+      value: mebibytes(result.memory_max_bytes),
+      bar: '≤ 2 GiB',
+      note: result.memory,
+      measures: single(result.memory_max_bytes, 'bytes', atMost(LOADED_BYTES_MAX)),
+    },
   ];
 }
 
@@ -217,7 +235,7 @@ export async function benchIngest({ vocabulary, shape, rate, ...rest }: IngestOp
   const result = await runLoad({ ...rest, format: 'custom', bodies, bodyEvents: BATCH_EVENTS, lanes: BATCH_LANES, rate });
   return {
     title: `Ingest in batches of 200 (${shape === 'texts' ? 'model calls with searchable text' : 'plain events'}, ${thousands(bytes)} B each, ${pace})`,
-    rows: rowsOf(result, '≥ 10,000/s', 'events'),
+    rows: rowsOf(result, 10_000, 'events'),
     data: withoutRaw(result),
   };
 }
@@ -231,7 +249,7 @@ export async function benchSingle({ vocabulary, rate, ...rest }: Omit<IngestOpti
   const pace = rate === Infinity ? 'as fast as acknowledged' : `paced at ${thousands(rate)}/s`;
   return {
     title: `One-event requests (chatcompletion, ${String(SINGLE_LANES)} connections, ${pace})`,
-    rows: rowsOf(result, '≥ 5,000/s', 'requests'),
+    rows: rowsOf(result, 5000, 'requests'),
     data: withoutRaw(result),
   };
 }

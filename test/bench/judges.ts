@@ -2,7 +2,7 @@
 // and without them take turns on one service, so that both see the same machine.
 import { BATCH_EVENTS, batchBody, SPANS_PER_TRACE } from './bodies.ts';
 import { runLoad, type RunResult } from './ingest.ts';
-import { percentile, thousands, type Section } from './report.ts';
+import { percentile, thousands, type Section, single, atMost } from './report.ts';
 import type { RunSql } from './store.ts';
 import type { Target } from './target.ts';
 import { seededRandom, type Vocabulary } from './vocabulary.ts';
@@ -167,15 +167,30 @@ export async function benchJudges({ target, runSql, vocabulary, seconds, progres
   return {
     title: `${String(ids.length)} deterministic judges on every trace (batches of ${String(BATCH_EVENTS)}, ${String(SPANS_PER_TRACE)} spans a trace, medians of ${String(TURNS.length / 2)} runs)`,
     rows: [
-      { what: 'events to queryable, no judge', value: `${thousands(rates('without'))}/s` },
-      { what: `events to queryable, ${String(ids.length)} judges`, value: `${thousands(rates('with'))}/s` },
-      { what: 'what the judges take of the throughput', value: `${(cost * 100).toFixed(1)} %`, bar: `≤ ${String(COST_MAX * 100)} %` },
+      { what: 'events to queryable, no judge', value: `${thousands(rates('without'))}/s`, measures: single(rates('without'), 'per_s') },
+      {
+        what: `events to queryable, ${String(ids.length)} judges`,
+        value: `${thousands(rates('with'))}/s`,
+        measures: single(rates('with'), 'per_s'),
+      },
+      {
+        what: 'what the judges take of the throughput',
+        value: `${(cost * 100).toFixed(1)} %`,
+        bar: `≤ ${String(COST_MAX * 100)} %`,
+        measures: single(cost, 'share', atMost(COST_MAX)),
+      },
       {
         what: 'CPU time of the service an event',
         value: `${cpu('with').toFixed(0)} µs`,
         note: `${cpu('without').toFixed(0)} µs without judges`,
+        measures: single(cpu('with'), 'us'),
       },
-      { what: 'scores stored', value: thousands(scores), note: `of ${thousands(traces)} traces, ${(scores / traces).toFixed(1)} each` },
+      {
+        what: 'scores stored',
+        value: thousands(scores),
+        note: `of ${thousands(traces)} traces, ${(scores / traces).toFixed(1)} each`,
+        measures: single(scores, 'count'),
+      },
     ],
     data: {
       results: Object.fromEntries(

@@ -8,6 +8,11 @@ export interface ProcessUse {
   /** CPU seconds since it began. */
   cpu_s: number;
   rss_bytes: number;
+  /**
+   * Its share of the memory: pages that several processes map (the program itself, its libraries) count once for all of them, not in
+   * each as in RSS. Exact for the whole while no other service runs the same programs on the machine; RSS where the system tells no share.
+   */
+  share_bytes: number;
 }
 
 /** Linux counts CPU time in hundredths of a second whatever the kernel's own tick is. */
@@ -67,6 +72,17 @@ function all(): Seen[] {
     .filter((seen) => seen !== null);
 }
 
+/** Proportional set size; null where the system does not tell it. */
+function shareOf(pid: number): number | null {
+  if (process.platform !== 'linux') return null;
+  try {
+    const kilobytes = /^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${String(pid)}/smaps_rollup`, 'utf8'))?.[1];
+    return kilobytes === undefined ? null : Number(kilobytes) * 1024;
+  } catch {
+    return null;
+  }
+}
+
 const PARTS: readonly [RegExp, string][] = [
   [/api\/main\.ts/, 'api'],
   [/pipeline\/main\.ts/, 'worker'],
@@ -89,11 +105,13 @@ export function processTree(root: number): ProcessUse[] {
       pid,
       cpu_s,
       rss_bytes,
+      share_bytes: shareOf(pid) ?? rss_bytes,
       part: PARTS.find(([pattern]) => pattern.test(command))?.[1] ?? 'other',
     }));
 }
 
-export const rssOf = (tree: readonly ProcessUse[]): number => tree.reduce((sum, { rss_bytes }) => sum + rss_bytes, 0);
+/** Memory of all of them together (RSS), as a tool that lists processes shows it. */
+export const memoryOf = (tree: readonly ProcessUse[]): number => tree.reduce((sum, { rss_bytes }) => sum + rss_bytes, 0);
 
 /** CPU seconds by part between two looks. */
 export function cpuBetween(before: readonly ProcessUse[], after: readonly ProcessUse[]): Map<string, number> {
@@ -110,11 +128,11 @@ export const describeCpu = (used: ReadonlyMap<string, number>): string =>
     .map(([part, seconds]) => `${part} ${seconds.toFixed(1)}`)
     .join(', ');
 
-export function describeRss(tree: readonly ProcessUse[]): string {
+export function describeMemory(tree: readonly ProcessUse[]): string {
   const parts = new Map<string, number>();
   for (const { part, rss_bytes } of tree) parts.set(part, (parts.get(part) ?? 0) + rss_bytes);
-  return [...parts]
-    .sort((a, b) => b[1] - a[1])
-    .map(([part, bytes]) => `${part} ${String(Math.round(bytes / 1024 ** 2))}`)
-    .join(', ');
+  const mebi = (bytes: number): string => String(Math.round(bytes / 1024 ** 2));
+  const each = [...parts].sort((a, b) => b[1] - a[1]).map(([part, bytes]) => `${part} ${mebi(bytes)}`);
+  const share = tree.reduce((sum, { share_bytes }) => sum + share_bytes, 0);
+  return `${each.join(', ')}; ${mebi(share)} with pages that processes share counted once`;
 }

@@ -1,19 +1,82 @@
 // Numbers for people: percentiles, slopes, tables in Markdown.
 import { linearRegression, quantile } from 'simple-statistics';
 
+export type Unit = 'ms' | 's' | 'us' | 'per_s' | 'bytes' | 'bytes_per_day' | 'share' | 'count';
+
+/** What was promised of a number. */
+export interface Bar {
+  sense: 'at_most' | 'at_least';
+  value: number;
+}
+
+/** A number of a row, as programs read it. */
+export interface Measure {
+  /** p50, p99, … of a row that has several; `value` of one that has one. */
+  name: string;
+  /** NaN where nothing was measured. */
+  value: number;
+  unit: Unit;
+  /** How many measurements it comes from. */
+  samples?: number;
+  bar?: Bar;
+}
+
 /** A line of a report: what was measured, what came out, what was promised. */
 export interface ReportRow {
   what: string;
   value: string;
   bar?: string;
   note?: string;
+  measures?: readonly Measure[];
 }
 
 export interface Section {
   title: string;
   rows: ReportRow[];
+  /** Spans in the store that was read; left out where it does not matter. */
+  spans?: number;
   /** Raw numbers for --json. */
   data: unknown;
+}
+
+export const atMost = (value: number): Bar => ({ sense: 'at_most', value });
+export const atLeast = (value: number): Bar => ({ sense: 'at_least', value });
+
+/** The one number of a row. */
+export const single = (value: number, unit: Unit, bar?: Bar, samples?: number): Measure[] => [
+  { name: 'value', value, unit, ...(samples === undefined ? {} : { samples }), ...(bar === undefined ? {} : { bar }) },
+];
+
+/** p50 and p99 of times, with what was promised of each. */
+export function p50p99(times: readonly number[], bars: { p50?: number; p99?: number } = {}, unit: Unit = 'ms'): Measure[] {
+  return (
+    [
+      ['p50', 0.5],
+      ['p99', 0.99],
+    ] as const
+  ).map(([name, p]) => {
+    const most = bars[name];
+    return {
+      name,
+      value: percentile(times, p),
+      unit,
+      samples: times.length,
+      ...(most === undefined ? {} : { bar: atMost(most) }),
+    };
+  });
+}
+
+/** Bars of p50 and p99 in milliseconds as text. */
+export const barText = ({ p50, p99 }: { p50?: number; p99?: number }): string =>
+  [p50 === undefined ? '' : `p50 ≤ ${String(p50)} ms`, p99 === undefined ? '' : `p99 ≤ ${String(p99)} ms`]
+    .filter((text) => text !== '')
+    .join(', ');
+
+/** Whether a number keeps its promise; null where nothing was promised. What was not measured keeps none. */
+export function holds(value: number | null, bar: Bar | null): boolean | null {
+  if (bar === null) return null;
+  if (value === null || !Number.isFinite(value)) return false;
+  return bar.sense === 'at_most' ? value <= bar.value : value >= bar.value;
 }
 
 /** A percentile, 0 to 1; NaN without values. */

@@ -2,7 +2,7 @@
 // holds traces until they are complete. Both are up all the time and take turns, so that what else the machine does hits both.
 import { BATCH_EVENTS, batchBody } from './bodies.ts';
 import { runLoad, type RunResult } from './ingest.ts';
-import { mebibytes, thousands, type Section } from './report.ts';
+import { mebibytes, thousands, type Section, single, atLeast } from './report.ts';
 import { sqlRunner } from './store.ts';
 import { startTarget, type Target } from './target.ts';
 import { seededRandom, type Vocabulary } from './vocabulary.ts';
@@ -61,19 +61,20 @@ export async function benchSampling({ target, vocabulary, seconds, progress }: S
     await holding.stop();
   }
   const [off, on] = [rateOf(results.off), rateOf(results.on)];
-  const memory = (mode: Mode): string => mebibytes(Math.max(...results[mode].map(({ rss_max_bytes }) => rss_max_bytes)));
+  const memory = (mode: Mode): string => mebibytes(Math.max(...results[mode].map(({ memory_max_bytes }) => memory_max_bytes)));
   const cpu = (mode: Mode): string =>
     `CPU an event ${String(Math.round(cpuOf(results[mode])))} µs, of it the worker ${String(Math.round(cpuOf(results[mode], 'worker')))} µs; memory ${memory(mode)}; stored in full ${full[mode]}`;
   return {
     title: 'Tail sampling (profile balanced, batches of 200 model calls, traces of 12, as fast as acknowledged)',
     rows: [
-      { what: 'off: landed, until the last is queryable', value: `${thousands(off)}/s`, note: cpu('off') },
-      { what: 'on: landed, until the last is queryable', value: `${thousands(on)}/s`, note: cpu('on') },
+      { what: 'off: landed, until the last is queryable', value: `${thousands(off)}/s`, note: cpu('off'), measures: single(off, 'per_s') },
+      { what: 'on: landed, until the last is queryable', value: `${thousands(on)}/s`, note: cpu('on'), measures: single(on, 'per_s') },
       {
         what: 'on, of off',
         value: `${((on / off) * 100).toFixed(0)} %`,
         bar: `≥ ${String(SHARE_MIN * 100)} %`,
         note: `turns: ${TURNS.join(', ')}`,
+        measures: single(on / off, 'share', atLeast(SHARE_MIN)),
       },
     ],
     data: Object.fromEntries(

@@ -13,7 +13,7 @@ const READY_MS_MAX = 120_000;
 const POLL_MS = 100;
 const STOP_MS_MAX = 60_000;
 const DATABASE = 'millrace';
-const ENTRY = path.resolve(import.meta.dirname, '../../ops/start.ts');
+const ROOT = path.resolve(import.meta.dirname, '../..');
 
 export interface Target {
   url: string;
@@ -21,10 +21,17 @@ export interface Target {
   key: string;
   /** http://user:password@host:port/database; null where the store is out of reach. */
   clickhouseUrl: string | null;
-  /** Of the supervisor; null for a service that runs already. */
+  /** Of its first process; null for a service that runs already. */
   pid: number | null;
   dataDir: string | null;
   stop(): Promise<void>;
+}
+
+/** A service that was started here. */
+export interface StartedTarget extends Target {
+  dataDir: string;
+  /** Seconds from the start of its process until it said that it is ready. */
+  ready_s: number;
 }
 
 /** What a connection needs to speak to the service. */
@@ -37,14 +44,60 @@ export function laneTarget({ url, org, key }: Target): LaneTarget {
   };
 }
 
-/** Starts a service of its own and waits until it is ready. @throws Error with its last words when it does not come up */
-export async function startTarget(env: Record<string, string> = {}): Promise<Target> {
-  const dataDir = mkdtempSync(path.join(tmpdir(), 'millrace-bench-'));
-  const [port, clickhousePort] = [await freePort(), await freePort()];
+/** Where a service keeps its data and listens: the same over restarts. */
+export interface Place {
+  dataDir: string;
+  port: number;
+  clickhousePort: number;
+}
+
+/** A new empty folder, which whoever asked for it removes, and free ports. */
+export async function newPlace(): Promise<Place> {
+  return { dataDir: mkdtempSync(path.join(tmpdir(), 'millrace-bench-')), port: await freePort(), clickhousePort: await freePort() };
+}
+
+export interface StartFrom {
+  /** Tree to start it from; this one unless it is named. */
+  root?: string;
+  /** By the start command as it is typed, which looks for missing dependencies first. */
+  bootstrap?: boolean;
+}
+
+/** Starts a service in a folder of its own, which goes with it, and waits until it is ready. @throws Error as startAt does */
+export async function startTarget(env: Record<string, string> = {}, from: StartFrom = {}): Promise<StartedTarget> {
+  const place = await newPlace();
+  const remove = (): void => {
+    rmSync(place.dataDir, { recursive: true, force: true });
+  };
+  try {
+    const target = await startAt(place, env, from);
+    const stop = async (): Promise<void> => {
+      await target.stop();
+      remove();
+    };
+    return { ...target, stop };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
+
+/**
+ * Starts a service at a place and waits until it is ready; its stop() leaves the data there.
+ * @throws Error with its last words when it does not come up
+ */
+export async function startAt(
+  { dataDir, port, clickhousePort }: Place,
+  env: Record<string, string> = {},
+  { root = ROOT, bootstrap = false }: StartFrom = {},
+): Promise<StartedTarget> {
   const logFile = path.join(dataDir, 'start.log');
   const log = openSync(logFile, 'a', 0o600);
   const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SERVICE_')));
-  const child = spawn(process.execPath, [ENTRY], {
+  const began = performance.now();
+  const entry = path.join(root, 'ops/start.ts');
+  const child = spawn(process.execPath, bootstrap ? [path.join(root, 'ops/bootstrap.mjs'), entry] : [entry], {
+    cwd: root,
     stdio: ['ignore', log, log, 'ipc'],
     env: {
       ...own,
@@ -65,7 +118,6 @@ export async function startTarget(env: Record<string, string> = {}): Promise<Tar
   const url = `http://127.0.0.1:${String(port)}`;
   const stop = async (): Promise<void> => {
     if (!ended) await stopChild(child, exited, STOP_MS_MAX);
-    rmSync(dataDir, { recursive: true, force: true });
   };
   const deadline = performance.now() + READY_MS_MAX;
   const isEnded = (): boolean => ended;
@@ -77,6 +129,7 @@ export async function startTarget(env: Record<string, string> = {}): Promise<Tar
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
+  const readySeconds = (performance.now() - began) / 1000;
   const secrets = loadSecrets(dataDir);
   return {
     url,
@@ -85,6 +138,7 @@ export async function startTarget(env: Record<string, string> = {}): Promise<Tar
     clickhouseUrl: `http://app:${secrets.clickhouse_app_password}@127.0.0.1:${String(clickhousePort)}/${DATABASE}`,
     pid: child.pid ?? null,
     dataDir,
+    ready_s: readySeconds,
     stop,
   };
 }

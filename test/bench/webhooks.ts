@@ -11,7 +11,7 @@ import { EVENTS_SUBJECT } from '../../ops/streams.ts';
 import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
 import { EVENT_CATALOG, type EventName } from '../../schemas/events/catalog.ts';
 import { cpuBetween, describeCpu, processTree } from './processes.ts';
-import { percentile, quantiles, thousands, type Section } from './report.ts';
+import { percentile, quantiles, thousands, type Section, single, atLeast, p50p99 } from './report.ts';
 import type { Target } from './target.ts';
 
 const ENDPOINTS = 1000;
@@ -155,12 +155,14 @@ export async function benchWebhooks({ target, seconds, progress }: WebhooksBench
         value: quantiles(steady),
         bar: 'p99 ≤ 1 s',
         note: `most ${thousands(Math.max(...steady))} ms; ${String(missing)} not delivered within 60 s; CPU seconds of ${elapsed.toFixed(0)}: ${cpu}`,
+        measures: p50p99(steady, { p99: 1000 }),
       },
       {
         what: `deliveries a second, a burst of ${thousands(burst)}`,
         value: `${thousands(perSecond)}/s`,
         bar: '≥ 1,000/s',
         note: `${String(burstMissing)} not delivered within 60 s; tries at hanging endpoints: ${thousands(receiver.hanging())}; CPU seconds of ${burstSeconds.toFixed(0)}: ${burstCpu}`,
+        measures: single(perSecond, 'per_s', atLeast(1000)),
       },
     ],
     data: {

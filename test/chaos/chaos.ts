@@ -1,242 +1,246 @@
-// Kills, pauses and restarts the service's processes one by one under load, then checks that everything acknowledged is
-// there exactly once and every sum is right.
-// In: how many rounds, which processes. Out: what happened and every check; throws only where the harness itself fails.
+// Faults under load, one after the other, then the proof that nothing was lost or doubled.
+// In: which faults, on which stack, how much load. Out: what happened and every check; throws only where the harness itself fails.
 import { connectNats } from '../../ops/nats/connect.ts';
 import { openLog, type Log } from '../../ops/streams.ts';
+import { seededRandom } from '../bench/vocabulary.ts';
 import { sqlRunner, type RunSql } from '../bench/store.ts';
-import { allCompleted, doubledPositions, lagMessages, runChecks, type Check } from './checks.ts';
-import { Sender } from './sender.ts';
-import { PROCESSES, Stack, type ProcessName } from './stack.ts';
+import { allCompleted, doubledPositions, EventsRead, lagMessages, runChecks, type Check } from './checks.ts';
+import { pause } from './client.ts';
+import { SmallDisk } from './disk.ts';
+import type { Fault } from './faults.ts';
+import { Load, startAround, type Around } from './load.ts';
+import { Stack, type ProcessName, type StackOptions } from './stack.ts';
+import { Watch, type Times } from './watch.ts';
 
 export interface ChaosOptions {
+  stack: StackOptions;
+  faults: readonly Fault[];
   rounds: number;
-  processes: readonly ('api' | 'worker' | 'nats' | 'clickhouse')[];
-  /** Events a second. */
+  /** Events a second of the main load. */
   rate: number;
-  /** How long a worker is paused. */
-  pauseMs: number;
+  /** Load before the first fault, and after each. */
+  aroundMs: number;
+  /** How long each fault lasts; null: as it says itself. */
+  holdMs: number | null;
+  /** Checks after each fault, not only at the end. */
+  checkEach: boolean;
+  seed: number;
+  /** Runs whose texts are sent. */
+  file?: string;
+  /** Leaves data and logs in any case. */
+  keep?: boolean;
   progress: (line: string) => void;
   /** Aborted: everything is stopped, and the run rejects. */
   signal?: AbortSignal;
 }
 
-export interface Kill {
-  process: string;
-  /** From the kill to the next event that was acknowledged. */
-  acknowledged_after_ms: number;
-  /** From the kill to the next row that landed. */
-  landed_after_ms: number;
+/** What one fault did. */
+export interface Struck extends Times {
+  fault: string;
+  /** Seconds after the load until everything had landed and was told; null where nothing was checked. */
+  settled_ms: number | null;
+  breaches: string[];
 }
 
 export interface ChaosResult {
-  kills: Kill[];
-  /** From the death, or the pause, of a worker until the other one owned every partition. */
-  takeovers: { why: string; owned_ms: number; probes_landed_ms: number }[];
+  struck: Struck[];
   acknowledged: number;
   retries: number;
+  /** The last ones. */
   checks: Check[];
   /** When something does not hold: what happened when, which rows are concerned, where the folder was left. */
   evidence: string[];
 }
 
-const SETTLE_MS_MAX = 90_000;
-const RECOVER_MS_MAX = 60_000;
-const TAKEOVER_MS_MAX = 15_000;
-/** What the contract allows. */
-const TAKEOVER_BAR_MS = 3000;
-const LOOK_MS = 20;
-
-const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
-const between = (low: number, high: number): number => low + Math.random() * (high - low);
-
-/** Milliseconds until the condition holds; the bound where it does not. A check that throws counts as not yet. */
-async function until(holds: () => Promise<boolean> | boolean, msMax: number): Promise<number> {
-  const began = performance.now();
-  while (performance.now() - began < msMax) {
-    if (
-      await Promise.resolve()
-        .then(holds)
-        .catch(() => false)
-    )
-      return performance.now() - began;
-    await pause(LOOK_MS);
-  }
-  return msMax;
-}
+const SETTLE_MS_MAX = 240_000;
+const RECOVER_MS_MAX = 120_000;
+const SETTLE_LOOK_MS = 250;
+/** An API that is killed had at most this much unrecorded of what it had answered. */
+const UNRECORDED_MS = 5000;
+const EVIDENCE_ROWS_MAX = 20;
+const DISK_MIB = 2048;
 
 class Chaos {
   readonly #options: ChaosOptions;
-  readonly #stack = new Stack();
-  readonly #kills: Kill[] = [];
-  readonly #takeovers: ChaosResult['takeovers'] = [];
-  /** Kills and pauses with their times. */
+  readonly #stack: Stack;
+  readonly #disk: SmallDisk | null;
+  readonly #around: Around;
+  readonly #struck: Struck[] = [];
+  /** What happened, with its times. */
   readonly #timeline: string[] = [];
-  #partitions = 0;
+  readonly #random: () => number;
 
-  constructor(options: ChaosOptions) {
+  constructor(options: ChaosOptions, around: Around, disk: SmallDisk | null) {
     this.#options = options;
+    this.#around = around;
+    this.#disk = disk;
+    this.#stack = new Stack({
+      ...options.stack,
+      env: { ...around.env, ...options.stack.env, ...(disk === null ? {} : { SERVICE_DISK_GUARD_DIR: disk.folder }) },
+      ...(disk === null ? {} : { folder: disk.folder }),
+    });
+    this.#random = seededRandom(options.seed);
   }
 
   async run(): Promise<ChaosResult> {
-    const { rate, rounds, progress } = this.#options;
+    const { rate, rounds, signal, seed, file, aroundMs, faults } = this.#options;
     let breached = false;
-    const { signal } = this.#options;
-    signal?.addEventListener('abort', () => void this.#stack.stop());
     try {
       await this.#stack.start();
       const { address } = this.#stack;
       const nc = await connectNats({ url: address.natsUrl, name: 'chaos', waitMs: 10_000 });
-      const log = await openLog(nc, { replicas: 1, logBytesMax: 2 * 1024 ** 3 });
-      const runSql = sqlRunner(address.clickhouseUrl);
-      const sender = new Sender(address, rate);
-      this.#partitions = (await this.#owners(log)).size;
-      await until(async () => new Set((await this.#owners(log)).values()).size === 2, TAKEOVER_MS_MAX);
-      sender.start();
-      for (let round = 1; round <= rounds; round += 1) {
-        signal?.throwIfAborted();
-        for (const kind of this.#options.processes)
-          await this.#killOnce(kind === 'worker' ? (round % 2 === 1 ? 'worker-1' : 'worker-2') : kind, sender, runSql);
-        progress(
-          `  round ${String(round)} of ${String(rounds)}: ${String(sender.acknowledged)} events acknowledged, ${String(sender.retries)} attempts sent again`,
-        );
-      }
-      if (this.#options.processes.includes('worker')) {
-        await this.#takeover(log, sender, runSql, 'killed');
-        await this.#takeover(log, sender, runSql, 'paused');
-      }
-      await sender.stop();
-      const checks = await this.#finish(log, sender, runSql);
-      breached = checks.some(({ breach }) => breach);
-      const evidence = breached ? [...this.#timeline, ...(await doubledPositions(runSql)), `data and logs: ${this.#stack.folder}`] : [];
+      const log = await openLog(nc, { replicas: this.#stack.options.nats, logBytesMax: 16 * 1024 ** 3 });
+      const sources: Sources = { runSql: sqlRunner(address.clickhouseUrl), log, events: new EventsRead(log) };
+      const load = await Load.open(address, this.#around, { rate, seed, ...(file === undefined ? {} : { file }) });
+      // Judges are watched by the workers: what is sent from now on is judged by them.
+      await pause(1000);
+      load.start();
+      await pause(aroundMs);
+      let checks: Check[] = [];
+      for (let round = 1; round <= rounds; round += 1)
+        for (const [index, fault] of faults.entries()) {
+          signal?.throwIfAborted();
+          const last = round === rounds && index === faults.length - 1;
+          const checked = this.#options.checkEach || last;
+          const struck = await this.#strike(fault, load, sources, checked);
+          if (checked) {
+            checks = await this.#settle(struck, load, sources);
+            if (!last) load.start();
+          }
+          this.#options.progress(
+            `  ${fault.name}: ${String(load.acknowledged)} requests acknowledged so far, ${String(load.sender.retries)} sent again; ${struck.breaches.length === 0 ? 'no breach' : struck.breaches.join('; ')}`,
+          );
+        }
+      breached = this.#struck.some(({ breaches }) => breaches.length > 0);
+      const evidence = breached
+        ? [
+            ...this.#timeline,
+            ...(await doubledPositions(sources.runSql)),
+            ...this.#evidence(checks),
+            `data and logs: ${this.#stack.folder}`,
+          ]
+        : [];
       await nc.close();
-      return {
-        kills: this.#kills,
-        takeovers: this.#takeovers,
-        acknowledged: sender.acknowledged,
-        retries: sender.retries,
-        checks,
-        evidence,
-      };
+      return { struck: this.#struck, acknowledged: load.acknowledged, retries: load.sender.retries, checks, evidence };
     } finally {
-      await this.#stack.stop(breached);
+      await this.#stack.stop(breached || this.#options.keep);
     }
   }
 
-  async #owners(log: Log): Promise<Map<string, string>> {
-    const kv = await log.bucket('partitions');
-    const owners = new Map<string, string>();
-    for await (const key of await kv.keys('partition.*')) {
-      const entry = await kv.get(key);
-      if (entry?.operation === 'PUT') owners.set(key, entry.json<{ owner: string }>().owner);
-    }
-    return owners;
+  /** Ends what runs, and leaves nothing. */
+  stop(): Promise<void> {
+    return this.#stack.stop();
   }
 
   #note(what: string): void {
     this.#timeline.push(`${new Date().toISOString()} ${what}`);
   }
 
-  /** A process that ended without being asked is a breach; it is started again so that the run can go on. */
-  async #mend(): Promise<void> {
-    this.#options.signal?.throwIfAborted();
-    for (const name of PROCESSES) if (!this.#stack.isRunning(name)) await this.#stack.boot(name);
+  #evidence(checks: readonly Check[]): string[] {
+    return checks
+      .filter(({ breach }) => breach)
+      .flatMap(({ what, rows = [] }) => rows.slice(0, EVIDENCE_ROWS_MAX).map((row) => `${what}: ${row}`));
   }
 
-  async #killOnce(name: ProcessName, sender: Sender, runSql: RunSql): Promise<void> {
-    await pause(between(200, 1200));
-    await this.#mend();
-    const began = performance.now();
-    this.#note(`kill -9 ${name}`);
-    await this.#stack.kill(name);
-    const acknowledged = sender.acknowledged;
-    const back = pause(between(50, 800)).then(() => this.#stack.boot(name));
-    const acknowledging = until(() => sender.acknowledged > acknowledged, RECOVER_MS_MAX);
-    const landing = this.#landsAgain(runSql, began);
-    await back;
-    this.#kills.push({ process: name, acknowledged_after_ms: await acknowledging, landed_after_ms: await landing });
+  async #strike(fault: Fault, load: Load, { runSql, log }: Sources, checks: boolean): Promise<Struck> {
+    const apis = this.#stack.named('api');
+    const watch = new Watch({ urls: this.#stack.address.urls, runSql, acknowledged: () => load.acknowledged });
+    const killed = (processes: readonly ProcessName[]): void => {
+      for (const name of processes) if (apis.includes(name)) load.gateway.excuse(apis.indexOf(name), performance.now() - UNRECORDED_MS);
+    };
+    // One that ended without being asked is a breach; it is started again so that the run can go on.
+    await this.#stack.bootAll();
+    const ground = {
+      stack: this.#stack,
+      log,
+      random: this.#random,
+      disk: this.#disk,
+      killed,
+      struck: (what: string) => {
+        this.#note(what);
+        watch.struck();
+      },
+    };
+    await fault.run(ground, this.#options.holdMs ?? fault.holdMs);
+    this.#note(`${fault.name} healed`);
+    watch.healed();
+    await watch.moving(RECOVER_MS_MAX);
+    await pause(this.#options.aroundMs);
+    watch.quiet();
+    if (checks) await load.stop();
+    // While the load goes on there may always be a little: what is not checked is not waited for.
+    const times = await watch.end(checks ? RECOVER_MS_MAX : 0);
+    const struck: Struck = { fault: fault.name, ...times, settled_ms: null, breaches: [] };
+    this.#struck.push(struck);
+    return struck;
   }
 
-  /** Rows that land after everything that had landed at the kill. */
-  async #landsAgain(runSql: RunSql, began: number): Promise<number> {
-    let before: number | null = null;
-    await until(async () => {
-      const now = Number(await runSql('SELECT count() FROM spans'));
-      before ??= now;
-      return now > before;
-    }, RECOVER_MS_MAX);
-    return performance.now() - began;
-  }
-
-  /** One of two workers dies, or stands still: the other must own everything soon, and land it. */
-  async #takeover(log: Log, sender: Sender, runSql: RunSql, why: 'killed' | 'paused'): Promise<void> {
-    await this.#mend();
-    await until(async () => new Set((await this.#owners(log)).values()).size === 2, TAKEOVER_MS_MAX);
-    const began = performance.now();
-    this.#note(`worker-1 ${why}`);
-    if (why === 'killed') await this.#stack.kill('worker-1');
-    else this.#stack.pause('worker-1');
-    const probes = Promise.all(Array.from({ length: this.#partitions }, (_, partition) => sender.probe(partition, this.#partitions)));
-    const owned = await until(async () => {
-      const owners = new Set((await this.#owners(log)).values());
-      return owners.size === 1 && !owners.has('');
-    }, TAKEOVER_MS_MAX);
-    const traces = await probes;
-    await until(
-      async () =>
-        Number(
-          await runSql(`SELECT uniqExact(trace_id) FROM spans WHERE trace_id IN (${traces.map((trace) => `'${trace}'`).join(',')})`),
-        ) === traces.length,
-      TAKEOVER_MS_MAX,
-    );
-    this.#takeovers.push({ why, owned_ms: owned, probes_landed_ms: performance.now() - began });
-    if (why === 'killed') {
-      await this.#stack.boot('worker-1');
-      return;
-    }
-    await pause(Math.max(0, this.#options.pauseMs - (performance.now() - began)));
-    this.#stack.resume('worker-1');
-    this.#note('worker-1 resumed');
-    // Load goes on while the one that was paused finds out what it has lost.
-    await pause(2000);
-  }
-
-  async #finish(log: Log, sender: Sender, runSql: RunSql): Promise<Check[]> {
+  /** The load has ended: waits until nothing moves, and checks everything. */
+  async #settle(struck: Struck, load: Load, sources: Sources): Promise<Check[]> {
+    const { runSql, log, events } = sources;
     const { url } = this.#stack.address;
-    await this.#mend();
-    const wanted = [...sender.expected.spans.values()].reduce((sum, count) => sum + count, 0);
-    const settled = await until(
-      async () =>
-        Number(await runSql('SELECT count() FROM spans')) >= wanted &&
-        (await runSql('SELECT count() FROM span_texts_recent')) === '0' &&
-        (await lagMessages(url)) === 0,
-      SETTLE_MS_MAX,
-    );
-    await until(() => allCompleted(log, sender.expected), SETTLE_MS_MAX);
-    const checks = await runChecks(runSql, log, url, sender.expected);
-    const slow = this.#takeovers.filter(({ owned_ms }) => owned_ms > TAKEOVER_BAR_MS).length;
+    await this.#stack.bootAll();
+    const began = performance.now();
+    const steps: [what: string, holds: () => Promise<boolean>][] = [
+      ['landed', async () => Number(await runSql('SELECT count() FROM spans')) >= load.rows],
+      ['no lag', async () => (await lagMessages(url)) === 0],
+      ['searchable', async () => (await runSql('SELECT count() FROM span_texts_recent')) === '0'],
+      ['complete', () => allCompleted(events, load.traces)],
+      ['budgets agree', () => load.budgetsAgree(runSql)],
+      ['webhooks delivered', async () => (await load.webhooksMissing(events)) === 0],
+    ];
+    for (const [what, holds] of steps) {
+      const held = await until(holds, SETTLE_MS_MAX - (performance.now() - began), SETTLE_LOOK_MS);
+      this.#note(`${what}: ${held ? 'yes' : 'NO'}, ${((performance.now() - began) / 1000).toFixed(1)} s after the load`);
+    }
+    struck.settled_ms = performance.now() - began;
     const bare = (what: string, found: readonly string[]): Check => ({
       what,
       expected: '0',
       found: found.length === 0 ? '0' : `${String(found.length)}: ${[...new Set(found)].slice(0, 3).join('; ')}`,
       breach: found.length > 0,
     });
-    return [
-      ...checks,
-      bare('faults of answers', sender.faults),
+    const checks = [
+      ...(await runChecks({ runSql, log, events, url }, load.sender.expected, load.traces)),
+      ...(await load.checks(runSql, events)),
+      bare('faults of answers', load.faults),
       bare('processes that ended by themselves', this.#stack.unexpected),
-      { what: 'takeovers slower than 3 s', expected: '0', found: String(slow), breach: slow > 0 },
-      {
-        what: 'everything landed and searchable, seconds after the load',
-        expected: `< ${String(SETTLE_MS_MAX / 1000)}`,
-        found: (settled / 1000).toFixed(1),
-        breach: settled >= SETTLE_MS_MAX,
-      },
     ];
+    struck.breaches = checks.filter(({ breach }) => breach).map(({ what, expected, found }) => `${what}: ${found} instead of ${expected}`);
+    return checks;
   }
 }
 
-/** Runs it on a stack of its own, which is gone afterwards. */
-export const runChaos = (options: ChaosOptions): Promise<ChaosResult> => new Chaos(options).run();
+interface Sources {
+  runSql: RunSql;
+  log: Log;
+  events: EventsRead;
+}
+
+/** Whether the condition came true within the time. A check that throws counts as not yet. */
+async function until(holds: () => Promise<boolean>, msMax: number, everyMs: number): Promise<boolean> {
+  const began = performance.now();
+  for (;;) {
+    if (await holds().catch(() => false)) return true;
+    if (performance.now() - began > msMax) return false;
+    await pause(everyMs);
+  }
+}
+
+/** Runs it on a stack of its own, which is gone afterwards unless something was breached. */
+export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
+  const disk = options.faults.some(({ needs }) => needs?.disk === true) ? new SmallDisk(DISK_MIB) : null;
+  const around = await startAround();
+  const chaos = new Chaos(options, around, disk);
+  const aborted = Promise.withResolvers<never>();
+  options.signal?.addEventListener('abort', () => {
+    aborted.reject(new Error('aborted'));
+  });
+  try {
+    return await Promise.race([chaos.run(), aborted.promise]);
+  } finally {
+    if (options.signal?.aborted === true) await chaos.stop();
+    await around.close();
+    disk?.close();
+  }
+}

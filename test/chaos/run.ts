@@ -1,15 +1,26 @@
-// `npm run chaos`: kill -9 of every process in turn under load, then the proof that nothing was lost or doubled.
-// Exit code 1 when any check does not hold.
+// `npm run chaos`: the whole service in several processes under mixed load, one fault after the other, then the proof that nothing
+// was lost or doubled. Exit code 1 when any check does not hold.
+import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
-import { markdownTable, ms, percentile } from '../bench/report.ts';
+import { markdownTable, ms } from '../bench/report.ts';
 import { runChaos, type ChaosOptions, type ChaosResult } from './chaos.ts';
+import { FAULTS } from './faults.ts';
+import { SMALL, WHOLE } from './stack.ts';
 
-const USAGE = `usage: npm run chaos [-- --rounds 20] [--process api|worker|nats|clickhouse|all] [--rate 1000] [--pause 8]
-  --rounds   kills of each process
-  --rate     events a second sent meanwhile
-  --pause    seconds that a worker stands still (SIGSTOP)`;
-
-const KINDS = ['api', 'worker', 'nats', 'clickhouse'] as const;
+const USAGE = `usage: npm run chaos [-- --fault NAME,NAME|all] [--rounds 1] [--rate 400] [--around 8] [--hold SECONDS] [--seed N]
+                            [--stack whole|small] [--sync workers|inserts] [--once] [--file runs.json] [--keep]
+  --fault    which faults, in this order; all of them without it
+  --rounds   how often they are gone through
+  --rate     events a second of the main load; OTLP, the gateway and an org with hard limits come on top
+  --around   seconds of load before the first fault and after each
+  --hold     seconds that each fault lasts, in place of its own time
+  --stack    whole: 2 APIs, 3 workers, 3 nats-servers, ClickHouse, proxies between them; small: 1 API, 2 workers, 1 nats-server
+  --sync     workers: rows are synced before each checkpoint, as beside the embedded engine; inserts: each by itself, as beside an engine elsewhere
+  --once     check at the end only, not after each fault
+  --file     agent runs whose texts are sent (as npm run demo takes them)
+  --keep     leave data and logs also where nothing was breached
+faults:
+${FAULTS.map(({ name, what }) => `  ${name.padEnd(22)} ${what}`).join('\n')}`;
 
 class UsageError extends Error {}
 
@@ -17,39 +28,81 @@ function readOptions(args: string[]): ChaosOptions | null {
   const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const { values } = parseArgs({
     args,
-    options: { rounds: text('20'), process: text('all'), rate: text('1000'), pause: text('8'), help: { type: 'boolean', short: 'h' } },
+    options: {
+      fault: text('all'),
+      rounds: text('1'),
+      rate: text('400'),
+      around: text('8'),
+      hold: { type: 'string' },
+      seed: text(String(Date.now() % 1_000_000)),
+      stack: text('whole'),
+      sync: text('workers'),
+      once: { type: 'boolean', default: false },
+      keep: { type: 'boolean', default: false },
+      file: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
   });
   if (values.help === true) return null;
-  const processes = KINDS.filter((kind) => values.process === 'all' || values.process.split(',').includes(kind));
-  const [rounds, rate, pauseS] = [Number(values.rounds), Number(values.rate), Number(values.pause)];
-  if (processes.length === 0) throw new UsageError(`--process takes ${KINDS.join(', ')} or all; got ${values.process}`);
-  if (!(rounds >= 0 && rate > 0 && pauseS > 0)) throw new UsageError('--rounds, --rate and --pause take numbers');
-  return { rounds, processes, rate, pauseMs: pauseS * 1000, progress: (line) => void process.stderr.write(`${line}\n`) };
+  if (values.sync !== 'workers' && values.sync !== 'inserts') throw new UsageError(`--sync takes workers or inserts; got ${values.sync}`);
+  if (values.stack !== 'whole' && values.stack !== 'small') throw new UsageError(`--stack takes whole or small; got ${values.stack}`);
+  const stack = { ...(values.stack === 'whole' ? WHOLE : SMALL), syncedByWorkers: values.sync === 'workers' };
+  const fits = FAULTS.filter(({ needs }) => (needs?.cluster !== true || stack.nats > 1) && (needs?.proxied !== true || stack.proxied));
+  const wanted = values.fault.split(',').map((name) => name.trim());
+  const faults = values.fault === 'all' ? fits : wanted.flatMap((name) => fits.find((fault) => fault.name === name) ?? []);
+  if (values.fault !== 'all' && faults.length !== wanted.length)
+    throw new UsageError(`--fault takes ${fits.map(({ name }) => name).join(', ')} or all; got ${values.fault}`);
+  const [rounds, rate, around, seed] = [Number(values.rounds), Number(values.rate), Number(values.around), Number(values.seed)];
+  const hold = values.hold === undefined ? null : Number(values.hold);
+  if (!(rounds >= 1 && rate > 0 && around > 0 && Number.isInteger(seed) && (hold === null || hold > 0)))
+    throw new UsageError('--rounds, --rate, --around, --hold and --seed take numbers above 0');
+  return {
+    stack,
+    faults,
+    rounds,
+    rate,
+    aroundMs: around * 1000,
+    holdMs: hold === null ? null : hold * 1000,
+    checkEach: !values.once,
+    seed,
+    keep: values.keep,
+    ...(values.file === undefined ? {} : { file: values.file }),
+    progress: (line) => void process.stderr.write(`${line}\n`),
+  };
 }
 
+const time = (value: number | null): string => (value === null ? 'never' : `${ms(value)} ms`);
+
 /** The result as tables. */
-function report({ kills, takeovers, acknowledged, retries, checks, evidence }: ChaosResult): string {
-  const names = [...new Set(kills.map((kill) => kill.process))];
-  const times = (values: number[]): string => `p50 ${ms(percentile(values, 0.5))} ms, most ${ms(Math.max(...values))} ms`;
-  const killRows = names.map((name) => {
-    const mine = kills.filter((kill) => kill.process === name);
-    return [
-      name,
-      String(mine.length),
-      times(mine.map((kill) => kill.acknowledged_after_ms)),
-      times(mine.map((kill) => kill.landed_after_ms)),
-    ];
-  });
-  const takeoverRows = takeovers.map(({ why, owned_ms, probes_landed_ms }) => [why, `${ms(owned_ms)} ms`, `${ms(probes_landed_ms)} ms`]);
+function report({ struck, acknowledged, retries, checks, evidence }: ChaosResult, { seed, rate }: ChaosOptions): string {
+  const rows = struck.map((one) => [
+    one.fault,
+    one.acknowledged_during.toLocaleString('en-US'),
+    time(one.acknowledged_after_ms),
+    time(one.silent_ms),
+    time(one.landed_after_ms),
+    time(one.no_lag_after_ms),
+    one.settled_ms === null ? '' : `${(one.settled_ms / 1000).toFixed(1)} s`,
+    one.breaches.length === 0 ? (one.settled_ms === null ? '' : '0') : `${String(one.breaches.length)}: ${one.breaches.join('; ')}`,
+  ]);
+  const head = [
+    'fault',
+    'acknowledged during',
+    'next ack',
+    'longest without',
+    'next landing',
+    'lag 0 after healing',
+    'all told after load',
+    'breaches',
+  ];
   const checkRows = checks.map(({ what, expected, found, breach }) => [breach ? 'BREACH' : 'ok', what, expected, found]);
   return [
-    `${acknowledged.toLocaleString('en-US')} events acknowledged, ${retries.toLocaleString('en-US')} attempts sent again.\n`,
-    markdownTable(['kill -9', 'times', 'next acknowledgement after', 'next rows landed after'], killRows),
-    ...(takeoverRows.length === 0
-      ? []
-      : ['', markdownTable(['one of two workers', 'the other owns all after', 'and lands all partitions after'], takeoverRows)]),
+    `${acknowledged.toLocaleString('en-US')} events acknowledged at ${String(rate)} a second, ${retries.toLocaleString('en-US')} attempts sent again; seed ${String(seed)}, load of the machine ${loadavg()
+      .map((one) => one.toFixed(1))
+      .join(' ')}.\n`,
+    markdownTable(head, rows),
     '',
-    markdownTable(['', 'check', 'expected', 'found'], checkRows),
+    markdownTable(['', 'check, after the last fault', 'expected', 'found'], checkRows),
     ...(evidence.length === 0 ? [] : ['', ...evidence]),
   ].join('\n');
 }
@@ -66,8 +119,8 @@ try {
   if (options === null) console.log(USAGE);
   else {
     const result = await runChaos({ ...options, signal: stop.signal });
-    console.log(report(result));
-    process.exitCode = result.checks.some(({ breach }) => breach) ? 1 : 0;
+    console.log(report(result, options));
+    process.exitCode = result.struck.some(({ breaches }) => breaches.length > 0) ? 1 : 0;
   }
 } catch (error) {
   const usage =
@@ -75,3 +128,5 @@ try {
   console.error(stop.signal.aborted ? 'stopped' : usage ? `${error.message}\n${USAGE}` : error);
   process.exitCode = stop.signal.aborted ? 130 : 1;
 }
+// Load that was cut short would go on asking.
+if (stop.signal.aborted) process.exit();

@@ -1,9 +1,12 @@
 // Load that remembers: each event is sent until it is acknowledged, with the same bytes each time, and what must be in the
 // store afterwards is written down. An attempt whose answer was lost may have been stored: the repeat must not count.
+import { randomUUID } from 'node:crypto';
 import { eventHex, partitionOf } from '../../pipeline/domain/ids.ts';
 import { usdToPico } from '../../pipeline/domain/money.ts';
-import { seededRandom, Vocabulary } from '../bench/vocabulary.ts';
+import { seededRandom, type Random } from '../bench/vocabulary.ts';
+import { Client, pause } from './client.ts';
 import type { StackAddress } from './stack.ts';
+import { runTexts } from './texts.ts';
 
 type Json = Record<string, unknown>;
 
@@ -20,16 +23,19 @@ export interface Expected {
   storage_bytes: number;
 }
 
+export interface SenderOptions {
+  /** Events a second. */
+  rate: number;
+  seed?: number;
+  /** Runs whose texts are sent; unset: the sample of the demo. */
+  file?: string;
+}
+
 const LANES = 12;
 const RETRY_MS = 60;
-const REQUEST_MS_MAX = 5000;
 const TRACE_EVENTS_MAX = 8;
-const WORDS = 60;
-
-const pause = (ms: number): Promise<void> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
+/** Longer than any fault lasts, and than a claim of a process that died. */
+const KEY_MS_MAX = 120_000;
 
 interface Made {
   event: Json;
@@ -53,10 +59,10 @@ export class Sender {
   retries = 0;
   /** Answers that no retry can mend, and ids that differ from what the content says. */
   readonly faults: string[] = [];
-  readonly #address: StackAddress;
+  readonly #client: Client;
   readonly #rate: number;
-  readonly #vocabulary = new Vocabulary(20_000);
-  readonly #random = seededRandom(Date.now());
+  readonly #text: (random: Random) => string;
+  readonly #random: Random;
   readonly #run = Date.now().toString(16);
   #traces = 0;
   #begun = 0;
@@ -64,16 +70,21 @@ export class Sender {
   #stopped = false;
   #lanes: Promise<void>[] = [];
 
-  constructor(address: StackAddress, rate: number) {
-    this.#address = address;
+  constructor(address: StackAddress, { rate, seed = Date.now(), file }: SenderOptions) {
+    this.#client = new Client(address);
     this.#rate = rate;
+    this.#random = seededRandom(seed);
+    this.#text = runTexts(file);
   }
 
   get acknowledged(): number {
     return this.expected.spans.size;
   }
 
+  /** Begins, or goes on after a stop. */
   start(): void {
+    this.#stopped = false;
+    this.#taken = 0;
     this.#begun = performance.now();
     this.#lanes = Array.from({ length: LANES }, () => this.#lane());
   }
@@ -87,7 +98,7 @@ export class Sender {
   /** One event for a partition of the log, acknowledged; gives its trace. */
   async probe(partition: number, partitions: number): Promise<string> {
     let trace = this.#newTrace();
-    while (partitionOf(this.#address.org, trace, partitions) !== partition) trace = this.#newTrace();
+    while (partitionOf(this.#client.address.org, trace, partitions) !== partition) trace = this.#newTrace();
     await this.#deliver('custom', [this.#custom(trace, 'probe', null)]);
     return trace;
   }
@@ -118,9 +129,11 @@ export class Sender {
     if (rootAt === 0) await this.#deliver('custom', [this.#custom(trace, root, null)]);
     const batch: Made[] = [];
     for (let i = 1; i < events; i += 1) {
-      const kind = this.#random() % 4;
+      const kind = this.#random() % 8;
       if (kind === 0) await this.#deliver('chatcompletion', [this.#call(trace, root)]);
       else if (kind === 1) await this.#deliver('chain', [this.#chain(trace, root)]);
+      else if (kind === 2) await this.#deliver('messages', [this.#messages(trace, root)]);
+      else if (kind === 3) await this.#deliver('app', [this.#app(trace, root), this.#app(trace, root)]);
       else batch.push(this.#custom(trace, `${root}-${String(i)}`, root));
     }
     if (rootAt === 1 || events === 1) batch.push(this.#custom(trace, root, null));
@@ -140,58 +153,78 @@ export class Sender {
   }
 
   #custom(trace: string, span: string, parent: string | null): Made {
-    return {
-      event: { name: 'step', span_id: span, ...this.#common(trace, parent) },
-      spans: 1,
-      texts: 0,
-      input_tokens: 0,
-      output_tokens: 0,
+    return this.#made({ name: 'step', span_id: span, ...this.#common(trace, parent) }, { texts: 0 });
+  }
+
+  #app(trace: string, parent: string): Made {
+    const page = {
+      event_type: 'page_view',
+      session_id: trace,
+      user_id: `user_${String(this.#random() % 50)}`,
+      url: 'https://example.com/',
     };
+    return this.#made({ ...page, ...this.#common(trace, parent) }, { texts: 0 });
   }
 
   #call(trace: string, parent: string): Made {
     const [input, output] = [this.#random() % 5000, this.#random() % 900];
-    const request = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: this.#text() }] };
+    const request = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: this.#text(this.#random) }] };
     const response = {
-      choices: [{ index: 0, message: { role: 'assistant', content: this.#text() } }],
+      choices: [{ index: 0, message: { role: 'assistant', content: this.#text(this.#random) } }],
       usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
     };
-    return { event: { request, response, ...this.#common(trace, parent) }, spans: 1, texts: 1, input_tokens: input, output_tokens: output };
+    return this.#made({ request, response, ...this.#common(trace, parent) }, { input, output });
+  }
+
+  #messages(trace: string, parent: string): Made {
+    const [input, output] = [this.#random() % 5000, this.#random() % 900];
+    const request = {
+      model: 'claude-3-5-sonnet',
+      system: 'Be brief.',
+      messages: [{ role: 'user', content: this.#text(this.#random) }],
+      max_tokens: 900,
+    };
+    const response = {
+      id: 'msg_chaos',
+      content: [{ type: 'text', text: this.#text(this.#random) }],
+      stop_reason: 'end_turn',
+      usage: { input_tokens: input, output_tokens: output },
+    };
+    return this.#made({ request, response, ...this.#common(trace, parent) }, { input, output });
   }
 
   #chain(trace: string, parent: string): Made {
     const [input, output] = [this.#random() % 3000, this.#random() % 400];
-    const steps = Array.from({ length: this.#random() % 4 }, () => [`look up ${this.#text()}`, this.#text()]);
-    const request = { model: 'gpt-4o', messages: [{ role: 'user', content: this.#text() }] };
+    const steps = Array.from({ length: this.#random() % 4 }, () => [`look up ${this.#text(this.#random)}`, this.#text(this.#random)]);
+    const request = { model: 'gpt-4o', messages: [{ role: 'user', content: this.#text(this.#random) }] };
     const response = {
-      generations: [[{ text: this.#text() }]],
+      generations: [[{ text: this.#text(this.#random) }]],
       llm_output: { token_usage: { prompt_tokens: input, completion_tokens: output } },
     };
-    return {
-      event: {
-        request,
-        response,
-        chain_name: 'chaos-chain',
-        agent_name: 'chaos',
-        intermediate_steps: steps,
-        ...this.#common(trace, parent),
-      },
-      spans: 1 + steps.length,
-      texts: 1 + steps.length,
-      input_tokens: input,
-      output_tokens: output,
-    };
+    const chain = { request, response, chain_name: 'chaos-chain', agent_name: 'chaos', intermediate_steps: steps };
+    return this.#made({ ...chain, ...this.#common(trace, parent) }, { input, output, spans: 1 + steps.length });
   }
 
-  #text(): string {
-    return this.#vocabulary.text(WORDS, this.#random);
+  #made(
+    event: Json,
+    { input = 0, output = 0, spans = 1, texts = spans }: { input?: number; output?: number; spans?: number; texts?: number },
+  ): Made {
+    return { event, spans, texts, input_tokens: input, output_tokens: output };
   }
 
   async #deliver(format: string, made: readonly Made[]): Promise<void> {
-    const body = JSON.stringify(format === 'custom' ? { events: made.map(({ event }) => event) } : made[0]?.event);
+    const listed = format === 'custom' || format === 'app';
+    const body = JSON.stringify(listed ? { events: made.map(({ event }) => event) } : made[0]?.event);
     const hexes = made.map(({ event }) => eventHex(JSON.stringify(event)));
-    for (let attempt = 0; ; attempt += 1) {
-      const ids = await this.#attempt(format, body);
+    // Some requests are repeatable as a whole: their repeats are answered from what was kept.
+    let idempotency: Record<string, string> = this.#random() % 4 === 0 ? { 'Idempotency-Key': randomUUID() } : {};
+    const began = performance.now();
+    for (;;) {
+      if ('Idempotency-Key' in idempotency && performance.now() - began > KEY_MS_MAX) {
+        this.faults.push(`${format}: no answer under its Idempotency-Key for ${String(KEY_MS_MAX / 1000)} s`);
+        idempotency = {};
+      }
+      const ids = await this.#attempt(format, body, idempotency);
       if (ids !== null) {
         if (ids.join() !== hexes.map((hex) => `evt_${hex}`).join())
           this.faults.push(`${format}: the answer's ids are not those of the content`);
@@ -215,24 +248,20 @@ export class Sender {
   }
 
   /** Event ids of the answer; null where there was none, or the service was busy or away. */
-  async #attempt(format: string, body: string): Promise<string[] | null> {
-    const { url, org, key } = this.#address;
-    try {
-      const response = await fetch(`${url}/orgs/${org}/ingest/${format}`, {
-        method: 'POST',
-        headers: { 'X-Org-Api-Key': key, 'X-Org-Id': org, 'Content-Type': 'application/json' },
-        body,
-        signal: AbortSignal.timeout(REQUEST_MS_MAX),
-      });
-      const text = await response.text();
-      if (response.status === 200) {
-        const { data } = JSON.parse(text) as { data: { event_id: string; events?: { event_id: string }[] } };
-        return data.events?.map(({ event_id }) => event_id) ?? [data.event_id];
-      }
-      if (response.status < 500 && response.status !== 429) this.faults.push(`${format}: ${String(response.status)} ${text.slice(0, 200)}`);
-      return null;
-    } catch {
-      return null;
+  async #attempt(format: string, body: string, idempotency: Record<string, string>): Promise<string[] | null> {
+    const { org, key } = this.#client.address;
+    const answer = await this.#client.ask('POST', `/orgs/${org}/ingest/${format}`, {
+      headers: { 'X-Org-Api-Key': key, 'X-Org-Id': org, ...idempotency },
+      body,
+    });
+    if (answer === null) return null;
+    if (answer.status === 200) {
+      const { data } = JSON.parse(answer.text) as { data: { event_id: string; events?: { event_id: string }[] } };
+      return data.events?.map(({ event_id }) => event_id) ?? [data.event_id];
     }
+    // 409: the first try under this key may be under way yet.
+    if (answer.status < 500 && answer.status !== 429 && answer.status !== 409)
+      this.faults.push(`${format}: ${String(answer.status)} ${answer.text.slice(0, 200)}`);
+    return null;
   }
 }

@@ -1,5 +1,5 @@
-// The service as separate processes that can be killed one by one: nats-server, ClickHouse, the API, two pipeline workers.
-// Every process keeps its port and folder over restarts. Guarantees: stop() leaves nothing running and nothing on disk.
+// The service as separate processes that can be killed one by one: nats-servers, ClickHouse, APIs, pipeline workers, and where asked for
+// TCP proxies between them. Every process keeps its port and folder over restarts. Guarantees: stop() leaves nothing running and nothing on disk.
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { startClickHouse } from '../../ops/clickhouse/server.ts';
@@ -10,44 +10,84 @@ import type { Running } from '../../ops/process/kept.ts';
 import { startNodeMain } from '../../ops/process/node_main.ts';
 import { freePort } from '../../ops/process/ports.ts';
 import { removeDir, tempDir } from '../support/temp.ts';
+import { Network } from './network.ts';
 
-export const PROCESSES = ['api', 'worker-1', 'worker-2', 'nats', 'clickhouse'] as const;
-export type ProcessName = (typeof PROCESSES)[number];
+export type Kind = 'api' | 'worker' | 'nats' | 'clickhouse';
+export type ProcessName = `${Exclude<Kind, 'clickhouse'>}-${number}` | 'clickhouse';
+
+export interface StackOptions {
+  apis: number;
+  workers: number;
+  /** nats-servers: one alone, or a cluster whose streams have as many replicas. */
+  nats: number;
+  /** Proxies between the parts, for faults of the network. */
+  proxied: boolean;
+  /** Settings of the service beyond addresses and secrets. */
+  env?: Record<string, string>;
+  /** Folder to run in, which stays; unset: a temporary one of its own. */
+  folder?: string;
+  /** Rows are synced by a worker before each checkpoint, as beside the embedded engine of npm start; otherwise by every insert. */
+  syncedByWorkers?: boolean;
+}
+
+/** One API, two workers, one nats-server: what is started fastest. */
+export const SMALL: StackOptions = { apis: 1, workers: 2, nats: 1, proxied: false };
+/** What runs in production: two APIs, three workers, a cluster of three nats-servers with a replica in each. */
+export const WHOLE: StackOptions = { apis: 2, workers: 3, nats: 3, proxied: true };
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const DATABASE = 'millrace';
-const READY_MS_MAX = 60_000;
+const READY_MS_MAX = 90_000;
 const STOP_MS_MAX = 30_000;
 const MEMORY_BYTES = 1_200_000_000;
 /** Traces complete quickly, so that a run can see each of them complete. */
 const TIMES = { SERVICE_TRACE_GRACE_MS: '500', SERVICE_TRACE_IDLE_MS: '4000' };
 
 export interface StackAddress {
+  /** Of the first API. */
   url: string;
+  /** Of every API. */
+  urls: string[];
   org: string;
   key: string;
+  adminToken: string;
+  /** Of every nats-server, without the proxies. */
   natsUrl: string;
+  /** Without the proxies. */
   clickhouseUrl: string;
 }
 
+const names = (kind: 'api' | 'worker' | 'nats', count: number): ProcessName[] =>
+  Array.from({ length: count }, (_, i) => `${kind}-${i + 1}` as const);
+const kindOf = (name: ProcessName): Kind => (name === 'clickhouse' ? name : (name.slice(0, name.indexOf('-')) as Kind));
+
 export class Stack {
-  readonly #folder = tempDir('chaos');
+  readonly options: StackOptions;
+  readonly #folder: string;
   readonly #running = new Map<ProcessName, Running>();
   readonly #killed = new Set<Running>();
   readonly #stopping = new AbortController();
+  readonly #ports = new Map<string, number>();
   #binary = '';
-  #ports = { api: 0, nats: 0, http: 0, tcp: 0 };
-  #natsUrl = '';
+  #network: Network | null = null;
   #clickhouseUrl = '';
   /** What ended although nobody ended it. */
   readonly unexpected: string[] = [];
 
+  constructor(options: StackOptions = SMALL) {
+    this.options = options;
+    this.#folder = options.folder ?? tempDir('chaos');
+  }
+
   get address(): StackAddress {
+    const urls = this.named('api').map((name) => `http://127.0.0.1:${String(this.#port(name))}`);
     return {
-      url: `http://127.0.0.1:${String(this.#ports.api)}`,
+      url: urls[0] ?? '',
+      urls,
       org: 'org_chaos',
       key: KEY,
-      natsUrl: this.#natsUrl,
+      adminToken: TOKEN,
+      natsUrl: this.#natsUrl((node) => this.#port(node)),
       clickhouseUrl: this.#clickhouseUrl,
     };
   }
@@ -62,12 +102,48 @@ export class Stack {
     return path.join(this.#folder, 'logs');
   }
 
+  /** The proxies between the parts. @throws Error in a stack without */
+  get network(): Network {
+    if (this.#network === null) throw new Error('this stack has no proxies');
+    return this.#network;
+  }
+
+  /** Every process there is, in the order of their starts. */
+  get processes(): ProcessName[] {
+    return [...this.named('nats'), 'clickhouse', ...this.named('api'), ...this.named('worker')];
+  }
+
+  named(kind: Kind): ProcessName[] {
+    const { apis, workers, nats } = this.options;
+    return kind === 'clickhouse' ? ['clickhouse'] : names(kind, { api: apis, worker: workers, nats }[kind]);
+  }
+
   async start(): Promise<void> {
-    mkdirSync(this.logs);
+    mkdirSync(this.logs, { recursive: true });
     this.#binary = await findNatsServer(console.error);
-    this.#ports = { api: await freePort(), nats: await freePort(), http: await freePort(), tcp: await freePort() };
-    await Promise.all([this.boot('nats'), this.boot('clickhouse')]);
-    await Promise.all([this.boot('api'), this.boot('worker-1'), this.boot('worker-2')]);
+    for (const name of this.processes) this.#ports.set(name, await freePort());
+    for (const name of this.named('nats')) this.#ports.set(`${name} routes`, await freePort());
+    this.#ports.set('clickhouse tcp', await freePort());
+    if (this.options.proxied)
+      this.#network = await Network.open({
+        nats: this.named('nats').map((name) => ({ client: this.#port(name), routes: this.#port(`${name} routes`) })),
+        clickhouse: this.#port('clickhouse'),
+      });
+    await this.bootAll();
+  }
+
+  /** Starts everything that does not run. */
+  async bootAll(): Promise<void> {
+    for (const kinds of [
+      ['nats', 'clickhouse'],
+      ['api', 'worker'],
+    ] as const)
+      await Promise.all(
+        kinds
+          .flatMap((kind) => this.named(kind))
+          .filter((name) => !this.isRunning(name))
+          .map((name) => this.boot(name)),
+      );
   }
 
   /** Starts a process that does not run, and waits until it is ready. */
@@ -89,6 +165,10 @@ export class Stack {
     return this.#running.has(name);
   }
 
+  pidOf(name: ProcessName): number | undefined {
+    return this.#running.get(name)?.pid;
+  }
+
   /** kill -9; resolves when it is gone. */
   async kill(name: ProcessName): Promise<void> {
     const running = this.#running.get(name);
@@ -97,6 +177,15 @@ export class Stack {
     this.#running.delete(name);
     running.kill();
     await running.exited;
+  }
+
+  /** SIGTERM; resolves when it has ended. */
+  async end(name: ProcessName): Promise<void> {
+    const running = this.#running.get(name);
+    if (running === undefined) return;
+    this.#killed.add(running);
+    this.#running.delete(name);
+    await running.stop();
   }
 
   /** SIGSTOP and SIGCONT. */
@@ -111,9 +200,20 @@ export class Stack {
   /** Ends everything in order. `keep`: leaves the folder, for somebody to look at. */
   async stop(keep = false): Promise<void> {
     this.#stopping.abort();
-    for (const group of [['api'], ['worker-1', 'worker-2'], ['clickhouse', 'nats']] as const)
-      await Promise.all(group.map(async (name) => this.#running.get(name)?.stop()));
-    if (!keep) removeDir(this.#folder);
+    for (const kinds of [['api'], ['worker'], ['clickhouse', 'nats']] as const)
+      await Promise.all(kinds.flatMap((kind) => this.named(kind)).map(async (name) => this.#running.get(name)?.stop()));
+    await this.#network?.close();
+    if (!keep && this.options.folder === undefined) removeDir(this.#folder);
+  }
+
+  #port(name: string): number {
+    return this.#ports.get(name) ?? 0;
+  }
+
+  #natsUrl(portOf: (node: ProcessName) => number): string {
+    return this.named('nats')
+      .map((node) => `nats://${TOKEN}@127.0.0.1:${String(portOf(node))}`)
+      .join(',');
   }
 
   #signal(name: ProcessName, signal: NodeJS.Signals): void {
@@ -122,60 +222,85 @@ export class Stack {
   }
 
   async #launch(name: ProcessName): Promise<Running> {
-    const file = (...parts: string[]): string => path.join(this.#folder, ...parts);
-    if (name === 'nats') {
-      const server = await startNats({
-        binary: this.#binary,
-        dataDir: file('nats'),
-        port: this.#ports.nats,
-        sync: 'always',
-        token: TOKEN,
-        logFile: file('logs', 'nats.log'),
-      });
-      this.#natsUrl = server.url;
-      return { ...server, kill: () => server.child.kill('SIGKILL') };
-    }
-    if (name === 'clickhouse') {
-      const { http, tcp } = this.#ports;
-      const server = await startClickHouse({
-        dataDir: file('clickhouse'),
-        httpPort: http,
-        tcpPort: tcp,
-        appPassword: TOKEN,
-        analystPassword: TOKEN,
-        database: DATABASE,
-        logFile: file('logs', 'clickhouse.log'),
-        memoryMaxBytes: MEMORY_BYTES,
-      });
-      this.#clickhouseUrl = server.url;
-      return { ...server, kill: () => server.child.kill('SIGKILL') };
-    }
-    const entry = path.join(ROOT, name === 'api' ? 'api' : 'pipeline', 'main.ts');
+    const kind = kindOf(name);
+    if (kind === 'nats') return this.#launchNats(name);
+    if (kind === 'clickhouse') return this.#launchClickHouse();
     return startNodeMain({
       name,
-      entry,
-      env: this.#env(),
-      logFile: file('logs', `${name}.log`),
+      entry: path.join(ROOT, kind === 'api' ? 'api' : 'pipeline', 'main.ts'),
+      env: this.#env(name, kind),
+      logFile: path.join(this.logs, `${name}.log`),
       signal: this.#stopping.signal,
       readyMsMax: READY_MS_MAX,
       stopMsMax: STOP_MS_MAX,
     });
   }
 
-  #env(): Record<string, string | undefined> {
-    const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SERVICE_')));
+  async #launchNats(name: ProcessName): Promise<Running> {
+    const nodes = this.named('nats');
+    const index = nodes.indexOf(name);
+    const alone = nodes.length === 1;
+    const local = (port: number): string => `127.0.0.1:${String(port)}`;
+    const server = await startNats({
+      binary: this.#binary,
+      dataDir: path.join(this.#folder, alone ? 'nats' : name),
+      port: this.#port(name),
+      sync: 'always',
+      token: TOKEN,
+      logFile: path.join(this.logs, `${name}.log`),
+      ...(alone
+        ? {}
+        : {
+            cluster: {
+              cluster: 'chaos',
+              name,
+              secret: TOKEN,
+              listen: local(this.#port(`${name} routes`)),
+              routes: nodes.flatMap((_, to) =>
+                to === index ? [] : [local(this.#network?.routePort(index, to) ?? this.#port(`${nodes[to] ?? ''} routes`))],
+              ),
+              // Behind proxies nobody may be told of a way around them.
+              ...(this.#network === null ? {} : { advertise: this.#network.nowhere, clientAdvertise: this.#network.nowhere }),
+            },
+          }),
+    });
+    return { ...server, kill: () => server.child.kill('SIGKILL') };
+  }
+
+  async #launchClickHouse(): Promise<Running> {
+    const server = await startClickHouse({
+      dataDir: path.join(this.#folder, 'clickhouse'),
+      httpPort: this.#port('clickhouse'),
+      tcpPort: this.#port('clickhouse tcp'),
+      appPassword: TOKEN,
+      analystPassword: TOKEN,
+      database: DATABASE,
+      logFile: path.join(this.logs, 'clickhouse.log'),
+      memoryMaxBytes: MEMORY_BYTES,
+    });
+    this.#clickhouseUrl = server.url;
+    return { ...server, kill: () => server.child.kill('SIGKILL') };
+  }
+
+  #env(name: ProcessName, kind: 'api' | 'worker'): Record<string, string | undefined> {
+    const own = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('SERVICE_')));
+    const clickhouse = new URL(this.#clickhouseUrl);
+    if (this.#network !== null) clickhouse.port = String(this.#network.clickhousePort(kind));
     return {
       ...own,
       ...TIMES,
       SERVICE_DATA_DIR: this.#folder,
-      SERVICE_PORT: String(this.#ports.api),
-      SERVICE_NATS_URL: this.#natsUrl,
-      SERVICE_CLICKHOUSE_URL: this.#clickhouseUrl,
+      SERVICE_PORT: String(kind === 'api' ? this.#port(name) : 0),
+      SERVICE_NATS_URL: this.#natsUrl((node) => this.#network?.natsPort(kind, this.named('nats').indexOf(node)) ?? this.#port(node)),
+      SERVICE_NATS_REPLICAS: String(this.options.nats),
+      SERVICE_CLICKHOUSE_URL: clickhouse.href,
+      ...(this.options.syncedByWorkers === true ? { SERVICE_CLICKHOUSE_DATA_DIR: path.join(this.#folder, 'clickhouse') } : {}),
       SERVICE_ADMIN_TOKEN: TOKEN,
       SERVICE_BOOTSTRAP_ORG_ID: 'org_chaos',
       SERVICE_BOOTSTRAP_API_KEY: KEY,
       SERVICE_JWT_SECRET: `${TOKEN}${TOKEN}`,
       SERVICE_CLICKHOUSE_ANALYST_PASSWORD: TOKEN,
+      ...this.options.env,
     };
   }
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connectNats } from '../../ops/nats/connect.ts';
 import { openLog, type Log } from '../../ops/streams.ts';
 import { sqlRunner, type RunSql } from '../bench/store.ts';
-import { allCompleted, lagMessages, runChecks } from '../chaos/checks.ts';
+import { allCompleted, EventsRead, lagMessages, runChecks } from '../chaos/checks.ts';
 import { Sender } from '../chaos/sender.ts';
 import { Stack } from '../chaos/stack.ts';
 import { eventually } from '../support/wait.ts';
@@ -11,12 +11,14 @@ const stack = new Stack();
 let sender: Sender;
 let runSql: RunSql;
 let log: Log;
+let events: EventsRead;
 
 beforeAll(async () => {
   await stack.start();
-  sender = new Sender(stack.address, 300);
+  sender = new Sender(stack.address, { rate: 300, seed: 1 });
   runSql = sqlRunner(stack.address.clickhouseUrl);
   log = await openLog(await connectNats({ url: stack.address.natsUrl, name: 'test', waitMs: 5000 }), { replicas: 1, logBytesMax: 2 ** 30 });
+  events = new EventsRead(log);
   sender.start();
   await eventually(() => sender.acknowledged > 300, { withinMs: 30_000 });
   await sender.stop();
@@ -26,7 +28,7 @@ beforeAll(async () => {
       Number(await runSql('SELECT count() FROM spans')) === rows && (await runSql('SELECT count() FROM span_texts_recent')) === '0',
     { withinMs: 30_000, what: 'all rows landed and searchable' },
   );
-  await eventually(() => allCompleted(log, sender.expected), { withinMs: 30_000, what: 'all traces complete' });
+  await eventually(() => allCompleted(events, sender.expected.traces), { withinMs: 30_000, what: 'all traces complete' });
   await eventually(async () => (await lagMessages(stack.address.url)) === 0, { what: 'no lag' });
 });
 
@@ -36,7 +38,9 @@ afterAll(async () => {
 });
 
 const breaches = async (): Promise<string[]> =>
-  (await runChecks(runSql, log, stack.address.url, sender.expected)).filter(({ breach }) => breach).map(({ what }) => what);
+  (await runChecks({ runSql, log, events, url: stack.address.url }, sender.expected))
+    .filter(({ breach }) => breach)
+    .map(({ what }) => what);
 
 it('finds nothing where nothing was lost or doubled', async () => {
   expect(await breaches()).toEqual([]);

@@ -10,7 +10,7 @@ import { eventually } from '../support/wait.ts';
 let nats: TestNats;
 let db: TestDatabase;
 beforeAll(async () => {
-  [nats, db] = await Promise.all([startTestNats(), createTestDatabase()]);
+  [nats, db] = await Promise.all([startTestNats(), createTestDatabase({ empty: true })]);
 });
 afterAll(async () => {
   await nats.remove();

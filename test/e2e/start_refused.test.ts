@@ -3,8 +3,8 @@ import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { runStart } from '../support/service.ts';
 
-async function refused(env: Record<string, string>): Promise<string> {
-  const run = runStart({ env });
+async function refused(env: Record<string, string>, ...args: string[]): Promise<string> {
+  const run = runStart({ env, command: ['ops/start.ts', ...args] });
   expect(await run.exited).toEqual({ code: 1, signal: null });
   const lines = run.stderr().trimEnd().split('\n');
   expect(lines).toHaveLength(1);
@@ -49,4 +49,17 @@ it('an external ClickHouse that is not there, without showing its password', asy
 
 it('a data folder that cannot be made', async () => {
   expect(await refused({ SERVICE_DATA_DIR: '/dev/null/data' })).toMatch(/^SERVICE_DATA_DIR: \/dev\/null\/data cannot be made or written: /);
+});
+
+it('an argument that it does not know', async () => {
+  expect(await refused({}, '--prot=9000')).toBe(
+    'npm start takes no arguments, and got "--prot=9000"; settings are environment variables: ops/env.example (--help says more)',
+  );
+});
+
+it('and --help starts nothing', async () => {
+  const run = runStart({ command: ['ops/start.ts', '--help'] });
+  expect(await run.exited).toEqual({ code: 0, signal: null });
+  expect(run.stdout()).toMatch(/^usage: npm start\n[^]*ops\/env\.example/);
+  expect(run.stdout()).not.toContain('First start');
 });

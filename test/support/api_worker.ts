@@ -5,5 +5,6 @@ process.on('disconnect', () => process.exit(0));
 const { url, port } = await startTestApi({
   natsUrl: process.env['TEST_NATS_URL'] ?? '',
   clickhouseUrl: process.env['TEST_CLICKHOUSE_URL'] ?? '',
+  ...(process.env['TEST_LLM_URL'] === undefined ? {} : { llmUrl: process.env['TEST_LLM_URL'] }),
 });
 process.send?.({ url, port });

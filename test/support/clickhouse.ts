@@ -1,11 +1,13 @@
 // ClickHouse for tests: an own database on the engine that the run shares, or an own engine for a test that stops it.
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
 import { request } from 'node:http';
 import path from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { inject } from 'vitest';
 import { type ClickHouseServer, startClickHouse } from '../../ops/clickhouse/server.ts';
-import { removeDir, tempDir } from './temp.ts';
+import { DATABASE_PLACE } from './template.ts';
+import { removeDir } from './temp.ts';
 
 export interface TestDatabase {
   /** http://app:password@host:port/test_…: what SERVICE_CLICKHOUSE_URL takes. */
@@ -16,13 +18,18 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** Makes a new, empty database on the shared engine. The caller's afterAll must call drop(). */
-export async function createTestDatabase(): Promise<TestDatabase> {
+/**
+ * Makes a new database on the shared engine, with all tables and views and no rows. The caller's afterAll must call drop().
+ * @param empty without tables too, for tests of the migration
+ */
+export async function createTestDatabase({ empty = false } = {}): Promise<TestDatabase> {
   const database = `test_${randomBytes(6).toString('hex')}`;
   const url = new URL(inject('clickhouse').url);
   url.pathname = `/${database}`;
   const run = (statement: string): Promise<string> => runStatement(url.href, statement);
-  await runStatement(inject('clickhouse').url, `CREATE DATABASE ${database}`, '');
+  const { url: engineUrl, template } = inject('clickhouse');
+  await runStatement(engineUrl, `CREATE DATABASE ${database}`, '');
+  for (const statement of empty ? [] : template) await run(statement.replaceAll(DATABASE_PLACE, database));
   return {
     url: url.href,
     database,
@@ -76,7 +83,7 @@ export interface TestEngine {
 
 /** Starts an engine of its own. The caller's afterAll must call remove(). */
 export async function startTestEngine(options: { memoryMaxBytes?: number } = {}): Promise<TestEngine> {
-  const folder = tempDir('clickhouse');
+  const folder = mkdtempSync(path.join(inject('folder'), 'clickhouse-'));
   const boot = (httpPort: number): Promise<ClickHouseServer> =>
     startClickHouse({
       dataDir: path.join(folder, 'clickhouse'),

@@ -5,19 +5,11 @@ import { parseEnv } from '../../ops/env.ts';
 import { createLogger } from '../../ops/log.ts';
 import { connectNats } from '../../ops/nats/connect.ts';
 import { publishRecord } from '../../ops/nats/publish_record.ts';
-import { EVENTS_STREAM, INGEST_STREAM, judgingSubject, JUDGING_STREAM, type Log, openLog } from '../../ops/streams.ts';
+import { INGEST_STREAM, judgingSubject, JUDGING_STREAM, type Log, openLog } from '../../ops/streams.ts';
 import type { PiiRedactor } from '../../pipeline/domain/pii.ts';
 import type { LiveTimings } from '../../pipeline/judging/live.ts';
 import { type Judging, startJudging } from '../../pipeline/wiring/judging.ts';
-import {
-  FINGERPRINT_HEADER,
-  ingestBatchCodec,
-  type IngestEvent,
-  type JudgingTask,
-  judgingTaskCodec,
-  type ServiceEvent,
-  serviceEventsCodec,
-} from '../../schemas/codec.ts';
+import { FINGERPRINT_HEADER, ingestBatchCodec, type IngestEvent, type JudgingTask, judgingTaskCodec } from '../../schemas/codec.ts';
 import { judgeKey, type JudgeRecord } from '../../schemas/records/judge.ts';
 import { DEFAULT_POLICY, type Policy } from '../../schemas/records/policy.ts';
 import { createClickHouse } from '../../sql/client.ts';
@@ -171,14 +163,6 @@ export async function loggedCalls(log: Log, org_id: string): Promise<LoggedCall[
       if (one.org_id === org_id) calls.set(one.event_hex, { ...one, event: JSON.parse(one.body) as LoggedCall['event'] });
   }
   return [...calls.values()];
-}
-
-/** Events that were told of an org. */
-export async function toldEvents(log: Log, org_id: string): Promise<ServiceEvent[]> {
-  const messages = await messagesOf(log, EVENTS_STREAM);
-  return messages
-    .flatMap(({ data, fingerprint }) => serviceEventsCodec.decode(data, fingerprint).events)
-    .filter((one) => one.org_id === org_id);
 }
 
 async function messagesOf(log: Log, stream: string): Promise<{ data: Uint8Array; fingerprint: string | undefined }[]> {

@@ -1,8 +1,9 @@
 // A nats-server of its own for a test file: it boots in some 20 ms, so nothing is shared.
+import { mkdtempSync } from 'node:fs';
 import path from 'node:path';
 import { inject } from 'vitest';
 import { type NatsServer, startNats } from '../../ops/nats/server.ts';
-import { removeDir, tempDir } from './temp.ts';
+import { removeDir } from './temp.ts';
 
 export interface TestNats {
   /** Same after a restart. */
@@ -21,7 +22,7 @@ export interface TestNats {
 
 /** Starts one. The caller's afterAll must call remove(). */
 export async function startTestNats(options: { sync?: string; storeMaxBytes?: number } = {}): Promise<TestNats> {
-  const folder = tempDir('nats');
+  const folder = mkdtempSync(path.join(inject('folder'), 'nats-'));
   const boot = (port: number): Promise<NatsServer> =>
     startNats({
       binary: inject('natsBinary'),

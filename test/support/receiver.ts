@@ -59,6 +59,8 @@ export async function startReceiver(): Promise<Receiver> {
     const chunks: Buffer[] = [];
     req.on('data', (chunk: Buffer) => chunks.push(chunk));
     req.on('end', () => {
+      // Whoever sent it was killed in the middle.
+      if (!req.complete) return;
       const body = Buffer.concat(chunks);
       const one: Received = {
         path: req.url ?? '',

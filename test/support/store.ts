@@ -6,7 +6,6 @@ import { usageOf } from '../../pipeline/domain/usage.ts';
 import { spanLine, textLine, traceCells, traceLine, usageLine } from '../../pipeline/stages/land/rows.ts';
 import { landingStatement, SPAN_TEXTS, SPANS, type TableSpec, TRACES, USAGE_EVENTS } from '../../pipeline/stages/land/tables.ts';
 import { type ClickHouse, createClickHouse } from '../../sql/client.ts';
-import { migrate } from '../../sql/migrate.ts';
 import { createTestDatabase, type TestDatabase } from './clickhouse.ts';
 
 const DAYS = 30;
@@ -28,7 +27,6 @@ export interface TestStore {
 export async function openTestStore(): Promise<TestStore> {
   const database = await createTestDatabase();
   const client = createClickHouse({ url: database.url });
-  await migrate(client, {});
   await database.run("INSERT INTO landing_fences (partition, epoch, worker_id) VALUES (0, 1, 'test')");
   let logSeq = 0;
   const land = async (spec: TableSpec, lines: readonly string[]): Promise<void> => {

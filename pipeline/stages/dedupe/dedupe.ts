@@ -2,7 +2,7 @@
 // Exact: what the window is unsure of (its oldest ids, past a bound, are held in a filter) is looked up in the store
 // before the batch runs. It never drops an event that is being read again after a crash: the window of a new owner is
 // rebuilt from what lies at or below the checkpoint, and all above is read again.
-import { eventIdentity } from '../../domain/event_identity.ts';
+import { eventIdentity, identityHalves } from '../../domain/event_identity.ts';
 import type { DecodedEvent, LogPosition, Outcome, Stage } from '../../stage.ts';
 import type { IdWindow } from './id_window.ts';
 
@@ -29,7 +29,10 @@ export function createDedupeStage(deps: DedupeDeps): Stage<DecodedEvent, Decoded
   return {
     name: 'dedupe',
     async prefetch(batch) {
-      const unsure = batch.filter((event) => deps.windowOf(event.partition).look(eventIdentity(event)) === 'unsure');
+      const unsure = batch.filter((event) => {
+        const window = deps.windowOf(event.partition);
+        return !window.isExact && window.lookHalves(...identityHalves(event)) === 'unsure';
+      });
       landed = unsure.length === 0 ? new Set() : await deps.findLanded(unsure);
     },
     run(batch) {
@@ -38,10 +41,11 @@ export function createDedupeStage(deps: DedupeDeps): Stage<DecodedEvent, Decoded
       const outcomes = batch.map((event): Outcome<DecodedEvent> => {
         const window = deps.windowOf(event.partition);
         windows.add(window);
-        const identity = eventIdentity(event);
-        const sighting = window.look(identity);
-        if (sighting === 'seen' || (sighting === 'unsure' && landed.has(identity))) return { kind: 'drop', reason: 'duplicate' };
-        window.add(identity, event.received_at);
+        const [high, low] = identityHalves(event);
+        const sighting = window.lookHalves(high, low);
+        if (sighting === 'seen' || (sighting === 'unsure' && landed.has(eventIdentity(event))))
+          return { kind: 'drop', reason: 'duplicate' };
+        window.addHalves(high, low, event.received_at);
         return { kind: 'emit', out: event };
       });
       for (const window of windows) window.trim(now);

@@ -147,9 +147,16 @@ export class IdWindow {
     return this.#generations.reduce((sum, generation) => sum + (generation.ids?.bytes ?? 0) + (generation.filter?.bytes ?? 0), 0);
   }
 
+  /** Whether it is sure of every id: nothing has to be looked up. */
+  get isExact(): boolean {
+    return this.#generations.every((generation) => generation.filter === null);
+  }
+
   look(eventHex: string): Sighting {
-    const high = Number.parseInt(eventHex.slice(0, 8), 16);
-    const low = Number.parseInt(eventHex.slice(8), 16);
+    return this.lookHalves(Number.parseInt(eventHex.slice(0, 8), 16), Number.parseInt(eventHex.slice(8), 16));
+  }
+
+  lookHalves(high: number, low: number): Sighting {
     let unsure = false;
     for (const generation of this.#generations) {
       if (generation.ids?.has(high, low) === true) return 'seen';

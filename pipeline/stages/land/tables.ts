@@ -183,7 +183,13 @@ export const FENCE = `(
   WHERE has({owned:Array(Tuple(UInt16, UInt64))}, (f.partition, f.epoch))
 )`;
 
+/**
+ * An event may have begun at any time, so one insert may make parts of any number of months or weeks. The store's own bound on them would
+ * refuse all rows of the insert, whoever sent them, each time it is tried again.
+ */
+export const ANY_TIMES = 'max_partitions_per_insert_block = 0';
+
 /** The statement that lands rows of a table. Parameter: owned, the (partition, epoch) pairs that the writer holds. */
 export function landingStatement({ table, columns, structure, select, expand }: TableSpec): string {
-  return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${select.join(', ')} FROM input('${structure}') ${expand} WHERE has(${FENCE}, partition) FORMAT JSONCompactEachRow`;
+  return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${select.join(', ')} FROM input('${structure}') ${expand} WHERE has(${FENCE}, partition) SETTINGS ${ANY_TIMES} FORMAT JSONCompactEachRow`;
 }

@@ -134,6 +134,25 @@ describe('a call', () => {
 });
 
 describe('a worker', () => {
+  it('says how long the slot of a job that fails has been waiting', async () => {
+    const leases = await JobLeases.open({ nc, kv: await log.bucket('jobs'), workerId: 'w1', onProblem: () => undefined, hurry: HURRY });
+    const daily = { cron: '0 0 * * *' };
+    const jobs = [aJob('bad', () => Promise.reject(new Error('no')), daily), aJob('fine', () => Promise.resolve({}), daily)];
+    for (const { name } of jobs) await leases.ensure(name, new Date(0).toISOString());
+    const runner = new JobRunner({ nc, leases, jobs, log: createLogger('test', 'silent'), observe: () => undefined, lookMs: 50 });
+    await runner.start();
+    stops.push(async () => {
+      await runner.stop();
+      leases.close();
+    });
+    await eventually(() => leases.record('bad')?.last_outcome === 'failed' && leases.record('fine')?.last_outcome === 'done');
+    const later = Date.now() + 60_000;
+    expect([...runner.overdue(later)].map(([name, seconds]) => [name, seconds >= 60])).toEqual([
+      ['bad', true],
+      ['fine', false],
+    ]);
+  });
+
   it('that is killed in the middle of a job holds it up for the length of its lease', async () => {
     const child = await aWorkerProcess();
     const called = call('endless');

@@ -35,6 +35,7 @@ function run(env: Record<string, string>): Run {
     execArgv: [],
     env: {
       PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
       SERVICE_NATS_URL: nats.url,
       SERVICE_CLICKHOUSE_URL: 'http://app:secret@127.0.0.1:9/millrace',
       SERVICE_PORT: '0',

@@ -53,6 +53,7 @@ async function run(main: string, env: Record<string, string>): Promise<{ child: 
     execArgv: [],
     env: {
       PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
       SERVICE_LOG_LEVEL: 'trace',
       SERVICE_NATS_URL: nats.url,
       SERVICE_PORT: '0',

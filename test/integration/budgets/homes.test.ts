@@ -4,8 +4,6 @@ import { type ChildProcess, fork } from 'node:child_process';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { connectNats } from '../../../ops/nats/connect.ts';
-import { createClickHouse } from '../../../sql/client.ts';
-import { migrate } from '../../../sql/migrate.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
@@ -55,9 +53,6 @@ const apis = (): ApiAddress[] => processes.map(({ api }) => api);
 
 beforeAll(async () => {
   [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
-  const client = createClickHouse({ url: database.url });
-  await migrate(client, {});
-  await client.close();
   processes = await Promise.all([startApi(), startApi(), startApi()]);
   nc = await connectNats({ url: nats.url, name: 'test', waitMs: 3000 });
   nc.subscribe('usage.ask.*', {

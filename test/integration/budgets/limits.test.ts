@@ -1,11 +1,10 @@
 // Budgets end to end: real APIs, real workers, the real engine. What was used is what landed; a limit refuses the call after
 // the one that crossed it, in one process at once and in another as soon as it has landed; alerts are told once.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { EVENTS_STREAM } from '../../../ops/streams.ts';
-import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../../schemas/codec.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
+import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, call, startTestApi, type TestApi } from '../api/an_api.ts';
 
@@ -80,18 +79,7 @@ const landed = (tokens: number) =>
   eventually(async () => (await budget()).tokens.used >= tokens, { what: `${String(tokens)} tokens landed` });
 const code = (answer: Answer) => `${String(answer.status)} ${(answer.json?.['code'] ?? '') as string}`.trim();
 
-async function told(): Promise<ServiceEvent[]> {
-  const { js, jsm } = apis[0].log;
-  const info = await jsm.streams.info(EVENTS_STREAM);
-  const found: ServiceEvent[] = [];
-  const consumer = await js.consumers.get(EVENTS_STREAM);
-  for (let left = info.state.messages; left > 0; left--) {
-    const message = await consumer.next({ expires: 2000 });
-    if (message === null) break;
-    found.push(...serviceEventsCodec.decode(message.data, message.headers?.get(FINGERPRINT_HEADER) ?? '').events);
-  }
-  return found.filter((event) => event.org_id === org && /budget|cost/.test(event.event));
-}
+const told = async () => (await toldEvents(apis[0].log, org)).filter(({ event }) => /budget|cost/.test(event));
 
 test('an org without limits is unlimited, and its use is what landed', async () => {
   expect(await budget()).toMatchObject({

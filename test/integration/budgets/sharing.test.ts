@@ -108,22 +108,30 @@ test('what one process could not put into the log makes room in the other again;
   for (const nc of connections) await nc.close();
 });
 
-test('what a process let in and did not live to end is forgotten', async () => {
-  const ledger = new UsageLedger();
+test('what a process let in and did not live to end is forgotten; what lasts in one that lives is not', async () => {
+  const [ledger, lasting] = [new UsageLedger(), new UsageLedger()];
   const scope = { from: 0, until: 10, agents: new Set<string>() };
-  ledger.open('org', scope);
+  for (const one of [ledger, lasting]) one.open('org', scope);
   const nc = await connectNats({ url: nats.url, name: 'far', waitMs: 3000 });
   const problems: string[] = [];
   const sharing = new LetInSharing({ nc, ledger, onCrossing: () => undefined, onProblem: (problem) => problems.push(problem) });
   await nc.flush();
+  // Told before what is forgotten, and lasting longer.
+  const living = await connectNats({ url: nats.url, name: 'lives', waitMs: 3000 });
+  const alive = new LetInSharing({ nc: living, ledger: lasting, onCrossing: () => undefined, onProblem: () => undefined });
+  const use = { ...nothingUsed(), tokens: 7, agent_id: '', partition: 0, hour: 5 };
+  const call = alive.told('org', lasting.reserve('org', [use]));
+  await eventually(() => ledger.used('org').tokens === 7, { what: 'the call is known' });
   const other = await connectNats({ url: nats.url, name: 'dies', waitMs: 3000 });
   other.publish('usage.let_in.dies', 'no JSON');
   other.publish('usage.let_in.dies', JSON.stringify({ begun: [[1, 'org', [['', 0, 5, 9, 0, 0, '0']]]], confirmed: [], cancelled: [] }));
   await other.flush();
   await other.close();
-  await eventually(() => ledger.used('org').tokens === 9, { what: 'it counts' });
+  await eventually(() => ledger.used('org').tokens === 16, { what: 'it counts' });
   expect(problems).toHaveLength(1);
-  await eventually(() => ledger.used('org').tokens === 0, { what: 'it is forgotten' });
-  sharing.close();
-  await nc.close();
+  await eventually(() => ledger.used('org').tokens === 7, { what: 'it is forgotten, and that alone' });
+  call.cancel();
+  await eventually(() => ledger.used('org').tokens === 0, { what: 'the call has ended' });
+  for (const one of [alive, sharing]) one.close();
+  for (const one of [living, nc]) await one.close();
 });

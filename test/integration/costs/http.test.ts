@@ -1,10 +1,9 @@
 // Costs end to end: a real API, a real worker, the real engine. What is sent is priced, landed and read back.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { EVENTS_STREAM } from '../../../ops/streams.ts';
-import { serviceEventsCodec } from '../../../schemas/codec.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
+import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from '../api/an_api.ts';
 
@@ -299,7 +298,7 @@ describe('anomalies', () => {
     expect((await runJob()).status).toBe(200);
     const again = data(await get('/v1/cost/anomalies')) as Record<string, unknown>[];
     expect(again).toEqual([{ ...found, actual_usd: 100, z: expect.closeTo(98 / Math.sqrt(10 / 9), 9) as number }]);
-    const events = (await toldEvents()).filter(({ event, org_id }) => event === 'cost.anomaly' && org_id === org);
+    const events = (await toldEvents(api.log, org)).filter(({ event }) => event === 'cost.anomaly');
     expect(events).toHaveLength(1);
     expect(JSON.parse(events[0]?.payload ?? '{}')).toMatchObject({
       event: 'cost.anomaly',
@@ -326,14 +325,3 @@ describe('job forecast', () => {
     expect(ran.text).toContain('"limits":1');
   });
 });
-
-async function toldEvents(): Promise<{ event: string; org_id: string; payload: string }[]> {
-  const consumer = await api.log.js.consumers.get(EVENTS_STREAM);
-  const messages = await consumer.fetch({ max_messages: 5000, expires: 1500 });
-  const events: { event: string; org_id: string; payload: string }[] = [];
-  for await (const message of messages) {
-    events.push(...serviceEventsCodec.decode(message.data, serviceEventsCodec.fingerprint).events);
-    if (message.info.pending === 0) break;
-  }
-  return events;
-}

@@ -5,7 +5,6 @@ import { createLogger } from '../../../ops/log.ts';
 import { freePort } from '../../../ops/process/ports.ts';
 import { type DeliveryRow, WebhookLog } from '../../../pipeline/delivery/webhook_log.ts';
 import { createClickHouse } from '../../../sql/client.ts';
-import { migrate } from '../../../sql/migrate.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { type Receiver, startReceiver, status } from '../../support/receiver.ts';
@@ -20,9 +19,6 @@ beforeAll(async () => {
   nats = await startTestNats();
   receiver = await startReceiver();
   database = await createTestDatabase();
-  const client = createClickHouse({ url: database.url });
-  await migrate(client, {});
-  await client.close();
 });
 afterAll(async () => {
   await receiver.close();

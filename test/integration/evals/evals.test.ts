@@ -1,11 +1,10 @@
 // Evals over stored traces: real API, real worker, the real engine.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { EVENTS_STREAM } from '../../../ops/streams.ts';
-import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../../schemas/codec.ts';
 import { readScoreStats } from '../../../sql/judge_scores.ts';
 import { startEvalWorker, type TestEvalWorker } from '../../support/evals.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';
+import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
 import { call, startTestApi, type TestApi } from '../api/an_api.ts';
 import { type EvalShown, landTraces, makeJudge, makeOrg, type TestOrg } from './an_eval.ts';
@@ -189,16 +188,7 @@ test('a mean that drops by the threshold is told once, with both means', async (
 });
 
 /** Regressions of the org that were told so far. */
-async function told(): Promise<ServiceEvent[]> {
-  const consumer = await api.log.js.consumers.get(EVENTS_STREAM, { filter_subjects: 'events.*' });
-  const messages = await consumer.fetch({ max_messages: 1000, expires: 1000 });
-  const events: ServiceEvent[] = [];
-  for await (const message of messages) {
-    events.push(...serviceEventsCodec.decode(message.data, message.headers?.get(FINGERPRINT_HEADER)).events);
-    if (message.info.pending === 0) break;
-  }
-  return events.filter(({ org_id, event }) => org_id === org.org && event === 'judge.regression');
-}
+const told = async () => (await toldEvents(api.log, org.org)).filter(({ event }) => event === 'judge.regression');
 
 test('two evals are compared trace by trace', async () => {
   const [a = '', b = '', c = '', d = ''] = await landTraces(store, org.org, responses(1, 0, 1, 0));

@@ -1,10 +1,9 @@
 // Incidents while what they are kept in is away: nothing is lost, and what could not be done is done when it is back.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { EVENTS_STREAM } from '../../../ops/streams.ts';
-import { FINGERPRINT_HEADER, serviceEventsCodec } from '../../../schemas/codec.ts';
 import { startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
+import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
 import { type Answer, call, INGEST, startTestApi, type TestApi } from '../api/an_api.ts';
 
@@ -63,18 +62,12 @@ const totalOf = ({ json }: Answer): number => (json?.['meta'] as { total: number
 
 /** Names and ids of what was told of incidents, each once. */
 async function told(): Promise<string[]> {
-  const { js, jsm } = api.log;
-  const { state } = await jsm.streams.info(EVENTS_STREAM);
-  const consumer = await js.consumers.get(EVENTS_STREAM);
-  const found = new Map<string, string>();
-  for (let left = state.messages; left > 0; left--) {
-    const message = await consumer.next({ expires: 2000 });
-    if (message === null) break;
-    for (const { event, event_id, payload } of serviceEventsCodec.decode(message.data, message.headers?.get(FINGERPRINT_HEADER) ?? '')
-      .events)
-      if (event.startsWith('incident.')) found.set(event_id, `${event} ${(JSON.parse(payload) as Incident).incident_id}`);
-  }
-  return [...found.values()];
+  const incidents = (await toldEvents(api.log)).filter(({ event }) => event.startsWith('incident.'));
+  return [
+    ...new Map(
+      incidents.map(({ event, event_id, payload }) => [event_id, `${event} ${(JSON.parse(payload) as Incident).incident_id}`]),
+    ).values(),
+  ];
 }
 
 test('what fails while ClickHouse is away is counted when it is back', async () => {

@@ -2,10 +2,10 @@
 // and ids stand in their errors; it grows, is told once, and is resolved by time or by hand.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { EVENTS_STREAM } from '../../../ops/streams.ts';
-import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../../schemas/codec.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
+import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, call, startTestApi, type TestApi } from '../api/an_api.ts';
 
@@ -131,18 +131,7 @@ async function counted(traces: number): Promise<void> {
 }
 
 /** What was told of this org. */
-async function eventsOf(event: string): Promise<ServiceEvent[]> {
-  const { js, jsm } = api.log;
-  const { state } = await jsm.streams.info(EVENTS_STREAM);
-  const consumer = await js.consumers.get(EVENTS_STREAM);
-  const found: ServiceEvent[] = [];
-  for (let left = state.messages; left > 0; left--) {
-    const message = await consumer.next({ expires: 2000 });
-    if (message === null) break;
-    found.push(...serviceEventsCodec.decode(message.data, message.headers?.get(FINGERPRINT_HEADER) ?? '').events);
-  }
-  return found.filter((one) => one.org_id === org && one.event === event);
-}
+const eventsOf = async (event: string) => (await toldEvents(api.log, org)).filter((one) => one.event === event);
 async function toldOf(event: string, events: number): Promise<Record<string, unknown>[]> {
   await eventually(async () => (await eventsOf(event)).length >= events, { what: `${String(events)} ${event}`, withinMs: 40_000 });
   const found = await eventsOf(event);

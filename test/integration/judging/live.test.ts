@@ -17,12 +17,12 @@ import {
   startTestJudging,
   tasksLeft,
   type TestJudging,
-  toldEvents,
 } from '../../support/judging.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';
 import { echo, fail, hang, say, score, startUpstream, type TestUpstream } from '../../support/upstream.ts';
+import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
 
 let nats: TestNats;

@@ -3,10 +3,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { partitionOf } from '../../../pipeline/domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
-import { aJudge, putJudge, toldEvents } from '../../support/judging.ts';
+import { aJudge, putJudge } from '../../support/judging.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { logged, openTestLog, PARTITIONS, startWorker, type TestLog, type TestWorker } from '../../support/pipeline.ts';
 import { fail, score, startUpstream, type TestUpstream } from '../../support/upstream.ts';
+import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
 
 const ORG = 'org_a';

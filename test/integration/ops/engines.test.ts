@@ -27,6 +27,30 @@ describe('nats-server', () => {
     await nc.close();
   });
 
+  it('lets two processes make the same bucket: one saw that there is none, and the other had made it before it went on', async () => {
+    const limits = { replicas: 1, logBytesMax: 64 * 1024 ** 2 };
+    await nats.stop();
+    await nats.start();
+    const [slow, fast] = await Promise.all([
+      connectNats({ url: nats.url, name: 'slow', waitMs: 5000 }),
+      connectNats({ url: nats.url, name: 'fast', waitMs: 5000 }),
+    ]);
+    const request = slow.request.bind(slow);
+    let seen = false;
+    slow.request = async (subject, ...rest) => {
+      const answer = await request(subject, ...rest);
+      // In memory, so that the restart took it away.
+      if (subject.endsWith('STREAM.INFO.KV_ingest_claims') && !seen) {
+        seen = true;
+        await openLog(fast, limits);
+      }
+      return answer;
+    };
+    await openLog(slow, limits);
+    expect(seen).toBe(true);
+    await Promise.all([slow.close(), fast.close()]);
+  });
+
   it('refuses a wrong token with one line that does not show it', async () => {
     const wrong = nats.url.replace('test-nats-token', 'wrong-secret');
     await expect(connectNats({ url: wrong, name: 'test', waitMs: 5000 })).rejects.toThrow(

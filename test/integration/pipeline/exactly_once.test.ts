@@ -1,17 +1,13 @@
 // The promise of the pipeline, held against kill -9, pauses and restarts of every process that it consists of.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { DEAD_LETTERS_STREAM, EVENTS_STREAM } from '../../../ops/streams.ts';
-import {
-  deadLetterCodec,
-  FINGERPRINT_HEADER,
-  ingestBatchCodec,
-  serviceEventsCodec,
-  type IngestEvent,
-  type ServiceEvent,
-} from '../../../schemas/codec.ts';
+import { DEAD_LETTERS_STREAM } from '../../../ops/streams.ts';
+import { deadLetterCodec, FINGERPRINT_HEADER, ingestBatchCodec, type IngestEvent } from '../../../schemas/codec.ts';
+import { createClickHouse } from '../../../sql/client.ts';
+import { migrate } from '../../../sql/migrate.ts';
 import { runStatement, startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { logged, openTestLog, PARTITIONS, startWorker, type TestLog, type TestWorker } from '../../support/pipeline.ts';
+import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -102,16 +98,6 @@ async function expectExactly(count: number): Promise<void> {
   ).toBe(1);
 }
 
-async function toldEvents(): Promise<ServiceEvent[]> {
-  const { state } = await log.log.jsm.streams.info(EVENTS_STREAM);
-  const told: ServiceEvent[] = [];
-  for (let seq = state.first_seq; state.messages > 0 && seq <= state.last_seq; seq += 1) {
-    const message = await log.log.jsm.streams.getMessage(EVENTS_STREAM, { seq });
-    if (message !== null) told.push(...serviceEventsCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events);
-  }
-  return told;
-}
-
 beforeAll(async () => {
   engine = await startTestEngine();
 });
@@ -139,12 +125,12 @@ describe('a pipeline worker', () => {
     await publish(events);
     await landed(200);
     await expectExactly(200);
-    const told = await toldEvents();
-    await eventually(async () => (await toldEvents()).filter(({ event }) => event === 'trace.completed').length >= 20, {
+    const told = await toldEvents(log.log);
+    await eventually(async () => (await toldEvents(log.log)).filter(({ event }) => event === 'trace.completed').length >= 20, {
       what: 'trace.completed',
     });
     expect(new Set(told.map(({ event_id }) => event_id)).size).toBe(told.length);
-    const completed = (await toldEvents())
+    const completed = (await toldEvents(log.log))
       .filter(({ event }) => event === 'trace.completed')
       .map(({ payload }) => JSON.parse(payload) as Record<string, unknown>);
     expect(completed.map(({ input_tokens }) => input_tokens)).toEqual(Array.from({ length: 20 }, () => 1000));
@@ -181,6 +167,20 @@ describe('a pipeline worker', () => {
     await publish(someEvents(2500, 500));
     await landed(3000);
     await expectExactly(3000);
+  });
+
+  it('goes on with a log that is made anew beside an old store, whatever epochs that has seen', async () => {
+    const client = createClickHouse({ url });
+    await migrate(client, {});
+    await client.close();
+    await runStatement(
+      url,
+      `INSERT INTO landing_fences (partition, epoch, worker_id) SELECT number, 7, 'old' FROM numbers(${String(PARTITIONS)})`,
+    );
+    await spawn().ready;
+    await publish(someEvents(0, 100));
+    await landed(100);
+    await expectExactly(100);
   });
 
   it('shares the partitions with a second worker, and takes them when that one dies', async () => {

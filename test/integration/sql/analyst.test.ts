@@ -1,8 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { isAllowedFunction, LEFT_OUT } from '../../../api/analysts/functions.ts';
 import { ensureAnalyst } from '../../../sql/analyst.ts';
 import { type ClickHouse, createClickHouse } from '../../../sql/client.ts';
 import { migrate, readScripts } from '../../../sql/migrate.ts';
+import { ORG_TABLES, orgUserStatements } from '../../../sql/org_views.ts';
 import { runStatement, startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
+import { projectFile } from '../../support/deploy_files.ts';
+import { ATTACKS } from './attacks.ts';
+import { isRefused, plantFile, send, sentOf, told } from './two_orgs.ts';
 
 let engine: TestEngine;
 let client: ClickHouse;
@@ -114,5 +120,76 @@ describe('an analyst', () => {
 describe('the user', () => {
   it('is left to the file of users where the server keeps none by SQL', async () => {
     expect(await ensureAnalyst(client, 'a password')).toMatch(/privileges|storage/);
+  });
+});
+
+describe("the panels of the analysts' dashboard", () => {
+  const { panels } = z
+    .object({ panels: z.array(z.object({ title: z.string(), targets: z.array(z.object({ rawSql: z.string() })) })) })
+    .parse(JSON.parse(projectFile('ops/dashboards/analysts.json')));
+  /** As the data source fills its macros in for the first week of the rows above. */
+  const filled = (sql: string): string =>
+    sql
+      .replaceAll(/\$__timeFilter\((\w+)\)/g, "$1 >= toDateTime('2026-01-01 00:00:00') AND $1 <= toDateTime('2026-01-07 00:00:00')")
+      .replaceAll(/\$__dateFilter\((\w+)\)/g, "$1 >= toDate('2026-01-01') AND $1 <= toDate('2026-01-07')")
+      .replaceAll('$org', 'org_a');
+  const queries = panels.flatMap(({ title, targets }) => targets.map(({ rawSql }) => [title, filled(rawSql)] as const));
+
+  it.each(queries)('%s', async (_title, sql) => {
+    expect(sql).not.toContain('$');
+    await expect(asAnalyst(`${sql} FORMAT JSONEachRow`)).resolves.toBeTypeOf('string');
+  });
+
+  it('show what there is', async () => {
+    expect(await rows(queries.find(([title]) => title === 'Cost')?.[1] ?? '')).toEqual([{ cost_usd: 4.8 }]);
+  });
+});
+
+it('the image that deployments use is of the version that is tested here', async () => {
+  const [row] = z.array(z.object({ version: z.string() })).parse(await rows('SELECT version() AS version'));
+  expect(row?.version).toMatch(new RegExp(`^${/clickhouse-server:([0-9.]+)/.exec(projectFile('ops/deploy/compose.yaml'))?.[1] ?? '?'}\\.`));
+});
+
+describe('the lists of what analysts of one org may use', () => {
+  it('name every function of the engine once', async () => {
+    const all = await client.rows<{ name: string }>({ name: 'functions', sql: 'SELECT name FROM system.functions', timeoutMs: 5000 });
+    const allowed = all.filter(({ name }) => isAllowedFunction(name)).map(({ name }) => name);
+    const leftOut = all.filter(({ name }) => LEFT_OUT.some(({ names }) => names.test(name))).map(({ name }) => name);
+    expect(all.map(({ name }) => name).filter((name) => !allowed.includes(name) && !leftOut.includes(name))).toEqual([]);
+    expect(allowed.filter((name) => leftOut.includes(name))).toEqual([]);
+  });
+
+  it('hold every table beneath the views', async () => {
+    const views = await client.rows<{ as_select: string }>({
+      name: 'views',
+      sql: "SELECT as_select FROM system.tables WHERE database = 'millrace' AND engine = 'View'",
+      timeoutMs: 5000,
+    });
+    const tables = views.flatMap(({ as_select }) => [...as_select.matchAll(/(?:FROM|JOIN) millrace\.(\w+)/g)].map(([, name]) => name));
+    expect([...new Set(tables)].sort()).toEqual([...ORG_TABLES].sort());
+  });
+
+  it('are statements that the engine can read, where it keeps users by SQL', async () => {
+    for (const statement of orgUserStatements('millrace', 'ab'.repeat(32), 1_000_000, undefined))
+      await client.rows({ name: 'parse', sql: `EXPLAIN AST ${statement}`, timeoutMs: 5000 });
+  });
+});
+
+describe("the operator's analyst, who asks the engine directly", () => {
+  it('is refused all but what asks for no right, and finds no password in the files that it can read', async () => {
+    const folder = await plantFile(client);
+    const { username, password, origin } = new URL(engine.analystUrl);
+    const wrong: string[] = [];
+    for (const attack of ATTACKS.filter(({ operator: expected }) => expected !== 'not tried')) {
+      const { headers, url, ...sent } = sentOf(attack, folder);
+      const reply = await send(origin, {
+        ...sent,
+        url: { database: 'millrace', ...url },
+        headers: { ...headers, 'X-ClickHouse-User': username, 'X-ClickHouse-Key': password },
+      });
+      expect(told(reply)).not.toMatch(/password_sha256|SERVICE_|root:x/);
+      if (isRefused(reply) !== ((attack.operator ?? 'refused') === 'refused')) wrong.push(`${attack.query}: ${reply.text.slice(0, 150)}`);
+    }
+    expect(wrong).toEqual([]);
   });
 });

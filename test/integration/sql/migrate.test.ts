@@ -7,7 +7,7 @@ let database: TestDatabase;
 let client: ClickHouse;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await createTestDatabase({ empty: true });
   await database.drop();
   client = createClickHouse({ url: database.url });
 });
@@ -31,6 +31,23 @@ describe('migrations', () => {
       timeoutMs: 5000,
     });
     expect(views.map(({ name }) => `${name}.sql`)).toEqual(readScripts().views.map(({ name }) => name));
+  });
+
+  it('make what the databases of all other tests look like', async () => {
+    const copy = await createTestDatabase();
+    const tables = async (of: TestDatabase): Promise<string[]> => {
+      const made = await of.run(
+        'SELECT create_table_query FROM system.tables WHERE database = currentDatabase() ORDER BY name FORMAT TSVRaw',
+      );
+      return made.trimEnd().replaceAll(of.database, 'the_database').split('\n');
+    };
+    const [copied, migrated] = await Promise.all([tables(copy), tables(database)]);
+    expect(migrated.length).toBeGreaterThan(readScripts().views.length);
+    expect(copied).toEqual(migrated);
+    const its = createClickHouse({ url: copy.url });
+    expect(await migrate(its, {})).toEqual([]);
+    await its.close();
+    await copy.drop();
   });
 
   it('refuse a landed migration that was edited', async () => {

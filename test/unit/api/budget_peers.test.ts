@@ -1,6 +1,7 @@
 // Who is alive, and how far a process's knowledge reaches: by what was surely heard, not by the clock.
 import { expect, test } from 'vitest';
 import { Echo } from '../../../api/budgets/echo.ts';
+import { type Begun, Held, RETELL_MS, RETOLD_MAX } from '../../../api/budgets/held.ts';
 import { GONE_MS, Peers } from '../../../api/budgets/peers.ts';
 
 test('knowledge reaches to the sending of the newest message that came back; lost ones before it are not waited for', () => {
@@ -49,4 +50,21 @@ test('processes that have just come are asked last', () => {
     expect(homes[0]).toBe('ready');
     expect([...homes].sort()).toEqual(['me', 'new', 'ready']);
   }
+});
+
+test('what lasts is told again in turn, the longest untold first, and no more of it at a time than is good', () => {
+  const held = new Held();
+  const row = ['', 0, 5, 9, 0, 0, '0'] as Begun[2][number];
+  for (let id = 0; id < RETOLD_MAX + 2; id++) held.begin([id, 'org', [row]], id < 2 ? 0 : 1);
+  const idsAt = (now: number) => held.due(now).map(([id]) => id);
+  expect(idsAt(RETELL_MS - 1)).toEqual([]);
+  expect(idsAt(RETELL_MS)).toEqual([0, 1]);
+  held.end(5);
+  const all = idsAt(RETELL_MS + 1);
+  expect([all.length, all[0], all.includes(5)]).toEqual([RETOLD_MAX - 1, 2, false]);
+  expect(idsAt(2 * RETELL_MS)).toEqual([0, 1]);
+  // One that is more than that by itself does not stand in the way of all.
+  held.begin([9000, 'org', Array.from({ length: RETOLD_MAX + 1 }, () => row)], 0);
+  for (const now of [2 * RETELL_MS + 1, 3 * RETELL_MS]) held.due(now);
+  expect(idsAt(4 * RETELL_MS)).toContain(9000);
 });

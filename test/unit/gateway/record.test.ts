@@ -166,6 +166,25 @@ describe('records behind the callers’ backs', () => {
     expect([confirmed, lost]).toEqual([[positions], []]);
   });
 
+  test('go together, and each by itself once they were refused', async () => {
+    const sent: number[] = [];
+    const confirmed: unknown[] = [];
+    const publish = (events: readonly unknown[]) => {
+      sent.push(events.length);
+      return events.length > 1 ? Promise.reject(new Error('one of them')) : Promise.resolve(positions);
+    };
+    const recorder = new Recorder({ publish, disk: { low: false }, now: () => performance.now(), onLost: () => undefined });
+    const hold = { confirm: (where: unknown) => confirmed.push(where), cancel: () => undefined };
+    for (let i = 0; i < 3; i++) recorder.add(record, hold);
+    await eventually(() => recorder.waiting === 0, { what: 'an empty recorder' });
+    expect([sent, confirmed]).toEqual([
+      [3, 1, 1, 1],
+      [positions, positions, positions],
+    ]);
+    for (let i = 0; i < 2; i++) recorder.add({ ...record, bytes: 1024 * 1024 }, null);
+    expect(sent.slice(4)).toEqual([1, 1]);
+  });
+
   test('that find no room are counted as lost and give their budget back', () => {
     const told: string[] = [];
     const recorder = new Recorder({

@@ -26,6 +26,7 @@ describe('settings', () => {
     ['SERVICE_NATS_SYNC', 'never', 'always'],
     ['SERVICE_CLICKHOUSE_URL', 'localhost:8123', 'http'],
     ['SERVICE_PARTITIONS', '0', '1'],
+    ['SERVICE_LANDING_NICE', '20', '19'],
     ['SERVICE_BOOTSTRAP_API_KEY', 'abc', 'sk_svc_'],
   ])('%s=%s is refused in one line that names it and what it takes', (name, value, takes) => {
     const text = problems({ [name]: value });

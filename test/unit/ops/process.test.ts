@@ -1,12 +1,15 @@
 // Small parts of child supervision: identity of a process, what of a log is shown, why a child ended.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { redactText } from '../../../ops/log.ts';
 import { isAlive, startOf } from '../../../ops/process/identity.ts';
 import { LogFollower, errorsOfClickHouse, errorsOfNats, warningsOfRecords } from '../../../ops/process/log_file.ts';
 import { lastWord } from '../../../ops/process/node_main.ts';
+import { giveWay } from '../../../ops/process/priority.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'millrace-process-'));
 afterAll(() => {
@@ -23,6 +26,19 @@ describe('identity', () => {
   it('knows that nobody has a pid beyond the largest', () => {
     expect(startOf(2 ** 30)).toBeNull();
   });
+});
+
+it('a child gives way by what it is told, and one that has ended is no error', async () => {
+  const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
+  const before = getPriority(child.pid);
+  giveWay(child.pid, 0);
+  expect(getPriority(child.pid)).toBe(before);
+  giveWay(child.pid, before + 3);
+  expect(getPriority(child.pid)).toBe(before + 3);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  giveWay(child.pid, before + 3);
+  giveWay(undefined, 3);
 });
 
 describe('what the console shows of logs', () => {

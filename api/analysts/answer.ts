@@ -1,0 +1,34 @@
+// Errors of the service in ClickHouse's own style, so that its clients understand them.
+import type { ServerResponse } from 'node:http';
+import type { Refusal } from './check.ts';
+
+/** As ClickHouse answers them (src/Server/HTTP/exceptionCodeToHTTPStatus.cpp), where it has one of its own; else a bad request. */
+const STATUS_OF: Readonly<Record<number, number>> = {
+  // UNKNOWN_DATABASE
+  81: 404,
+  // TIMEOUT_EXCEEDED
+  159: 408,
+  // READONLY
+  164: 403,
+  // QUOTA_EXCEEDED
+  201: 429,
+  // TOO_MANY_SIMULTANEOUS_QUERIES
+  202: 503,
+  // NETWORK_ERROR: the engine is away, or cannot be shown to confine analysts
+  210: 503,
+  // ACCESS_DENIED
+  497: 403,
+  // AUTHENTICATION_FAILED
+  516: 403,
+};
+
+export function sendRefusal(res: ServerResponse, { code, type, message }: Refusal, headers: Record<string, string> = {}): void {
+  const body = `Code: ${String(code)}. DB::Exception: ${message}. (${type}) (version 1.0 (Millrace))\n`;
+  res.writeHead(STATUS_OF[code] ?? 400, {
+    'Content-Type': 'text/plain; charset=UTF-8',
+    'Content-Length': Buffer.byteLength(body),
+    'X-ClickHouse-Exception-Code': String(code),
+    ...headers,
+  });
+  res.end(body);
+}

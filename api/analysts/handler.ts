@@ -1,0 +1,191 @@
+// ClickHouse's HTTP protocol for analysts of orgs, at the root of the API and ahead of Express: a login, a check of the query by the
+// engine's parser, then the engine's answer as it comes. A request at / that brings no such login is none of its business.
+// Guarantees: a query is one org's, bounded in bytes and time, and ends when its caller goes away or is taken away.
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import type { AnalystRecord } from '../../schemas/records/analyst.ts';
+import { ORG_SECONDS_MAX } from '../../sql/org_views.ts';
+import { drain, MalformedBody, readBody } from '../http/body.ts';
+import { ApiError } from '../http/errors.ts';
+import type { EdgeDeps } from '../http/mount.ts';
+import { sendRefusal } from './answer.ts';
+import type { Refusal } from './check.ts';
+import type { Confinement } from './confinement.ts';
+import type { AnalystEngine } from './engine.ts';
+import { checkQuery } from './parse.ts';
+import { joinQuery, loginOf, readAsked } from './request.ts';
+import type { Running } from './running.ts';
+
+/** Of the text of a query, after decompression. */
+const QUERY_BYTES_MAX = 128 * 1024;
+/** From the first byte of the request to the last of the answer. */
+const QUERY_MS_MAX = ORG_SECONDS_MAX * 1000;
+/** In the metrics, the status of a request whose sender went away. */
+const CLIENT_GONE = 499;
+
+/** Headers of the engine's answer that are passed on; how many rows and bytes it read in tables of all orgs is not. */
+const PASSED_HEADERS = [
+  'content-type',
+  'content-encoding',
+  'x-clickhouse-format',
+  'x-clickhouse-timezone',
+  'x-clickhouse-exception-code',
+  'x-clickhouse-exception-tag',
+];
+
+export interface AnalystsDeps {
+  edge: Pick<EdgeDeps, 'limits' | 'log' | 'observe'>;
+  engine: AnalystEngine;
+  confinement: Confinement;
+  running: Running;
+  /** Whose user and SHA-256 of the password these are; null for nobody, or nobody any more. */
+  login: (user: string, hash: string) => AnalystRecord | null;
+}
+
+/** A refusal on its way out. */
+class Refused extends Error {
+  readonly refusal: Refusal;
+  readonly headers: Record<string, string>;
+
+  constructor(refusal: Refusal, headers: Record<string, string> = {}) {
+    super(refusal.message);
+    this.refusal = refusal;
+    this.headers = headers;
+  }
+}
+
+/** Whether a request is in this protocol: at / with a login of it, or its /ping. */
+export function isForAnalysts({ method, url = '', headers }: Pick<IncomingMessage, 'method' | 'url' | 'headers'>): boolean {
+  if (url === '/ping') return method === 'GET';
+  if (method !== 'GET' && method !== 'POST') return false;
+  if (url !== '/' && !url.startsWith('/?')) return false;
+  return loginOf(headers, new URLSearchParams(url.slice(2))) !== null;
+}
+
+/** Serves them; the answer is always sent, or cut off. */
+export function createAnalystsHandler(deps: AnalystsDeps): (req: IncomingMessage, res: ServerResponse) => void {
+  return (req, res) => {
+    const began = performance.now();
+    res.once('close', () => {
+      const route = req.url === '/ping' ? '/ping' : '/';
+      const status = res.writableFinished ? res.statusCode : CLIENT_GONE;
+      deps.edge.observe(route, req.method ?? '', status, (performance.now() - began) / 1000);
+    });
+    if (req.url === '/ping') {
+      res.writeHead(200, { 'Content-Type': 'text/plain; charset=UTF-8' }).end('Ok.\n');
+      return;
+    }
+    void serve(req, res, deps);
+  };
+}
+
+async function serve(req: IncomingMessage, res: ServerResponse, deps: AnalystsDeps): Promise<void> {
+  const time = AbortSignal.timeout(QUERY_MS_MAX);
+  const gone = new AbortController();
+  res.once('close', () => {
+    gone.abort();
+  });
+  let leave: () => void = () => undefined;
+  const ends = [time, gone.signal];
+  try {
+    const given = new URLSearchParams((req.url ?? '').slice(2));
+    const analyst = loggedIn(req, given, deps);
+    takeFromLimits(analyst.org_id, deps);
+    const run = await deps.running.enter(analyst.org_id, analyst.user, AbortSignal.any(ends));
+    if (run !== null) leave = run.leave;
+    // It may have waited, and the analyst be gone since.
+    loggedIn(req, given, deps);
+    if (run === null)
+      throw new Refused(refusal(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', 'Too many queries run at a time. Send it again shortly'), {
+        'Retry-After': '1',
+      });
+    ends.push(run.signal);
+    await answer(req, res, { analyst, given, signal: AbortSignal.any(ends) }, deps);
+  } catch (thrown) {
+    fail(req, res, thrown, ends, deps);
+  } finally {
+    leave();
+  }
+}
+
+/** @throws Refused */
+function loggedIn(req: IncomingMessage, given: URLSearchParams, { login }: AnalystsDeps): AnalystRecord {
+  const { user = '', password = '' } = loginOf(req.headers, given) ?? {};
+  const analyst = login(user, createHash('sha256').update(password).digest('hex'));
+  if (analyst !== null) return analyst;
+  const message = `${user.slice(0, 100)}: Authentication failed: password is incorrect, or there is no user with such name`;
+  throw new Refused(refusal(516, 'AUTHENTICATION_FAILED', message));
+}
+
+function takeFromLimits(org_id: string, { edge }: AnalystsDeps): void {
+  const { allowed, headers } = edge.limits.take('api', org_id, 1);
+  if (!allowed) throw new Refused(refusal(201, 'QUOTA_EXCEEDED', 'The org makes too many requests. Send it again shortly'), { ...headers });
+}
+
+interface Asking {
+  analyst: AnalystRecord;
+  given: URLSearchParams;
+  signal: AbortSignal;
+}
+
+async function answer(req: IncomingMessage, res: ServerResponse, { analyst, given, signal }: Asking, deps: AnalystsDeps): Promise<void> {
+  const { engine, confinement } = deps;
+  const { org_id, user } = analyst;
+  const asked = readAsked(req.headers, given, engine.database);
+  if ('code' in asked) throw new Refused(asked);
+  if (req.headers['content-type']?.toLowerCase().startsWith('multipart/') === true)
+    throw new Refused(refusal(36, 'BAD_ARGUMENTS', 'Parameters go into the URL, and the query is the body: multipart is not taken'));
+  const query = joinQuery(asked.query, await readBody(req, { bytesMax: QUERY_BYTES_MAX }));
+  if (typeof query !== 'string') throw new Refused(query);
+  const confined = await confinement.ensure();
+  if (typeof confined === 'string')
+    throw new Refused(refusal(210, 'NETWORK_ERROR', 'Analysts are not served: the engine cannot confine them'));
+  const refused = await checkQuery({ engine, functions: confined.functions }, query, { params: asked.params, user, signal });
+  if (refused !== null) throw new Refused(refused);
+  const acceptEncoding = req.headers['accept-encoding'];
+  const from = await engine.ask({
+    org_id,
+    user,
+    query,
+    params: asked.params,
+    acceptEncoding: acceptEncoding ?? 'identity',
+    signal,
+  });
+  const headers = PASSED_HEADERS.flatMap((name) => {
+    const value = from.headers[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  res.writeHead(from.statusCode ?? 502, {
+    ...Object.fromEntries(headers),
+    ...(asked.query_id === null ? {} : { 'X-ClickHouse-Query-Id': asked.query_id }),
+  });
+  await pipeline(from, res, { signal });
+}
+
+/** Says what ended it where nothing has been sent yet, else cuts the answer off. */
+function fail(
+  req: IncomingMessage,
+  res: ServerResponse,
+  thrown: unknown,
+  [time, gone, cut]: readonly AbortSignal[],
+  { edge }: AnalystsDeps,
+): void {
+  if (res.headersSent || gone?.aborted === true) {
+    res.destroy();
+    return;
+  }
+  if (thrown instanceof Refused) sendRefusal(res, thrown.refusal, thrown.headers);
+  else if (time?.aborted === true)
+    sendRefusal(res, refusal(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: ${String(ORG_SECONDS_MAX)} seconds`));
+  else if (cut?.aborted === true) sendRefusal(res, refusal(516, 'AUTHENTICATION_FAILED', 'The analyst was taken away'));
+  else if (thrown instanceof ApiError || thrown instanceof MalformedBody)
+    sendRefusal(res, refusal(36, 'BAD_ARGUMENTS', thrown.message.replace(/\.$/, '')));
+  else {
+    edge.log.error({ err: thrown }, "an analyst's query failed");
+    sendRefusal(res, refusal(210, 'NETWORK_ERROR', 'The engine cannot be reached. Try again'));
+  }
+  drain(req, res);
+}
+
+const refusal = (code: number, type: string, message: string): Refusal => ({ code, type, message });

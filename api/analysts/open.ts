@@ -1,0 +1,60 @@
+// Puts the parts of analysts of orgs together for one API process.
+import type { ClickHouse } from '../../sql/client.ts';
+import { ensureOrgViews } from '../../sql/org_analyst.ts';
+import type { Route } from '../http/route.ts';
+import { Confinement } from './confinement.ts';
+import { AnalystEngine } from './engine.ts';
+import type { AnalystsDeps } from './handler.ts';
+import { analystRoutes } from './routes.ts';
+import { Running } from './running.ts';
+import type { AnalystStore } from './store.ts';
+
+export interface AnalystParts {
+  analysts: AnalystStore;
+  clickhouse: ClickHouse;
+  /** Name of a cluster, where ClickHouse is one. */
+  cluster: string | undefined;
+  hasOrg: (org_id: string) => boolean;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+export interface Analysts {
+  routes: Route[];
+  handler: Omit<AnalystsDeps, 'edge'>;
+  close: () => void;
+}
+
+export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now }: AnalystParts): Analysts {
+  const engine = new AnalystEngine(clickhouse);
+  const confinement = new Confinement({
+    engine,
+    database: clickhouse.database,
+    // Whoever knows that it is empty knows the password that is made from it.
+    prepare: () =>
+      clickhouse.derived((password) => password) === ''
+        ? Promise.resolve("the service's own user of ClickHouse has no password")
+        : ensureOrgViews(clickhouse, cluster),
+    now: () => performance.now(),
+  });
+  const running = new Running();
+  analysts.onRemoved((user) => {
+    running.cut(user);
+  });
+  return {
+    routes: analystRoutes({ analysts, confinement, hasOrg, now }),
+    handler: {
+      engine,
+      confinement,
+      running,
+      login: (user, hash) => {
+        const record = analysts.login(user, hash);
+        return record !== null && hasOrg(record.org_id) ? record : null;
+      },
+    },
+    close: () => {
+      running.cutAll();
+      engine.close();
+    },
+  };
+}

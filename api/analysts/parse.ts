@@ -1,0 +1,42 @@
+// Has the engine's parser take a query apart, and checks what came of it.
+import type { Login } from './request.ts';
+import { refusalOf, type Refusal } from './check.ts';
+import type { AnalystEngine } from './engine.ts';
+
+const PREFIX = 'EXPLAIN AST ';
+/** The parser's answer, without escapes of a format of its own. */
+const FORMAT = 'TabSeparatedRaw';
+
+export interface ParseDeps {
+  engine: AnalystEngine;
+  /** Every function that the engine has, in lower case. */
+  functions: ReadonlySet<string>;
+}
+
+/**
+ * Null where the query may run, else what the analyst is told. The parser runs nothing: with the query's own parameters, so that what they
+ * stand for is seen.
+ * @throws Error when the engine is away
+ */
+export async function checkQuery(
+  { engine, functions }: ParseDeps,
+  query: string,
+  { params, user, signal }: { params?: URLSearchParams; signal: AbortSignal } & Pick<Login, 'user'>,
+): Promise<Refusal | null> {
+  const settings = new URLSearchParams({ database: engine.database, default_format: FORMAT, max_execution_time: '10' });
+  for (const [name, value] of params ?? []) if (name.startsWith('param_')) settings.set(name, value);
+  const { status, code, format, text } = await engine.read({ org_id: null, user, query: PREFIX + query, params: settings, signal });
+  if (status !== 200 || format !== FORMAT) return parserRefusal(code, text);
+  return refusalOf(query, text, { database: engine.database, isFunction: (name) => functions.has(name) });
+}
+
+/** A syntax error in the engine's own words, with positions in the query as it was sent. */
+function parserRefusal(code: number | null, text: string): Refusal {
+  const found = /^Code: \d+\. DB::Exception: (.*) \(([A-Z0-9_]+)\) \(version [^)]*\)\s*$/s.exec(text);
+  if (code === null || found === null) return { code: 62, type: 'SYNTAX_ERROR', message: 'The query cannot be parsed' };
+  const message = (found[1] ?? '').replace(
+    /(failed at position |\(line 1, col )(\d+)/g,
+    (_, before: string, at: string) => before + String(Number(at) - PREFIX.length),
+  );
+  return { code, type: found[2] ?? 'SYNTAX_ERROR', message };
+}

@@ -1,0 +1,74 @@
+// Reads at several sizes of one store, which grows from size to size: how the cost of a read grows with what is stored.
+// A size that the disk or the time does not allow is not filled; the table says so.
+import { statfsSync } from 'node:fs';
+import { GrowingStore, LARGE_TRACES } from './fill.ts';
+import { benchReads } from './reads.ts';
+import { single, thousands, type Section } from './report.ts';
+import { FIRST_GUESS, whyNot } from './sizes.ts';
+import type { Target } from './target.ts';
+
+export interface GrowthOptions {
+  target: Target;
+  clickhouseUrl: string;
+  /** Ascending. */
+  sizes: readonly number[];
+  /** Seconds until the run's time is over; Infinity without a bound. */
+  secondsLeft: () => number;
+  progress: (line: string) => void;
+}
+
+/** Free bytes of the disk that the store is on; unknown, so without bound, for a store elsewhere. */
+function freeBytes(dataDir: string | null): number {
+  if (dataDir === null) return Infinity;
+  const { bavail, bsize } = statfsSync(dataDir);
+  return bavail * bsize;
+}
+
+const refused = (size: number, why: string): Section => ({
+  title: `Reads at ${thousands(size)} spans`,
+  spans: size,
+  rows: [{ what: `all reads at ${thousands(size)} spans`, value: 'not run', note: why }],
+  data: null,
+});
+
+/** A section for each size. */
+export async function benchGrowth({ target, clickhouseUrl, sizes, secondsLeft, progress }: GrowthOptions): Promise<Section[]> {
+  const sections: Section[] = [];
+  let [store, have, cost] = [null as GrowingStore | null, 0, FIRST_GUESS];
+  for (const size of sizes) {
+    const why = whyNot({ have, want: size, cost, free_bytes: freeBytes(target.dataDir), seconds_left: secondsLeft() });
+    if (why !== null) {
+      progress(`reads: ${thousands(size)} spans are not filled: ${why}`);
+      sections.push(refused(size, why));
+      continue;
+    }
+    progress(`reads: filling ${thousands(size)} spans`);
+    store ??= await GrowingStore.open(clickhouseUrl, target.org, Math.max(...sizes), progress);
+    const filled = await store.grow(size);
+    const seconds = filled.seconds + filled.settle_s;
+    progress(
+      `  filled in ${thousands(filled.seconds)} s, merges done ${thousands(filled.settle_s)} s later; parts: ${JSON.stringify(filled.parts)}`,
+    );
+    const began = performance.now();
+    const section = await benchReads(
+      target,
+      { spans: filled.spans, note: `90 days, ${String(LARGE_TRACES)} traces of 1,000 spans` },
+      progress,
+    );
+    cost = {
+      bytes_per_span: filled.bytes / filled.spans,
+      seconds_per_span: seconds / (filled.spans - have),
+      read_seconds: (performance.now() - began) / 1000,
+    };
+    have = filled.spans;
+    section.rows.push({
+      what: 'disk a span, texts and indexes included',
+      value: `${thousands(cost.bytes_per_span)} B`,
+      note: `parts: ${JSON.stringify(filled.parts)}; filled in ${thousands(seconds)} s, past the service`,
+      measures: single(cost.bytes_per_span, 'bytes'),
+    });
+    sections.push(section);
+  }
+  await store?.close();
+  return sections;
+}

@@ -1,0 +1,47 @@
+// What a figure was measured on: the machine, the versions of what runs, and the commit.
+import { execFileSync } from 'node:child_process';
+import { cpus, loadavg, platform, release, totalmem } from 'node:os';
+import path from 'node:path';
+import { findNatsServer } from '../../ops/nats/install.ts';
+import type { Results } from './results.ts';
+import { sqlRunner } from './store.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+
+/** Output of a command; null when it cannot be run or fails. */
+function output(command: string, args: readonly string[]): string | null {
+  try {
+    return execFileSync(command, args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  } catch {
+    return null;
+  }
+}
+
+export const machineFacts = (): Results['machine'] => ({
+  cpu: cpus()[0]?.model.trim() ?? 'unknown',
+  cores: cpus().length,
+  memory_bytes: totalmem(),
+  platform: platform(),
+  kernel: release(),
+  load_before: loadavg()[0] ?? 0,
+});
+
+/** The commit of this tree, and whether it has changes beside it. */
+export function commitFacts(): Pick<Results, 'commit' | 'dirty'> {
+  const commit = output('git', ['rev-parse', 'HEAD']);
+  const changes = output('git', ['status', '--porcelain']);
+  return { commit: commit ?? '', dirty: changes === null ? null : changes !== '' };
+}
+
+/** The nats-server that a service of its own would run; null where there is none. */
+export async function natsVersion(): Promise<string | null> {
+  try {
+    const binary = await findNatsServer(() => undefined);
+    return /v(\d\S+)/.exec(output(binary, ['-v']) ?? '')?.[1] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+export const clickhouseVersion = async (clickhouseUrl: string | null): Promise<string | null> =>
+  clickhouseUrl === null ? null : await sqlRunner(clickhouseUrl)('SELECT version()');

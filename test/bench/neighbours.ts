@@ -1,0 +1,226 @@
+// Noisy neighbours: what one org's flood, or one org's poison, does to the others. Quiet orgs send single events at a steady pace,
+// and probes ask when an event can be read; alone, and beside each kind of noise, in turns on one service.
+import { fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { loadSecrets } from '../../ops/secrets.ts';
+import { natsUrlOf } from './admission.ts';
+import { singleBody } from './bodies.ts';
+import { Load } from './load.ts';
+import type { NeighbourResult, NeighbourTask } from './neighbour_child.ts';
+import { DESCRIPTIONS, NOISES, SHARE, type NoiseName } from './neighbour_noise.ts';
+import { ms, percentile, thousands, type Section } from './report.ts';
+import { laneTarget, type Target } from './target.ts';
+import { seededRandom, type Vocabulary } from './vocabulary.ts';
+
+const QUIET_ORGS = 4;
+const ROUNDS = 3;
+const LANES = 8;
+const BODIES = 512;
+/** The noise has begun for this long before anything is measured. */
+const WARM_MS = 2000;
+/** A probe begins this often; each looks for its event this often. */
+const PROBE_MS = 100;
+const LOOK_MS = 20;
+const GIVE_UP_MS = 30_000;
+const SETTLE_MS_MAX = 120_000;
+/** What a neighbour may multiply the others' p99 by. */
+const FACTOR_MAX = 2;
+/** And the bar in plain time, where the machine itself is full: what the product promises. */
+const DELAY_MS_MAX = 2000;
+
+export interface NeighboursOptions {
+  target: Target;
+  vocabulary: Vocabulary;
+  /** Of each turn. */
+  seconds: number;
+  progress: (line: string) => void;
+}
+
+type Turn = NoiseName | 'alone';
+
+/** Of one turn; milliseconds. */
+interface Measured {
+  ack: number[];
+  visible: number[];
+  /** Probes that were not seen in time, and requests of quiet orgs that were refused or broke. */
+  lost: number;
+  noise: NeighbourResult | null;
+}
+
+const pause = (time: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, time));
+
+/** A new org without limits. */
+async function newOrg(target: Target, adminToken: string, org: string): Promise<Target> {
+  const post = async (where: string, body: unknown): Promise<unknown> => {
+    const headers = { Authorization: `Bearer ${adminToken}`, 'Content-Type': 'application/json' };
+    const response = await fetch(target.url + where, { method: 'POST', headers, body: JSON.stringify(body) });
+    if (response.status !== 201) throw new Error(`POST ${where}: ${String(response.status)} ${await response.text()}`);
+    return response.json();
+  };
+  const owner = { user_id: `u_${org}`, email: `${org}@example.com` };
+  await post('/admin/orgs', { org_id: org, name: org, plan_name: 'enterprise', owner });
+  const { raw_key } = (await post(`/admin/orgs/${org}/api-keys`, { name: 'bench', scopes: ['*'] })) as { raw_key: string };
+  return { ...target, org, key: raw_key };
+}
+
+/** Milliseconds from sending an event until it is in the tree; null when it is not in time. */
+async function probe({ url, org, key }: Target): Promise<number | null> {
+  const headers = { 'X-Org-Api-Key': key, 'X-Org-Id': org, 'Content-Type': 'application/json' };
+  const trace = `trc_${randomBytes(8).toString('hex')}`;
+  const began = performance.now();
+  const body = JSON.stringify({ name: 'probe', outcome: 'success', duration_ms: 1, trace_id: trace });
+  const sent = await fetch(`${url}/orgs/${org}/ingest/custom`, { method: 'POST', headers, body });
+  await sent.arrayBuffer();
+  if (sent.status !== 200) return null;
+  while (performance.now() - began < GIVE_UP_MS) {
+    const tree = await fetch(`${url}/v1/traces/${trace}/tree`, { headers });
+    await tree.arrayBuffer();
+    if (tree.status === 200) return performance.now() - began;
+    await pause(LOOK_MS);
+  }
+  return null;
+}
+
+/** A neighbour that makes noise until it is stopped. */
+async function beginNoise(task: NeighbourTask): Promise<() => Promise<NeighbourResult>> {
+  const child = fork(new URL('./neighbour_child.ts', import.meta.url));
+  const ended = once(child, 'exit').then(() => {
+    throw new Error(`the neighbour ${task.noise} ended by itself`);
+  });
+  ended.catch(() => undefined);
+  child.send(task);
+  await Promise.race([once(child, 'message'), ended]);
+  return async () => {
+    child.send('stop');
+    const [result] = (await Promise.race([once(child, 'message'), ended])) as [NeighbourResult];
+    await ended.catch(() => undefined);
+    return result;
+  };
+}
+
+class Bench {
+  readonly #options: NeighboursOptions;
+  readonly #quiet: readonly Target[];
+  readonly #noisy: Target;
+  readonly #natsUrl: string;
+  readonly #bodies: ReturnType<typeof singleBody>[];
+
+  constructor(options: NeighboursOptions, quiet: readonly Target[], noisy: Target, natsUrl: string) {
+    this.#options = options;
+    this.#quiet = quiet;
+    this.#noisy = noisy;
+    this.#natsUrl = natsUrl;
+    const random = seededRandom(30);
+    this.#bodies = Array.from({ length: BODIES }, () => singleBody(options.vocabulary, random));
+  }
+
+  async measure(turn: Turn): Promise<Measured> {
+    const task = { lane: laneTarget(this.#noisy), org: this.#noisy.org, natsUrl: this.#natsUrl };
+    const endNoise = turn === 'alone' ? null : await beginNoise({ noise: turn, ...task });
+    await pause(WARM_MS);
+    const loads = this.#quiet.map(
+      (target, index) =>
+        new Load({
+          target: laneTarget(target),
+          path: `/orgs/${target.org}/ingest/chatcompletion`,
+          bodies: this.#bodies.filter((_, body) => body % this.#quiet.length === index),
+          bodyEvents: 1,
+          lanes: LANES,
+          rate: SHARE,
+        }),
+    );
+    for (const load of loads) load.start();
+    const probes: Promise<number | null>[] = [];
+    for (const began = performance.now(); performance.now() - began < this.#options.seconds * 1000;) {
+      const target = this.#quiet[probes.length % this.#quiet.length];
+      if (target !== undefined) probes.push(probe(target).catch(() => null));
+      await pause(PROBE_MS);
+    }
+    await Promise.all(loads.map((load) => load.stop()));
+    const noise = (await endNoise?.()) ?? null;
+    const seen = await Promise.all(probes);
+    return {
+      ack: loads.flatMap(({ latencies_ms }) => latencies_ms),
+      visible: seen.filter((time) => time !== null),
+      lost: seen.filter((time) => time === null).length + loads.reduce((sum, { refused, errors }) => sum + refused + errors, 0),
+      noise,
+    };
+  }
+
+  /** Until what the neighbour left has landed: the next turn is to find nothing of it. */
+  async settle(): Promise<void> {
+    const [first] = this.#quiet;
+    if (first === undefined) return;
+    for (const deadline = performance.now() + SETTLE_MS_MAX; performance.now() < deadline;) {
+      const took = await probe(first).catch(() => null);
+      if (took !== null && took < 1000) return;
+    }
+  }
+}
+
+const p99 = (values: readonly number[]): number => percentile(values, 0.99);
+const median = (values: readonly number[]): number => percentile(values, 0.5);
+
+export async function benchNeighbours(options: NeighboursOptions): Promise<Section> {
+  const { target, progress } = options;
+  if (target.dataDir === null) throw new Error('neighbours takes a service of its own: leave --url out');
+  const adminToken = loadSecrets(target.dataDir).admin_token;
+  const quiet = await Promise.all(
+    Array.from({ length: QUIET_ORGS }, (_, index) => newOrg(target, adminToken, `org_quiet_${String(index)}`)),
+  );
+  const bench = new Bench(options, quiet, await newOrg(target, adminToken, 'org_noisy'), await natsUrlOf(target.dataDir));
+  const turns: readonly Turn[] = ['alone', ...wanted()];
+  const results = new Map<Turn, Measured[]>(turns.map((turn) => [turn, []]));
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    for (const turn of turns) {
+      await bench.settle();
+      const measured = await bench.measure(turn);
+      results.get(turn)?.push(measured);
+      const { ack, visible, lost, noise } = measured;
+      progress(
+        `  round ${String(round)}  ${turn.padEnd(12)} ack p99 ${ms(p99(ack))} ms, readable p99 ${ms(p99(visible))} ms, lost ${String(lost)}; neighbour ${JSON.stringify(noise ?? {})}`,
+      );
+    }
+  }
+  const of = (turn: Turn, pick: (measured: Measured) => readonly number[]): number =>
+    median((results.get(turn) ?? []).map((measured) => p99(pick(measured))));
+  const [ackAlone, visibleAlone] = [of('alone', ({ ack }) => ack), of('alone', ({ visible }) => visible)];
+  return {
+    title: `Noisy neighbours (${String(QUIET_ORGS)} quiet orgs of ${String(SHARE)} single events/s; median of ${String(ROUNDS)} rounds of the p99 of each)`,
+    rows: turns.map((turn) => {
+      const [ack, visible] = [of(turn, (measured) => measured.ack), of(turn, (measured) => measured.visible)];
+      const all = results.get(turn) ?? [];
+      const accepted = all.reduce((sum, { noise }) => sum + (noise?.accepted ?? 0), 0) / ROUNDS / (options.seconds + WARM_MS / 1000);
+      const lost = all.reduce((sum, measured) => sum + measured.lost, 0);
+      const statuses = [...new Set(all.flatMap(({ noise }) => Object.keys(noise?.statuses ?? {})))].sort().join(', ');
+      return {
+        what: turn === 'alone' ? 'alone' : `${turn}: ${DESCRIPTIONS[turn]}`,
+        value: `acknowledged ${ms(ack)} ms${times(ack, ackAlone)}, readable ${ms(visible)} ms${times(visible, visibleAlone)}`,
+        bar: turn === 'alone' ? '' : `≤ ${String(FACTOR_MAX)} times; readable ≤ ${String(DELAY_MS_MAX / 1000)} s more`,
+        note: `${String(lost)} quiet requests lost${turn === 'alone' ? '' : `; neighbour: ${thousands(accepted)} events/s taken, answers ${statuses}`}`,
+      };
+    }),
+    data: Object.fromEntries(
+      turns.map((turn) => [
+        turn,
+        (results.get(turn) ?? []).map(({ ack, visible, lost, noise }) => ({
+          ack_p50_ms: percentile(ack, 0.5),
+          ack_p99_ms: p99(ack),
+          visible_p50_ms: percentile(visible, 0.5),
+          visible_p99_ms: p99(visible),
+          lost,
+          noise,
+        })),
+      ]),
+    ),
+  };
+}
+
+const times = (value: number, alone: number): string => (value === alone ? '' : ` (${(value / alone).toFixed(1)} times)`);
+
+/** MILLRACE_NOISES=batches,huge measures only these. */
+function wanted(): readonly NoiseName[] {
+  const named = process.env['MILLRACE_NOISES']?.split(',');
+  return named === undefined ? NOISES : NOISES.filter((noise) => named.includes(noise));
+}

@@ -1,0 +1,181 @@
+// The command line of the benchmark.
+import { parseArgs } from 'node:util';
+import { parseSizes } from './sizes.ts';
+import { runningTarget, type Target } from './target.ts';
+
+export const PARTS = [
+  'footprint',
+  'start',
+  'ingest',
+  'single',
+  'freshness',
+  'reads',
+  'control',
+  'budgets',
+  'webhooks',
+  'judges',
+  'pii',
+  'cold',
+  'erase',
+  'sampling',
+  'gateway',
+  'neighbours',
+] as const;
+export type Part = (typeof PARTS)[number];
+
+export const USAGE = `usage: npm run bench [-- ${PARTS.join('|')}|all] [options]
+  --sizes 1e6,1e7     spans in the store at which the reads are run; it grows from one to the next (reads alone: 1e7)
+  --minutes 90        a size that would not be read within this time is left out
+  --seconds 60        length of each run
+  --rate 10000        events a second of the paced ingest run (max: as fast as acknowledged); freshness runs beside half of it
+  --shape texts       texts (searchable prompt and response) or plain
+  --spans 1000000     spans that cold and erase fill the store with
+  --json file         all numbers (test/bench/results.ts says what is in it)
+  --plots folder      charts of how the reads grow with the store, as SVG
+  --url … --key … --org org_local --clickhouse-url http://user:password@host:port/db    a running service instead of one of its own
+npm run bench -- table results.json [--readme README.md] [--plots folder]
+                      the table of README from results; writes it between its markers, and the charts
+npm run bench -- compare <commit-a> <commit-b> [--parts ingest,single,reads] [--rounds 5] [--tolerance 0.1] [--seconds 20] [--spans 504000] [--json file]
+                      whether b is slower than a, on this machine, in turns; exit code 1 when it is. A commit of . is the tree as it lies here`;
+
+export interface Options {
+  parts: readonly Part[];
+  sizes: readonly number[];
+  minutes: number;
+  seconds: number;
+  rate: number;
+  shape: 'texts' | 'plain';
+  spans: number;
+  json: string | undefined;
+  plots: string | undefined;
+  running: Target | null;
+}
+
+export const COMPARED = ['ingest', 'single', 'reads'] as const;
+export type ComparedPart = (typeof COMPARED)[number];
+
+export interface CompareOptions {
+  commits: readonly [string, string];
+  parts: readonly ComparedPart[];
+  rounds: number;
+  tolerance: number;
+  seconds: number;
+  spans: number;
+  json: string | undefined;
+}
+
+export interface TableOptions {
+  results: string;
+  readme: string | undefined;
+  plots: string | undefined;
+}
+
+export type Command =
+  | { command: 'help' }
+  | { command: 'run'; options: Options }
+  | { command: 'table'; options: TableOptions }
+  | { command: 'compare'; options: CompareOptions };
+
+export class UsageError extends Error {}
+
+function number(name: string, text: string): number {
+  const value = text === 'max' ? Infinity : Number(text);
+  if (!(value > 0)) throw new UsageError(`--${name} takes a number above 0; got ${text}`);
+  return value;
+}
+
+const text = { type: 'string' } as const;
+const GIVEN = {
+  sizes: text,
+  minutes: text,
+  seconds: text,
+  rate: text,
+  shape: text,
+  spans: text,
+  json: text,
+  plots: text,
+  readme: text,
+  parts: text,
+  rounds: text,
+  tolerance: text,
+  url: text,
+  key: text,
+  org: text,
+  'clickhouse-url': text,
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
+type Values = Partial<Record<keyof typeof GIVEN, string | boolean>>;
+
+/** @throws UsageError for what is no command of the benchmark; what parseArgs throws for unknown options */
+export function readCommand(args: string[]): Command {
+  const { values, positionals } = parseArgs({ args, allowPositionals: true, options: GIVEN });
+  if (values.help === true) return { command: 'help' };
+  if (positionals[0] === 'table') return { command: 'table', options: tableOptions(positionals.slice(1), values) };
+  if (positionals[0] === 'compare') return { command: 'compare', options: compareOptions(positionals.slice(1), values) };
+  return { command: 'run', options: runOptions(positionals, values) };
+}
+
+const given = (values: Values, name: keyof typeof GIVEN, fallback: string): string => {
+  const value = values[name];
+  return typeof value === 'string' ? value : fallback;
+};
+const orNone = (values: Values, name: keyof typeof GIVEN): string | undefined => {
+  const value = values[name];
+  return typeof value === 'string' ? value : undefined;
+};
+
+function runOptions(positionals: string[], values: Values): Options {
+  const names = positionals.length === 0 ? ['all'] : positionals;
+  const unknown = names.find((name) => name !== 'all' && !PARTS.some((part) => part === name));
+  if (unknown !== undefined) throw new UsageError(`there is no benchmark ${unknown}`);
+  const shape = given(values, 'shape', 'texts');
+  if (shape !== 'texts' && shape !== 'plain') throw new UsageError(`--shape takes texts or plain; got ${shape}`);
+  const url = orNone(values, 'url');
+  return {
+    parts: PARTS.filter((part) => names.includes(part) || names.includes('all')),
+    sizes: sizesOf(given(values, 'sizes', names.includes('all') ? '1e6,1e7' : '1e7')),
+    minutes: number('minutes', given(values, 'minutes', 'max')),
+    seconds: number('seconds', given(values, 'seconds', '60')),
+    rate: number('rate', given(values, 'rate', '10000')),
+    shape,
+    spans: number('spans', given(values, 'spans', '1000000')),
+    json: orNone(values, 'json'),
+    plots: orNone(values, 'plots'),
+    running:
+      url === undefined
+        ? null
+        : runningTarget(url, given(values, 'org', 'org_local'), given(values, 'key', ''), orNone(values, 'clickhouse-url') ?? null),
+  };
+}
+
+function sizesOf(sizes: string): number[] {
+  try {
+    return parseSizes(sizes);
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function tableOptions([results, ...more]: string[], values: Values): TableOptions {
+  if (results === undefined || more.length > 0) throw new UsageError('table takes one file of results');
+  return { results, readme: orNone(values, 'readme'), plots: orNone(values, 'plots') };
+}
+
+function compareOptions([a, b, ...more]: string[], values: Values): CompareOptions {
+  if (a === undefined || b === undefined || more.length > 0) throw new UsageError('compare takes two commits');
+  const names = given(values, 'parts', COMPARED.join(',')).split(',');
+  const unknown = names.find((name) => !COMPARED.some((part) => part === name));
+  if (unknown !== undefined) throw new UsageError(`--parts takes ${COMPARED.join(', ')}; got ${unknown}`);
+  const rounds = number('rounds', given(values, 'rounds', '5'));
+  if (!Number.isInteger(rounds)) throw new UsageError(`--rounds takes a whole number; got ${String(rounds)}`);
+  return {
+    commits: [a, b],
+    parts: COMPARED.filter((part) => names.includes(part)),
+    rounds,
+    tolerance: number('tolerance', given(values, 'tolerance', '0.1')),
+    seconds: number('seconds', given(values, 'seconds', '20')),
+    spans: number('spans', given(values, 'spans', '504000')),
+    json: orNone(values, 'json'),
+  };
+}

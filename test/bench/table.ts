@@ -1,0 +1,71 @@
+// The table of measured figures in README, from the results of a run. It stands between two marks, so that a program can
+// write it anew and a test can tell whether it is what the committed results say.
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { TableOptions } from './options.ts';
+import { writePlots } from './plots.ts';
+import { markdownTable, thousands } from './report.ts';
+import { readResults, type Results, type ResultSection } from './results.ts';
+
+const BEGIN = '<!-- bench:begin: written by `npm run bench -- table` -->';
+const END = '<!-- bench:end -->';
+/** The tables are laid out already. */
+const [KEEP, FORMAT] = ['<!-- prettier-ignore-start -->', '<!-- prettier-ignore-end -->'];
+
+/** Kept promise or not, over all numbers of a row. */
+function verdict(row: ResultSection['rows'][number]): string {
+  const promised = row.measures.filter(({ holds }) => holds !== null);
+  if (promised.length === 0) return '';
+  return promised.every(({ holds }) => holds) ? 'yes' : 'no';
+}
+
+const escaped = (text: string): string => text.replaceAll('|', '\\|');
+
+function sectionTable({ part, title, rows, load_before }: ResultSection): string {
+  const table = markdownTable(
+    ['Measured', 'Result', 'Bar', 'Holds'],
+    rows.map((row) => [
+      escaped(row.what),
+      escaped(row.value === 'not run' ? `not run: ${row.note}` : row.value),
+      escaped(row.bar),
+      verdict(row),
+    ]),
+  );
+  return `${escaped(title)}; \`npm run bench -- ${part}\`, load average ${load_before.toFixed(1)} before:\n\n${table}`;
+}
+
+/** The figures of a run as Markdown: what it ran on, and a table for each section. */
+export function resultsText({ at, commit, dirty, machine, versions, sections }: Results): string {
+  const tree = commit === '' ? 'a tree without git' : `commit ${commit.slice(0, 10)}${dirty === true ? ' with changes' : ''}`;
+  const runs = [`Node ${versions.node}`, `nats-server ${versions.nats_server ?? '?'}`, `ClickHouse ${versions.clickhouse ?? '?'}`].join(
+    ', ',
+  );
+  const on = `${machine.cpu}, ${String(machine.cores)} cores, ${thousands(machine.memory_bytes / 1024 ** 3)} GiB, ${machine.platform} ${machine.kernel}`;
+  return [`Measured on ${at.slice(0, 10)}, ${tree}, on ${on}; ${runs}.`, ...sections.map(sectionTable)].join('\n\n');
+}
+
+/** What stands between the marks; null where there are none. */
+export function markedText(readme: string): string | null {
+  const [begin, end] = [readme.indexOf(BEGIN), readme.indexOf(END)];
+  if (begin < 0 || end < begin) return null;
+  return readme
+    .slice(begin + BEGIN.length, end)
+    .replace(KEEP, '')
+    .replace(FORMAT, '')
+    .trim();
+}
+
+/** README with another text between its marks. @throws Error when it has none */
+export function withMarkedText(readme: string, text: string): string {
+  if (markedText(readme) === null) throw new Error(`the file has no place for the table: a line ${BEGIN} and below it a line ${END}`);
+  const [begin, end] = [readme.indexOf(BEGIN) + BEGIN.length, readme.indexOf(END)];
+  return [readme.slice(0, begin), KEEP, text, FORMAT, readme.slice(end)].join('\n\n');
+}
+
+/** `npm run bench -- table`. */
+export function printTable({ results: file, readme, plots }: TableOptions): void {
+  const results = readResults(file);
+  const text = resultsText(results);
+  if (readme === undefined) console.log(text);
+  else writeFileSync(readme, withMarkedText(readFileSync(readme, 'utf8'), text));
+  if (plots !== undefined) for (const written of writePlots(plots, results)) console.log(written);
+}

@@ -1,0 +1,191 @@
+// The faults, each as what it does to a running stack: strike, hold, heal. A fault says when it has struck; it resolves when it is healed.
+import { INGEST_STREAM, type Log } from '../../ops/streams.ts';
+import type { Random } from '../bench/vocabulary.ts';
+import { pause } from './client.ts';
+import type { SmallDisk } from './disk.ts';
+import type { Link } from './network.ts';
+import type { ProxyMode } from './proxy.ts';
+import type { Kind, ProcessName, Stack } from './stack.ts';
+
+/** What a fault works on. */
+export interface Ground {
+  stack: Stack;
+  log: Log;
+  random: Random;
+  /** Everything of the stack is on it; null: on the machine's own. */
+  disk: SmallDisk | null;
+  /** The fault is there from now on. */
+  struck: (what: string) => void;
+  /** These processes were killed: what APIs had answered and not recorded may be gone. */
+  killed: (processes: readonly ProcessName[]) => void;
+}
+
+export interface Fault {
+  name: string;
+  what: string;
+  /** What a stack must have. */
+  needs?: { cluster?: true; proxied?: true; disk?: true };
+  /** Milliseconds that it lasts unless told otherwise. */
+  holdMs: number;
+  run: (ground: Ground, holdMs: number) => Promise<void>;
+}
+
+/** Who leads the log just now. */
+async function leader({ log, stack }: Ground): Promise<ProcessName> {
+  const { cluster } = await log.jsm.streams.info(INGEST_STREAM);
+  return stack.named('nats').find((name) => name === cluster?.leader) ?? 'nats-1';
+}
+
+const any = ({ stack, random }: Ground, kind: Kind): ProcessName => {
+  const names = stack.named(kind);
+  return names[random() % names.length] ?? 'clickhouse';
+};
+
+/** kill -9 of all at once; after a while all are started again. */
+async function killed(ground: Ground, names: readonly ProcessName[], holdMs: number): Promise<void> {
+  ground.killed(names);
+  await Promise.all(names.map((name) => ground.stack.kill(name)));
+  ground.struck(`kill -9 ${names.join(', ')}`);
+  await pause(holdMs);
+  await ground.stack.bootAll();
+}
+
+async function paused(ground: Ground, names: readonly ProcessName[], holdMs: number): Promise<void> {
+  for (const name of names) ground.stack.pause(name);
+  ground.struck(`SIGSTOP ${names.join(', ')}`);
+  await pause(holdMs);
+  for (const name of names) ground.stack.resume(name);
+}
+
+async function network(ground: Ground, links: readonly Link[], mode: ProxyMode, holdMs: number): Promise<void> {
+  ground.stack.network.set(links, mode);
+  ground.struck(`${links.join(', ')}: ${mode}`);
+  await pause(holdMs);
+  ground.stack.network.set(links, 'pass');
+}
+
+function diskOf({ disk }: Ground): SmallDisk {
+  if (disk === null) throw new Error('this fault needs a stack on a disk of its own');
+  return disk;
+}
+
+const SHORT_MS = 1000;
+const LONG_MS = 10_000;
+
+const kill = (kind: Kind): Fault => ({
+  name: `kill-${kind}`,
+  what: `kill -9 of one ${kind}, started again after a second`,
+  holdMs: SHORT_MS,
+  run: (ground, holdMs) => killed(ground, [any(ground, kind)], holdMs),
+});
+
+const stop = (kind: Kind): Fault => ({
+  name: `stop-${kind}`,
+  what: `SIGSTOP of one ${kind} for 10 s`,
+  holdMs: LONG_MS,
+  run: (ground, holdMs) => paused(ground, [any(ground, kind)], holdMs),
+});
+
+const net = (name: string, what: string, links: readonly Link[], mode: ProxyMode): Fault => ({
+  name,
+  what,
+  needs: { proxied: true },
+  holdMs: LONG_MS,
+  run: (ground, holdMs) => network(ground, links, mode, holdMs),
+});
+
+/** By name; the most telling first. */
+export const FAULTS: readonly Fault[] = [
+  {
+    name: 'nats-leader',
+    what: 'kill -9 of the nats-server that leads the log, started again after 10 s',
+    needs: { cluster: true },
+    holdMs: LONG_MS,
+    run: async (ground, holdMs) => killed(ground, [await leader(ground)], holdMs),
+  },
+  kill('api'),
+  kill('worker'),
+  kill('nats'),
+  kill('clickhouse'),
+  {
+    name: 'clickhouse-away',
+    what: 'ClickHouse away for 2 minutes',
+    holdMs: 120_000,
+    run: (ground, holdMs) => killed(ground, ['clickhouse'], holdMs),
+  },
+  net('cut-api-nats', 'the APIs cut off from NATS for 10 s', ['api nats'], 'cut'),
+  net('cut-worker-nats', 'the workers cut off from NATS for 10 s', ['worker nats'], 'cut'),
+  net('cut-clickhouse', 'everybody cut off from ClickHouse for 10 s', ['api clickhouse', 'worker clickhouse'], 'cut'),
+  {
+    name: 'cut-routes',
+    what: 'the leader of the log cut off from the other nats-servers for 10 s, while clients reach all of them',
+    needs: { proxied: true, cluster: true },
+    holdMs: LONG_MS,
+    run: async (ground, holdMs) => {
+      const node = ground.stack.named('nats').indexOf(await leader(ground));
+      await network(ground, [`routes ${node}`], 'cut', holdMs);
+    },
+  },
+  net('stall-api-nats', 'no byte passes between APIs and NATS for 10 s', ['api nats'], 'stalled'),
+  net('stall-worker-nats', 'no byte passes between workers and NATS for 10 s', ['worker nats'], 'stalled'),
+  net('stall-clickhouse', 'no byte passes to ClickHouse for 10 s', ['api clickhouse', 'worker clickhouse'], 'stalled'),
+  net('half-open-nats', 'NATS hears nothing of APIs and workers for 10 s, and they hear it', ['api nats', 'worker nats'], 'half-open'),
+  net('half-open-clickhouse', 'ClickHouse hears nothing of anybody for 10 s', ['api clickhouse', 'worker clickhouse'], 'half-open'),
+  stop('api'),
+  stop('worker'),
+  {
+    name: 'stop-nats',
+    what: 'SIGSTOP of the nats-server that leads the log for 10 s',
+    holdMs: LONG_MS,
+    run: async (ground, holdMs) => paused(ground, [await leader(ground)], holdMs),
+  },
+  stop('clickhouse'),
+  {
+    name: 'nats-quorum',
+    what: 'kill -9 of all nats-servers but one, started again after 10 s',
+    needs: { cluster: true },
+    holdMs: LONG_MS,
+    run: (ground, holdMs) => killed(ground, ground.stack.named('nats').slice(1), holdMs),
+  },
+  {
+    name: 'disk-full',
+    what: 'no byte free on the disk of everything for 10 s; then there is room, and nats-servers are started again as a supervisor does',
+    needs: { disk: true },
+    holdMs: LONG_MS,
+    run: async (ground, holdMs) => {
+      const disk = diskOf(ground);
+      disk.fillUp(0);
+      ground.struck('disk full');
+      await pause(holdMs);
+      disk.freeAll();
+      // A stream that met a full disk takes nothing more until its server starts again: ops/adr/0029.
+      for (const name of ground.stack.named('nats')) {
+        await ground.stack.end(name);
+        await ground.stack.boot(name);
+      }
+      await ground.stack.bootAll();
+    },
+  },
+  {
+    name: 'power-loss',
+    what: 'power of the machine lost: what was not synced is gone; then fsck, and everything is started again',
+    needs: { disk: true },
+    holdMs: SHORT_MS,
+    run: async (ground, holdMs) => {
+      const disk = diskOf(ground);
+      ground.killed(ground.stack.processes);
+      disk.cut();
+      ground.struck('power lost');
+      await Promise.all(ground.stack.processes.map((name) => ground.stack.kill(name)));
+      await pause(holdMs);
+      disk.recover();
+      await ground.stack.bootAll();
+    },
+  },
+  {
+    name: 'restart-all',
+    what: 'kill -9 of every process at once, all started again after a second',
+    holdMs: SHORT_MS,
+    run: (ground, holdMs) => killed(ground, ground.stack.processes, holdMs),
+  },
+];

@@ -1,0 +1,107 @@
+// A TCP proxy between two parts of the service, which fails as networks do: cut (connections break and none comes up), stalled (they stand,
+// and no byte passes), half-open (the server's side never hears of its clients, who hear nothing of that).
+import { createServer, connect, type Server, type Socket } from 'node:net';
+
+export type ProxyMode = 'pass' | 'cut' | 'stalled' | 'half-open';
+
+interface Pair {
+  client: Socket;
+  server: Socket;
+}
+
+export class Proxy {
+  readonly #port: number;
+  readonly #targetPort: number;
+  readonly #pairs = new Set<Pair>();
+  #server: Server | null = null;
+  #mode: ProxyMode = 'pass';
+
+  /** @param port where it listens, on loopback; targetPort: where to */
+  constructor(port: number, targetPort: number) {
+    this.#port = port;
+    this.#targetPort = targetPort;
+  }
+
+  async open(): Promise<void> {
+    const server = createServer({ pauseOnConnect: true }, (client) => {
+      this.#join(client);
+    });
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(this.#port, '127.0.0.1', () => {
+        resolve();
+      });
+    });
+    this.#server = server;
+  }
+
+  /** From now on. Back to pass, connections that were cut off come up anew; those that stood still go on with the bytes that were held. */
+  set(mode: ProxyMode): void {
+    this.#mode = mode;
+    for (const pair of this.#pairs) this.#apply(pair);
+  }
+
+  async close(): Promise<void> {
+    this.set('cut');
+    await new Promise<void>((resolve) => {
+      if (this.#server === null) resolve();
+      else
+        this.#server.close(() => {
+          resolve();
+        });
+    });
+  }
+
+  #join(client: Socket): void {
+    client.on('error', () => undefined);
+    if (this.#mode === 'cut') {
+      client.resetAndDestroy();
+      return;
+    }
+    const server = connect({ port: this.#targetPort, host: '127.0.0.1', noDelay: true });
+    client.setNoDelay(true);
+    const pair = { client, server };
+    this.#pairs.add(pair);
+    server.on('error', () => undefined);
+    const end = (): void => {
+      this.#pairs.delete(pair);
+      client.destroy();
+      server.destroy();
+    };
+    client.on('close', end);
+    server.on('close', end);
+    server.once('connect', () => {
+      this.#pipe(client, server);
+      this.#pipe(server, client);
+      this.#apply(pair);
+    });
+  }
+
+  #pipe(from: Socket, to: Socket): void {
+    from.on('data', (bytes: Buffer) => {
+      if (!to.write(bytes)) from.pause();
+    });
+    from.on('end', () => to.end());
+    to.on('drain', () => {
+      if (this.#flows(from)) from.resume();
+    });
+  }
+
+  /** Whether bytes of this side pass now. In half-open connections the server's answers do, and what clients say does not. */
+  #flows(from: Socket): boolean {
+    if (this.#mode === 'pass') return true;
+    return this.#mode === 'half-open' && [...this.#pairs].some(({ server }) => server === from);
+  }
+
+  #apply({ client, server }: Pair): void {
+    if (this.#mode === 'cut') {
+      client.resetAndDestroy();
+      server.resetAndDestroy();
+      return;
+    }
+    for (const side of [client, server]) {
+      if (this.#flows(side)) side.resume();
+      else side.pause();
+    }
+  }
+}

@@ -1,0 +1,127 @@
+// What can be seen of the service during a fault: acknowledgements, rows that land, lag. Looks every few milliseconds.
+import type { RunSql } from '../bench/store.ts';
+import { lagMessages } from './checks.ts';
+import { pause } from './client.ts';
+
+export interface Times {
+  /** Requests acknowledged from the strike until the fault was healed. */
+  acknowledged_during: number;
+  /** From the strike to the next acknowledgement, and to the next rows that landed; null where none came. Milliseconds. */
+  acknowledged_after_ms: number | null;
+  landed_after_ms: number | null;
+  /** Longest time without an acknowledgement from the strike on. */
+  silent_ms: number;
+  /** From the healing until the lag was seen at 0; null where it never was. */
+  no_lag_after_ms: number | null;
+}
+
+export interface WatchOptions {
+  /** Of every API. */
+  urls: readonly string[];
+  runSql: RunSql;
+  acknowledged: () => number;
+}
+
+const LOOK_MS = 25;
+const ROWS_LOOK_MS = 100;
+const ANSWER_MS_MAX = 2000;
+
+export class Watch {
+  readonly #options: WatchOptions;
+  #struckAt = 0;
+  #healedAt = 0;
+  #atStrike = 0;
+  #atHealing = 0;
+  #ended = false;
+  #quiet = false;
+  #acknowledgedAfter: number | null = null;
+  #landedAfter: number | null = null;
+  #noLagAfter: number | null = null;
+  #silent = 0;
+  #watching: Promise<unknown> = Promise.resolve();
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+  }
+
+  struck(): void {
+    this.#struckAt = performance.now();
+    this.#atStrike = this.#options.acknowledged();
+    this.#watching = Promise.all([this.#watchAnswers(), this.#watchRows()]);
+  }
+
+  healed(): void {
+    this.#healedAt = performance.now();
+    this.#atHealing = this.#options.acknowledged();
+    this.#watching = Promise.all([this.#watching, this.#watchLag()]);
+  }
+
+  /** The load ends: no acknowledgement is missed from now on. */
+  quiet(): void {
+    this.#quiet = true;
+  }
+
+  /** Resolves when there was an acknowledgement and rows have landed, or the time is over. */
+  async moving(msMax: number): Promise<void> {
+    await this.#until(() => this.#acknowledgedAfter !== null && this.#landedAfter !== null, msMax);
+  }
+
+  /** Waits until the lag was at 0, for as long as is given. */
+  async end(msMax: number): Promise<Times> {
+    await this.#until(() => this.#noLagAfter !== null, msMax);
+    this.#ended = true;
+    await this.#watching;
+    return {
+      acknowledged_during: this.#atHealing - this.#atStrike,
+      acknowledged_after_ms: this.#acknowledgedAfter,
+      landed_after_ms: this.#landedAfter,
+      silent_ms: this.#silent,
+      no_lag_after_ms: this.#noLagAfter,
+    };
+  }
+
+  async #until(holds: () => boolean, msMax: number): Promise<void> {
+    const until = performance.now() + msMax;
+    while (!holds() && performance.now() < until) await pause(LOOK_MS);
+  }
+
+  async #watchAnswers(): Promise<void> {
+    let [seen, seenAt] = [this.#atStrike, this.#struckAt];
+    while (!this.#ended && !this.#quiet) {
+      const now = performance.now();
+      const count = this.#options.acknowledged();
+      if (count > seen) {
+        this.#acknowledgedAfter ??= now - this.#struckAt;
+        [seen, seenAt] = [count, now];
+      } else this.#silent = Math.max(this.#silent, now - seenAt);
+      await pause(LOOK_MS);
+    }
+  }
+
+  async #watchRows(): Promise<void> {
+    let before: number | null = null;
+    while (!this.#ended && this.#landedAfter === null) {
+      const rows = Number(await this.#bounded(this.#options.runSql('SELECT count() FROM spans')));
+      if (!Number.isNaN(rows)) {
+        before ??= rows;
+        if (rows > before) this.#landedAfter = performance.now() - this.#struckAt;
+      }
+      await pause(ROWS_LOOK_MS);
+    }
+  }
+
+  async #watchLag(): Promise<void> {
+    while (!this.#ended && this.#noLagAfter === null) {
+      for (const url of this.#options.urls) {
+        const lag = await this.#bounded(lagMessages(url));
+        if (lag === 0) this.#noLagAfter ??= performance.now() - this.#healedAt;
+      }
+      await pause(LOOK_MS);
+    }
+  }
+
+  /** NaN where it fails or takes too long: what is looked at may be gone, or stand still. */
+  async #bounded(look: Promise<string | number>): Promise<string | number> {
+    return Promise.race([look.catch(() => NaN), pause(ANSWER_MS_MAX).then(() => NaN)]);
+  }
+}

@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { AckInbox, type Refusal, type Stored } from '../../../api/ingest/ack_inbox.ts';
+import { connectNats, trackConnected } from '../../../ops/nats/connect.ts';
+import { INGEST_STREAM } from '../../../ops/streams.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { eventually } from '../../support/wait.ts';
+
+let nats: TestNats;
+
+beforeAll(async () => {
+  nats = await startTestNats();
+});
+afterAll(() => nats.remove());
+
+it('offers a message again while nobody takes it, as when a cluster changes its leader, until it is taken or forgotten', async () => {
+  const nc = await connectNats({ url: nats.url, name: 'test', waitMs: 5000 });
+  try {
+    const inbox = new AckInbox(nc, trackConnected(nc));
+    const settled = new Map<string, Stored | Refusal>();
+    for (const id of ['taken', 'forgotten']) inbox.publish(id, 'ingest.0', new Uint8Array([1]), (outcome) => settled.set(id, outcome));
+    await eventually(() => nc.stats().outMsgs >= 4, { what: 'both were offered twice' });
+    expect(settled.size).toBe(0);
+    inbox.forget('forgotten');
+    await (await jetstreamManager(nc)).streams.add({ name: INGEST_STREAM, subjects: ['ingest.*'] });
+    await eventually(() => settled.size > 0);
+    expect([...settled]).toEqual([['taken', { kind: 'stored', seq: 1 }]]);
+  } finally {
+    await nc.close();
+  }
+});
+
+it('a cluster whose servers have different logins is refused with the address of the one', async () => {
+  await expect(connectNats({ url: 'nats://a@127.0.0.1:1,nats://b@127.0.0.1:2', name: 'test', waitMs: 0 })).rejects.toThrow(
+    'NATS at 127.0.0.1:2: every server of a cluster takes the login of the first',
+  );
+});

@@ -1,0 +1,66 @@
+// One org's flood is what that org waits for: nobody lands what is in the log here, until the test says that it has landed.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { BACKLOG_MIN } from '../../../api/ingest/shares.ts';
+import { sendLanded } from '../../../ops/landed.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { eventually } from '../../support/wait.ts';
+import { ADMIN_TOKEN, anEvent, type Answer, call, INGEST, startTestApi, type TestApi } from './an_api.ts';
+
+const PARTITIONS = 4;
+const BATCH_BYTES = 1024 * 1024;
+
+let nats: TestNats;
+let api: TestApi;
+let quiet = { org: '', key: '' };
+
+beforeAll(async () => {
+  nats = await startTestNats();
+  api = await startTestApi({ natsUrl: nats.url });
+  const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
+  const owner = { user_id: 'u_quiet', email: 'quiet@example.com' };
+  const made = await call(api, 'POST', '/admin/orgs', {
+    body: { org_id: 'org_quiet', name: 'quiet', plan_name: 'enterprise', owner },
+    headers: admin,
+  });
+  expect(made.status).toBe(201);
+  const key = await call(api, 'POST', '/admin/orgs/org_quiet/api-keys', { body: { name: 'quiet', scopes: ['*'] }, headers: admin });
+  quiet = { org: 'org_quiet', key: String(key.json?.['raw_key']) };
+});
+
+afterAll(async () => {
+  await api.close();
+  await nats.remove();
+});
+
+let sent = 0;
+/** A batch of ten large events, each in a trace of its own. */
+const batch = (): unknown => ({
+  events: Array.from({ length: 10 }, () => anEvent({ name: `n${String(sent++)}`, attributes: { input: 'x'.repeat(BATCH_BYTES / 10) } })),
+});
+const asNoisy = (): Promise<Answer> => call(api, 'POST', `${INGEST}/custom`, { body: batch() });
+const asQuiet = (): Promise<Answer> =>
+  call(api, 'POST', '/orgs/org_quiet/ingest/custom', {
+    body: anEvent({ name: `n${String(sent++)}` }),
+    headers: { 'X-Org-Api-Key': quiet.key, 'X-Org-Id': quiet.org },
+  });
+
+test('who has more in the log than its share waits until it has landed, and others do not', async () => {
+  expect((await asQuiet()).status).toBe(200);
+  const answers: Answer[] = [];
+  // Each is small beside what may wait; together they are more.
+  while (answers.length <= (4 * BACKLOG_MIN) / BATCH_BYTES && answers.at(-1)?.status !== 429) answers.push(await asNoisy());
+  const last = answers.pop();
+  expect(answers.length).toBeGreaterThan(1);
+  expect(answers.every(({ status }) => status === 200)).toBe(true);
+  expect(last?.status).toBe(429);
+  expect(last?.headers.get('Retry-After')).toBe('1');
+  expect(last?.json).toMatchObject({ code: 'rate_limited' });
+  expect((await asQuiet()).status).toBe(200);
+
+  const { state } = await api.log.jsm.streams.info('INGEST');
+  const through = Array.from({ length: PARTITIONS }, (_, partition): [number, number] => [partition, state.last_seq]);
+  await eventually(async () => {
+    sendLanded(api.log.nc, through);
+    return (await asNoisy()).status === 200;
+  });
+});

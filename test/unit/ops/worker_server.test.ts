@@ -1,0 +1,74 @@
+// What a worker shows of itself, and what an API process shows of the service as a whole.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, it } from 'vitest';
+import { startServiceGauges } from '../../../api/system/gauges.ts';
+import { parseEnv } from '../../../ops/env.ts';
+import { registry } from '../../../ops/metrics.ts';
+import { type Exposed, serveMetrics } from '../../../pipeline/wiring/metrics_server.ts';
+import { eventually } from '../../support/wait.ts';
+
+let exposed: Exposed | null = null;
+afterEach(() => {
+  exposed?.close();
+  exposed = null;
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+it('a worker answers /healthz at once, /readyz when it is up, and /metrics', async () => {
+  exposed = await serveMetrics(parseEnv({}));
+  const at = async (path: string) => {
+    const answer = await fetch(new URL(path, exposed?.url));
+    return [answer.status, await answer.text()] as const;
+  };
+  expect(await at('/healthz')).toEqual([200, '{"status":"ok"}\n']);
+  expect(await at('/readyz')).toEqual([503, '{"status":"unavailable"}\n']);
+  exposed.ready();
+  expect(await at('/readyz')).toEqual([200, '{"status":"ready"}\n']);
+  expect((await at('/metrics'))[1]).toContain('millrace_pipeline_lag_seconds');
+  expect((await at('/other'))[0]).toBe(404);
+});
+
+it('a worker that others reach tells API processes no address, so that nobody counts it twice', async () => {
+  const port = await freePort();
+  exposed = await serveMetrics(parseEnv({ SERVICE_PIPELINE_HOST: '0.0.0.0', SERVICE_PIPELINE_PORT: String(port) }));
+  expect(exposed.url).toBe('');
+  expect((await fetch(`http://127.0.0.1:${String(port)}/healthz`)).status).toBe(200);
+  await expect(serveMetrics(parseEnv({ SERVICE_PIPELINE_HOST: '0.0.0.0', SERVICE_PIPELINE_PORT: String(port) }))).rejects.toThrow(
+    `SERVICE_PIPELINE_PORT: 0.0.0.0:${String(port)} cannot be listened on`,
+  );
+});
+
+it('an API process shows what /readyz says, partitions without a worker, and how full bounded streams are', async () => {
+  const stream = (name: string, max_bytes: number) => ({ config: { name, max_bytes }, state: { messages: 3, bytes: 70 } });
+  const streams = { list: () => [stream('INGEST', 100), stream('KV_orgs', -1)] };
+  const stop = startServiceGauges({
+    readiness: {
+      check: () => Promise.resolve({ status: 'unavailable', checks: { nats: 'ok', clickhouse: 'down', consumers: 'down' } }),
+      unowned: () => 2,
+    },
+    jsm: { streams } as never,
+    tracked: { connected: true },
+  });
+  let shown = '';
+  await eventually(
+    async () => {
+      shown = await registry.metrics();
+      return shown.includes('millrace_stream_max_bytes{stream="INGEST"} 100');
+    },
+    { what: 'the first look' },
+  );
+  stop();
+  for (const line of ['millrace_check_ok{check="nats"} 1', 'millrace_check_ok{check="clickhouse"} 0', 'millrace_partitions_unowned 2'])
+    expect(shown).toContain(line);
+  for (const line of ['millrace_stream_bytes{stream="INGEST"} 70', 'millrace_stream_messages{stream="INGEST"} 3'])
+    expect(shown).toContain(line);
+  expect(shown).not.toContain('KV_orgs');
+});
