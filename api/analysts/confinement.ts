@@ -21,6 +21,8 @@ export interface ConfinementDeps {
   prepare: () => Promise<string | null>;
   /** Monotonic milliseconds. */
   now: () => number;
+  /** Told of a way past the confinement. */
+  onEscape: (what: string) => void;
 }
 
 /** What is known once the engine is found to confine them. */
@@ -59,7 +61,7 @@ export class Confinement {
     const refused = this.#confined === null ? await this.#deps.prepare() : null;
     if (refused !== null) return `the engine does not let the service make their user: ${refused}`;
     try {
-      return await tryToEscape(this.#deps.engine, this.#deps.database);
+      return await tryToEscape(this.#deps.engine, this.#deps.database, this.#deps.onEscape);
     } catch (cause) {
       throw new StoreUnavailable('the engine did not answer while it was tried whether it confines analysts', { cause });
     }
@@ -72,26 +74,44 @@ type Expected = { codes: readonly number[] } | { text: string };
 const DENIED = { codes: [497] };
 const UNSEEN = { codes: [60, 497] };
 
-function attempts(database: string, views: string): { query: string; org_id: string | null; expected: Expected }[] {
-  const stranger = (query: string, expected: Expected) => ({ query, org_id: STRANGER, expected });
+interface Attempt {
+  /** What has to be so, in words for whoever asked for an analyst. */
+  what: string;
+  query: string;
+  org_id: string | null;
+  expected: Expected;
+}
+
+function attempts(database: string, views: string): Attempt[] {
+  const stranger = (what: string, query: string, expected: Expected) => ({ what, query, org_id: STRANGER, expected });
   return [
-    stranger('SELECT 1', { text: '1\n' }),
-    stranger("SELECT value FROM system.settings WHERE name = 'readonly'", { text: '1\n' }),
-    stranger(`SELECT count() FROM \`${views}\`.analyst_spans`, { text: '0\n' }),
-    { query: `SELECT count() FROM (SELECT 1 FROM \`${views}\`.analyst_spans LIMIT 1)`, org_id: null, expected: { text: '0\n' } },
-    { query: `SELECT count() FROM (SELECT 1 FROM \`${views}\`.analyst_usage LIMIT 1)`, org_id: null, expected: { text: '0\n' } },
-    stranger(`SELECT count() FROM \`${database}\`.spans`, DENIED),
-    stranger(`SELECT count() FROM \`${database}\`.analyst_spans`, DENIED),
-    stranger(`SELECT count() FROM mergeTreeIndex('${database}', 'spans')`, DENIED),
-    stranger("SELECT * FROM file('/etc/hostname', 'LineAsString')", DENIED),
-    stranger("SELECT * FROM url('http://127.0.0.1:9/', 'LineAsString')", DENIED),
-    stranger(`SELECT count() FROM remote('127.0.0.1', '${database}', 'spans')`, DENIED),
-    stranger('SELECT count() FROM system.query_log', UNSEEN),
-    stranger('SELECT count() FROM system.processes', UNSEEN),
-    stranger('SELECT 1 SETTINGS max_memory_usage = 0', { codes: [164, 452] }),
-    stranger('SELECT 1 SETTINGS readonly = 0', { codes: [164, 452] }),
-    stranger('SELECT 1 SETTINGS max_execution_time = 0', { codes: [164, 452] }),
-    stranger(`INSERT INTO \`${views}\`.analyst_spans (org_id) VALUES ('x')`, { codes: [164, 497] }),
+    stranger('a plain query is answered', 'SELECT 1', { text: '1\n' }),
+    stranger('its user can only read', "SELECT value FROM system.settings WHERE name = 'readonly'", { text: '1\n' }),
+    stranger('its user reads the views', `SELECT count() FROM \`${views}\`.analyst_spans`, { text: '0\n' }),
+    {
+      what: 'no row is shown without an org',
+      query: `SELECT count() FROM (SELECT 1 FROM \`${views}\`.analyst_spans LIMIT 1)`,
+      org_id: null,
+      expected: { text: '0\n' },
+    },
+    {
+      what: 'no use is shown without an org',
+      query: `SELECT count() FROM (SELECT 1 FROM \`${views}\`.analyst_usage LIMIT 1)`,
+      org_id: null,
+      expected: { text: '0\n' },
+    },
+    stranger("the service's tables are closed", `SELECT count() FROM \`${database}\`.spans`, DENIED),
+    stranger("the operator's views are closed", `SELECT count() FROM \`${database}\`.analyst_spans`, DENIED),
+    stranger('indexes are closed (mergeTreeIndex)', `SELECT count() FROM mergeTreeIndex('${database}', 'spans')`, DENIED),
+    stranger('files are closed', "SELECT * FROM file('/etc/hostname', 'LineAsString')", DENIED),
+    stranger('addresses are closed (url)', "SELECT * FROM url('http://127.0.0.1:9/', 'LineAsString')", DENIED),
+    stranger('other servers are closed (remote)', `SELECT count() FROM remote('127.0.0.1', '${database}', 'spans')`, DENIED),
+    stranger('the log of queries is closed', 'SELECT count() FROM system.query_log', UNSEEN),
+    stranger('queries that run are closed', 'SELECT count() FROM system.processes', UNSEEN),
+    stranger('memory cannot be raised', 'SELECT 1 SETTINGS max_memory_usage = 0', { codes: [164, 452] }),
+    stranger('readonly cannot be lifted', 'SELECT 1 SETTINGS readonly = 0', { codes: [164, 452] }),
+    stranger('time cannot be raised', 'SELECT 1 SETTINGS max_execution_time = 0', { codes: [164, 452] }),
+    stranger('nothing can be written', `INSERT INTO \`${views}\`.analyst_spans (org_id) VALUES ('x')`, { codes: [164, 497] }),
   ];
 }
 
@@ -107,23 +127,28 @@ const HIDDEN = [
   'SYSTEM FLUSH LOGS',
 ];
 
-async function tryToEscape(engine: AnalystEngine, database: string): Promise<Confined | string> {
+/** @param found told what a way out was, with the statement that found it: for the log, not for who asks */
+async function tryToEscape(engine: AnalystEngine, database: string, found: (what: string) => void): Promise<Confined | string> {
   const signal = AbortSignal.timeout(TRY_MS_MAX);
   const read = (query: string, org_id: string | null): Promise<EngineText> => engine.read({ org_id, user: USER, query, signal });
-  for (const { query, org_id, expected } of attempts(database, engine.database)) {
+  for (const { what, query, org_id, expected } of attempts(database, engine.database)) {
     const answer = await read(query, org_id);
     const asExpected =
       'text' in expected
         ? answer.code === null && answer.text === expected.text
         : answer.code !== null && expected.codes.includes(answer.code);
-    if (!asExpected) return `the engine does not confine them: ${query} was answered ${answer.text.slice(0, 200).trim()}`;
+    if (asExpected) continue;
+    found(`${query} was answered ${answer.text.slice(0, 200).trim()}`);
+    return `it does not hold that ${what}`;
   }
   const listed = await read('SELECT DISTINCT lower(name) FROM system.functions', null);
   const functions = new Set(listed.text.trim().split('\n'));
   if (listed.code !== null || !functions.has('file')) return 'the engine does not say which functions it has';
   for (const query of HIDDEN)
-    if ((await checkQuery({ engine, functions }, query, { user: USER, signal })) === null)
-      return `the engine's parser does not say what a query does: ${query} was not found out`;
+    if ((await checkQuery({ engine, functions }, query, { user: USER, signal })) === null) {
+      found(`${query} was not found out`);
+      return "the engine's parser does not say what a query does";
+    }
   const harmless = await checkQuery({ engine, functions }, 'SELECT count() AS n FROM analyst_spans', { user: USER, signal });
   if (harmless !== null) return `the engine's parser does not say what a query does: ${harmless.message}`;
   if (isAllowedFunction('file') || isAllowedTableFunction('file')) return 'the list of functions for analysts is broken';

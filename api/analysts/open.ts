@@ -17,6 +17,7 @@ export interface AnalystParts {
   hasOrg: (org_id: string) => boolean;
   /** Milliseconds since the epoch. */
   now: () => number;
+  onProblem: (problem: string, cause: unknown) => void;
 }
 
 export interface Analysts {
@@ -25,7 +26,7 @@ export interface Analysts {
   close: () => void;
 }
 
-export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now }: AnalystParts): Analysts {
+export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now, onProblem }: AnalystParts): Analysts {
   const engine = new AnalystEngine(clickhouse);
   const confinement = new Confinement({
     engine,
@@ -36,6 +37,9 @@ export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now }: Ana
         ? Promise.resolve("the service's own user of ClickHouse has no password")
         : ensureOrgViews(clickhouse, cluster),
     now: () => performance.now(),
+    onEscape: (what) => {
+      onProblem('ClickHouse does not confine analysts of one org', new Error(what));
+    },
   });
   const running = new Running();
   analysts.onRemoved((user) => {

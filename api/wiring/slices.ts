@@ -161,6 +161,7 @@ export async function openSlices(
     cluster: env.SERVICE_CLICKHOUSE_CLUSTER,
     hasOrg: (org_id) => orgs.get(org_id) !== null,
     now,
+    onProblem,
   });
   return {
     budgets,

@@ -1,7 +1,8 @@
 // Reads the ingest log for the partitions of one worker, in strict order of the log, and holds what it has read within a
 // bound. An ordered consumer: no acknowledgements, gaps are noticed and read again, a restart of the server is survived.
 // When the partitions change it begins again where the furthest behind of them is; who takes a message decides for whom it is new.
-import type { ConsumerMessages, JetStreamClient } from '@nats-io/jetstream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Consumer, ConsumerMessages, JetStreamClient } from '@nats-io/jetstream';
 import { DeliverPolicy } from '@nats-io/jetstream';
 import type { Logger } from '../../ops/log.ts';
 import { INGEST_STREAM, ingestSubject, MIXED_SUBJECT } from '../../ops/streams.ts';
@@ -21,6 +22,8 @@ const PREFETCH_MESSAGES = 16;
 /** Bytes that are held before no more is asked for. */
 const HELD_BYTES_MAX = 16 * 1024 * 1024;
 const REOPEN_WAIT_MS = 250;
+/** A reading that has been silent for this long is asked whether there is something to read. */
+const STILL_MS = 5000;
 
 /** Notices after which an ordered consumer may never deliver again by itself. */
 const LOST: ReadonlySet<string> = new Set([
@@ -36,13 +39,17 @@ const LOST: ReadonlySet<string> = new Set([
 interface Session {
   subjects: Map<string, number | null>;
   nextSeq: number;
+  consumer: Consumer | null;
   messages: ConsumerMessages | null;
+  /** When the last message came, or the reading was opened, on the monotonic clock. */
+  heardAt: number;
   closed: boolean;
 }
 
 export class LogReader {
   readonly #js: JetStreamClient;
   readonly #log: Logger;
+  readonly #stillMs: number;
   readonly #onMessage: () => void;
   readonly #queue: LogMessage[] = [];
   #heldBytes = 0;
@@ -51,7 +58,8 @@ export class LogReader {
   #session: Session | null = null;
   #room: (() => void) | null = null;
 
-  constructor(options: { js: JetStreamClient; log: Logger; onMessage: () => void }) {
+  constructor(options: { js: JetStreamClient; log: Logger; onMessage: () => void; stillMs?: number }) {
+    this.#stillMs = options.stillMs ?? STILL_MS;
     this.#js = options.js;
     this.#log = options.log;
     this.#onMessage = options.onMessage;
@@ -73,10 +81,15 @@ export class LogReader {
     if (partitions.length === 0) return;
     const subjects = new Map<string, number | null>([[MIXED_SUBJECT, null]]);
     for (const partition of partitions) subjects.set(ingestSubject(partition), partition);
-    const session: Session = { subjects, nextSeq: Math.max(1, fromSeq), messages: null, closed: false };
-    this.#session = session;
     this.#pending = 1;
+    this.#open(subjects, Math.max(1, fromSeq));
+  }
+
+  #open(subjects: Session['subjects'], nextSeq: number): void {
+    const session: Session = { subjects, nextSeq, consumer: null, messages: null, heardAt: performance.now(), closed: false };
+    this.#session = session;
     void this.#run(session);
+    void this.#guard(session);
   }
 
   stop(): void {
@@ -120,6 +133,7 @@ export class LogReader {
     });
     const info = await consumer.info();
     if (!isOpen(session)) return;
+    session.consumer = consumer;
     this.#pending = info.num_pending;
     session.messages = await consumer.consume({ max_messages: PREFETCH_MESSAGES });
     if (!isOpen(session)) {
@@ -129,6 +143,7 @@ export class LogReader {
     void this.#watch(session.messages);
     for await (const message of session.messages) {
       if (!isOpen(session)) return;
+      session.heardAt = performance.now();
       this.#pending = message.info.pending;
       if (message.seq < session.nextSeq) continue;
       session.nextSeq = message.seq + 1;
@@ -147,6 +162,30 @@ export class LogReader {
       this.#log.info({ type }, 'the log was interrupted; reading on');
       messages.stop();
       return;
+    }
+  }
+
+  /**
+   * Opens a reading anew that is silent although there is something to read. Seen with three servers when one of them was sent away: the
+   * consumer was made again on another server and nobody pulled from it, without a notice.
+   */
+  async #guard(session: Session): Promise<void> {
+    while (isOpen(session)) {
+      await sleep(this.#stillMs, undefined, { ref: false });
+      if (!isOpen(session) || this.#room !== null || performance.now() - session.heardAt < this.#stillMs) continue;
+      const { heardAt } = session;
+      // No answer says no more than silence does.
+      const pending = await (session.consumer?.info() ?? Promise.reject(new Error('not open yet'))).then(
+        ({ num_pending }) => num_pending,
+        () => 1,
+      );
+      if (!isOpen(session) || session.heardAt !== heardAt) continue;
+      this.#pending = pending;
+      if (pending === 0) continue;
+      this.#log.warn({ pending, silent_ms: Math.round(performance.now() - heardAt) }, 'the log is silent; opening it again');
+      session.closed = true;
+      session.messages?.stop();
+      this.#open(session.subjects, session.nextSeq);
     }
   }
 

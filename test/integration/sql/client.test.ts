@@ -14,7 +14,7 @@ const FOREVER =
   'SELECT sleepEachRow(1) FROM numbers(100) SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 1000000000';
 
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await createTestDatabase({ empty: true });
   client = createClickHouse({ url: database.url, observeQuery: (name) => observed.push(name) });
   await database.run('CREATE TABLE t (n UInt32, s String) ENGINE = MergeTree ORDER BY n');
 });

@@ -106,7 +106,7 @@ describe('shares', () => {
     now += ACTIVE_MS / 2;
     store('noisy', 1000);
     landAll();
-    store('noisy', 8 * MIB);
+    store('noisy', 2 * BACKLOG_MIN);
     now += 100;
     expect(shares.refusal('noisy')).not.toBeNull();
     now += ACTIVE_MS / 2;
@@ -114,17 +114,17 @@ describe('shares', () => {
   });
 
   it('lets wait what lands within the time that is allowed', () => {
-    // 20 MiB a second land: 12 MiB are less than a second's work.
+    // 20 MiB a second land: 24 MiB are 1.2 s of work.
     for (let at = 0; at < 100; at += 1) {
       store('quiet', 1000);
       store('noisy', 2 * MIB);
       now += 100;
       landAll();
     }
-    store('noisy', 12 * MIB);
+    store('noisy', 24 * MIB);
     now += 100;
     expect(shares.refusal('noisy')).toBeNull();
-    store('noisy', 12 * MIB);
+    store('noisy', 24 * MIB);
     now += 100;
     expect(shares.refusal('noisy')).not.toBeNull();
   });
@@ -133,14 +133,14 @@ describe('shares', () => {
     shares.landed([[0, 10]]);
     seq = 4;
     store('quiet', 1000);
-    store('noisy', 8 * MIB);
+    store('noisy', 2 * BACKLOG_MIN);
     now += 100;
     expect(shares.refusal('noisy')).toBeNull();
   });
 
   it('counts each partition by its own place in the log', () => {
     store('quiet', 1000, 1);
-    const last = store('noisy', 8 * MIB, 0);
+    const last = store('noisy', 2 * BACKLOG_MIN, 0);
     shares.landed([[1, last]]);
     now += 100;
     expect(shares.refusal('noisy')).not.toBeNull();
@@ -154,7 +154,7 @@ describe('shares', () => {
     expect(shares.refusal('noisy')).not.toBeNull();
     now += STALL_MS;
     expect(shares.refusal('noisy')).toBeNull();
-    const before = store('noisy', 8 * MIB);
+    const before = store('noisy', 2 * BACKLOG_MIN);
     store('quiet', 1000);
     now += 100;
     // It lands again, but not yet what was stored since.
@@ -166,7 +166,7 @@ describe('shares', () => {
     now += STALL_MS;
     // All that was there when it stood still has landed, after a long time: what came meanwhile is looked at next.
     shares.landed([[0, before]]);
-    store('noisy', 8 * MIB);
+    store('noisy', 2 * BACKLOG_MIN);
     now += 100;
     expect(shares.refusal('noisy')).toBeNull();
     // And that within moments.

@@ -1,0 +1,65 @@
+// A reading of the log that falls silent without a notice, as seen with a server of three that was sent away.
+import type { JetStreamClient } from '@nats-io/jetstream';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createLogger } from '../../../ops/log.ts';
+import { connectNats } from '../../../ops/nats/connect.ts';
+import { ingestSubject, type Log, openLog } from '../../../ops/streams.ts';
+import { LogReader } from '../../../pipeline/runtime/log_reader.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { eventually } from '../../support/wait.ts';
+
+let nats: TestNats;
+let log: Log;
+beforeAll(async () => {
+  nats = await startTestNats();
+  log = await openLog(await connectNats({ url: nats.url, name: 'reader', waitMs: 10_000 }), { replicas: 1, logBytesMax: 64 * 1024 ** 2 });
+});
+afterAll(async () => {
+  await log.nc.close();
+  await nats.remove();
+});
+
+/** A client whose first consumers exist and are never pulled from. */
+function silentAtFirst(js: JetStreamClient, times: number): { js: JetStreamClient; opened: () => number } {
+  let opened = 0;
+  const get: JetStreamClient['consumers']['get'] = async (...args) => {
+    const consumer = await js.consumers.get(...args);
+    opened += 1;
+    if (opened > times) return consumer;
+    const never = Promise.withResolvers<never>();
+    const silent = { stop: () => undefined, status: () => asSilent, [Symbol.asyncIterator]: () => ({ next: () => never.promise }) };
+    const asSilent = { [Symbol.asyncIterator]: () => ({ next: () => never.promise }) };
+    return new Proxy(consumer, {
+      get: (target, name) => {
+        if (name === 'consume') return () => Promise.resolve(silent);
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
+  };
+  const consumers = new Proxy(js.consumers, { get: (target, name) => (name === 'get' ? get : Reflect.get(target, name, target)) });
+  return {
+    js: new Proxy(js, { get: (target, name) => (name === 'consumers' ? consumers : Reflect.get(target, name, target)) }),
+    opened: () => opened,
+  };
+}
+
+it('is opened anew when it is silent although there is something to read, and reads each message once', async () => {
+  const { js, opened } = silentAtFirst(log.js, 2);
+  const reader = new LogReader({ js, log: createLogger('test', 'silent'), onMessage: () => undefined, stillMs: 100 });
+  for (const text of ['a', 'b', 'c']) await log.js.publish(ingestSubject(0), text);
+  reader.read([0], 1);
+  await eventually(() => reader.held === 3);
+  expect(opened()).toBe(3);
+  expect(
+    [reader.take(), reader.take(), reader.take(), reader.take()].map((message) => message && Buffer.from(message.data).toString()),
+  ).toEqual(['a', 'b', 'c', undefined]);
+  // With nothing to read it is left alone.
+  const quiet = opened();
+  await log.js.publish(ingestSubject(1), 'of another');
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(opened()).toBe(quiet);
+  await log.js.publish(ingestSubject(0), 'd');
+  await eventually(() => reader.held === 1);
+  reader.stop();
+});
