@@ -70,7 +70,7 @@ const schema = z.object({
   /** While the disk that holds this folder is low, ingest answers 429. npm start sets it to its data folder. */
   SERVICE_DISK_GUARD_DIR: z.string().min(1).optional(),
   /** How much the pipeline and the embedded engine give way to the API on a busy machine: their nice value. */
-  SERVICE_LANDING_NICE: integer(0, 19).default(0),
+  SERVICE_LANDING_NICE: integer(0, 19).default(5),
   SERVICE_PARTITIONS: integer(1, 256).default(8),
   SERVICE_DEDUP_WINDOW_HOURS: integer(1, 720).default(24),
   SERVICE_ADMIN_TOKEN: z.string().min(16, { error: 'takes at least 16 characters' }).optional(),

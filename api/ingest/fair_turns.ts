@@ -3,8 +3,8 @@
 // bytes in each turn of the loop; what is beyond waits in the org's line, and lines are served in rotation, one quantum a turn.
 import { ApiError } from '../http/errors.ts';
 
-/** What an org may have checked in one turn of the loop: about a millisecond's work. A larger body has a turn to itself. */
-export const QUANTUM_BYTES = 64 * 1024;
+/** What an org may have checked in one turn of the loop: a few milliseconds of work. A larger body has a turn to itself. */
+export const QUANTUM_BYTES = 256 * 1024;
 /** Who has waited for this long is refused: the answer is due within a second of the body. */
 export const TURN_WAIT_MS_MAX = 600;
 const RETRY_AFTER_SECONDS = 1;

@@ -66,7 +66,7 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
     detached: true,
     stdio: ['ignore', errors, errors, 'pipe'],
     // Under a backlog its block caches would grow past half a gigabyte; they are caches, so the collector may take them.
-    env: { PATH: process.env['PATH'], NATS_TOKEN: options.token, GOMEMLIMIT: '160MiB' },
+    env: { PATH: process.env['PATH'], NATS_TOKEN: options.token, GOMEMLIMIT: '256MiB' },
   });
   closeSync(errors);
   const guard = child.stdio[3] as Writable;
