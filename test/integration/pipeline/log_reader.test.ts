@@ -19,33 +19,38 @@ afterAll(async () => {
   await nats.remove();
 });
 
-/** A client whose first consumers exist and are never pulled from. */
-function silentAtFirst(js: JetStreamClient, times: number): { js: JetStreamClient; opened: () => number } {
+/** A client whose first consumers exist and are never pulled from; counts how often one is made, and asked about itself. */
+function silentAtFirst(js: JetStreamClient, times: number): { js: JetStreamClient; opened: () => number; asked: () => number } {
   let opened = 0;
+  let asked = 0;
   const get: JetStreamClient['consumers']['get'] = async (...args) => {
     const consumer = await js.consumers.get(...args);
     opened += 1;
-    if (opened > times) return consumer;
+    const isSilent = opened <= times;
     const never = Promise.withResolvers<never>();
     const silent = { stop: () => undefined, status: () => asSilent, [Symbol.asyncIterator]: () => ({ next: () => never.promise }) };
     const asSilent = { [Symbol.asyncIterator]: () => ({ next: () => never.promise }) };
     return new Proxy(consumer, {
       get: (target, name) => {
-        if (name === 'consume') return () => Promise.resolve(silent);
+        if (name === 'consume' && isSilent) return () => Promise.resolve(silent);
+        if (name === 'info') asked += 1;
         const value: unknown = Reflect.get(target, name, target);
         return typeof value === 'function' ? (value.bind(target) as unknown) : value;
       },
     });
   };
-  const consumers = new Proxy(js.consumers, { get: (target, name) => (name === 'get' ? get : Reflect.get(target, name, target)) });
+  const consumers = new Proxy(js.consumers, {
+    get: (target, name) => (name === 'get' ? get : (Reflect.get(target, name, target) as unknown)),
+  });
   return {
-    js: new Proxy(js, { get: (target, name) => (name === 'consumers' ? consumers : Reflect.get(target, name, target)) }),
+    js: new Proxy(js, { get: (target, name) => (name === 'consumers' ? consumers : (Reflect.get(target, name, target) as unknown)) }),
     opened: () => opened,
+    asked: () => asked,
   };
 }
 
 it('is opened anew when it is silent although there is something to read, and reads each message once', async () => {
-  const { js, opened } = silentAtFirst(log.js, 2);
+  const { js, opened, asked } = silentAtFirst(log.js, 2);
   const reader = new LogReader({ js, log: createLogger('test', 'silent'), onMessage: () => undefined, stillMs: 100 });
   for (const text of ['a', 'b', 'c']) await log.js.publish(ingestSubject(0), text);
   reader.read([0], 1);
@@ -55,9 +60,9 @@ it('is opened anew when it is silent although there is something to read, and re
     [reader.take(), reader.take(), reader.take(), reader.take()].map((message) => message && Buffer.from(message.data).toString()),
   ).toEqual(['a', 'b', 'c', undefined]);
   // With nothing to read it is left alone.
-  const quiet = opened();
+  const [quiet, looks] = [opened(), asked()];
   await log.js.publish(ingestSubject(1), 'of another');
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await eventually(() => asked() >= looks + 3);
   expect(opened()).toBe(quiet);
   await log.js.publish(ingestSubject(0), 'd');
   await eventually(() => reader.held === 1);
