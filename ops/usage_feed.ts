@@ -24,6 +24,10 @@ const report = z.object({
   epoch: count,
   /** JetStream sequence up to which the partition has landed. */
   landed_through: count,
+  /** JetStream sequence up to which the log was read for the partition, and all that was its has landed; 0 from who does not say. */
+  read_through: count.default(0),
+  /** Whether the log holds anything of the partition that has not landed, as far as its owner can tell. */
+  behind: z.boolean().default(true),
   /** Place of the rows of the report before this one. */
   after: count,
   /** Place of the rows in the store. */

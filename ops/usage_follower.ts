@@ -4,7 +4,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import type { AccountScope, UsageLedger } from '../pipeline/domain/usage_ledger.ts';
 import type { ClickHouse } from '../sql/client.ts';
 import { readPeriodSums } from '../sql/usage.ts';
-import { hearLanded } from './usage_feed.ts';
+import { hearLanded, type LandedUsage } from './usage_feed.ts';
 
 /** Every account is read again after this, whatever was heard. */
 const REREAD_MS = 300_000;
@@ -30,6 +30,8 @@ export interface FollowerDeps {
   toPico: (usd: string) => bigint;
   now: () => number;
   periodOf: (org_id: string) => AccountPeriod;
+  /** Told of every report, once it is counted. */
+  onReports?: (reports: readonly LandedUsage[]) => void;
   /** Told of the orgs whose totals have moved, or have just been read. */
   onMoved: (orgs: readonly string[]) => void;
   /** Told after every read how many accounts could not be read when they were due. */
@@ -42,8 +44,12 @@ interface Followed {
   /** When the account is read next, on the monotonic clock. */
   due: number;
   reading: boolean;
+  /** What is being read now is to be read once more. */
+  again: boolean;
   /** Not read since it is followed. */
   fresh: boolean;
+  /** When the last read that succeeded began, on the monotonic clock; -Infinity before the first. */
+  read_at: number;
   /** The last try to read it failed. */
   failed: boolean;
   /** Who waits for the next read that succeeds. */
@@ -70,7 +76,8 @@ export class UsageFollower {
       deps.nc,
       (reports) => {
         const moved = new Set(reports.flatMap((report) => deps.ledger.landed(report)));
-        if (deps.ledger.takeGap()) this.#rereadAll();
+        if (deps.ledger.takeGap()) this.rereadAll();
+        deps.onReports?.(reports);
         if (moved.size > 0) deps.onMoved([...moved]);
       },
       deps.onProblem,
@@ -89,8 +96,10 @@ export class UsageFollower {
     const { start, end } = this.#deps.periodOf(org_id);
     const scope: AccountScope = { from: start, until: end, agents: new Set(agents) };
     const stale = this.#deps.ledger.open(org_id, scope);
-    if (known === undefined) this.#followed.set(org_id, { scope, due: 0, reading: false, fresh: true, failed: false, waiting: [] });
-    else {
+    if (known === undefined) {
+      const unread = { due: 0, reading: false, again: false, fresh: true, read_at: -Infinity, failed: false, waiting: [] };
+      this.#followed.set(org_id, { scope, ...unread });
+    } else {
       known.scope = scope;
       if (stale) known.due = 0;
     }
@@ -108,6 +117,11 @@ export class UsageFollower {
     });
     await read.promise;
     clearTimeout(timer);
+  }
+
+  /** When the last read of the org's sums that succeeded began, on the monotonic clock; -Infinity before the first. */
+  readAt(org_id: string): number {
+    return this.#followed.get(org_id)?.read_at ?? -Infinity;
   }
 
   unfollow(org_id: string): void {
@@ -154,19 +168,23 @@ export class UsageFollower {
   async #read(org_id: string, followed: Followed): Promise<void> {
     const { ledger, clickhouse, toPico } = this.#deps;
     followed.reading = true;
+    followed.again = false;
     this.#reading++;
     try {
       await this.#heard;
+      const began = performance.now();
       const { scope } = followed;
       const { from, until } = scope;
       ledger.beginRead(org_id);
       const rows = await readPeriodSums(clickhouse, { org_id, from, until, agents: [...scope.agents] });
       const sums = rows.map(({ cost_usd, ...row }) => ({ ...row, cost_pico_usd: toPico(cost_usd) }));
       const done = ledger.endRead(org_id, scope, sums);
-      followed.due = done ? performance.now() + (followed.fresh ? SECOND_READ_MS : REREAD_MS) : 0;
+      const whole = done && !followed.again;
+      followed.due = whole ? performance.now() + (followed.fresh ? SECOND_READ_MS : REREAD_MS) : 0;
       followed.fresh = !done;
+      if (done) followed.read_at = began;
       followed.failed = false;
-      if (done) for (const tell of followed.waiting.splice(0)) tell();
+      if (whole) for (const tell of followed.waiting.splice(0)) tell();
       this.#failing = false;
       this.#deps.onMoved([org_id]);
     } catch (cause) {
@@ -183,14 +201,18 @@ export class UsageFollower {
     }
   }
 
-  #rereadAll(): void {
-    for (const followed of this.#followed.values()) followed.due = 0;
+  /** Every account is read again as soon as may be. */
+  rereadAll(): void {
+    for (const followed of this.#followed.values()) {
+      followed.due = 0;
+      followed.again = followed.reading;
+    }
   }
 
   async #followConnection(): Promise<void> {
     for await (const status of this.#deps.nc.status()) {
       if (this.#closed) return;
-      if (status.type === 'reconnect') this.#rereadAll();
+      if (status.type === 'reconnect') this.rereadAll();
     }
   }
 }

@@ -14,6 +14,9 @@ import { ApiError, STATUS_OF, type ErrorCode } from '../http/errors.ts';
 import { ITEMS_MAX, type LetInSharing } from './sharing.ts';
 import { rowOf, useOf, type UseRow, useRow } from './use_rows.ts';
 
+/** A request waits so long for what the org has used to be known; then it is to be sent again. */
+const KNOWN_MS = 400;
+
 const ASK_SUBJECT = 'usage.ask';
 const ANSWER_SUBJECT = 'usage.answer';
 /** A home that has not answered by then is taken for paused. With HOMES_MAX of them, well within the 900 ms of ingest. */
@@ -43,8 +46,12 @@ export interface HomesDeps {
   sharing: Sharing;
   /** Whether the org's limit is known here. */
   guards: (org_id: string) => boolean;
-  /** Whether what the org has used is. */
-  isSettled: (org_id: string) => boolean;
+  /** Whether what the org has used is known here. */
+  isKnown: (org_id: string) => boolean;
+  /** Resolves when it may be, or after `withinMs` milliseconds. */
+  whenKnown: (org_id: string, withinMs: number) => Promise<void>;
+  /** Whether this process may decide although it does not know that. */
+  mayGuess: () => boolean;
   /** Decides by what this process knows. @throws ApiError */
   admit: (org_id: string, uses: readonly AskedUse[]) => Reservation;
   onProblem: (problem: string, cause: unknown) => void;
@@ -104,8 +111,9 @@ export class Homes {
   }
 
   /**
-   * Lets uses in near a limit, or refuses them. Answers at once where there is nobody else.
-   * @throws ApiError (or rejects with it) rate_limited, payment_required
+   * Lets uses in near a limit, or where this process does not know what the org has used; or refuses them. Answers at once where there
+   * is nobody else.
+   * @throws ApiError (or rejects with it) rate_limited, payment_required; upstream_unavailable where nobody knows yet
    */
   decide(org_id: string, uses: readonly AskedUse[]): Reservation | Promise<Reservation> {
     const { sharing } = this.#deps;
@@ -130,8 +138,22 @@ export class Homes {
     if (!this.#deps.nc.isClosed()) for (const stop of this.#unsubscribe) stop();
   }
 
-  #decideAlone(org_id: string, uses: readonly AskedUse[]): Reservation {
-    const { sharing, admit } = this.#deps;
+  #decideAlone(org_id: string, uses: readonly AskedUse[]): Reservation | Promise<Reservation> {
+    const { sharing, admit, isKnown, mayGuess } = this.#deps;
+    if (!isKnown(org_id) && !mayGuess()) return this.#decideWhenKnown(org_id, uses);
+    return sharing.told(org_id, admit(org_id, uses));
+  }
+
+  /** A process that has just begun, and nobody who knows more: what is refused here is sent again a moment later, and nothing is lost. */
+  async #decideWhenKnown(org_id: string, uses: readonly AskedUse[]): Promise<Reservation> {
+    const { sharing, admit, isKnown, whenKnown } = this.#deps;
+    if (!this.#closed && this.#asking < ASKING_MAX) {
+      this.#asking++;
+      await whenKnown(org_id, KNOWN_MS).finally(() => {
+        this.#asking--;
+      });
+    }
+    if (!isKnown(org_id)) throw notKnown();
     return sharing.told(org_id, admit(org_id, uses));
   }
 
@@ -139,7 +161,9 @@ export class Homes {
     const home = asking.homes.shift();
     if (home === undefined || this.#closed) {
       try {
-        asking.resolve(this.#decideAlone(asking.org_id, asking.uses));
+        const decided = this.#decideAlone(asking.org_id, asking.uses);
+        if (decided instanceof Promise) decided.then(asking.resolve, asking.reject);
+        else asking.resolve(decided);
       } catch (error) {
         asking.reject(error);
       }
@@ -175,7 +199,7 @@ export class Homes {
   }
 
   #send(home: string, asks: Asking[]): void {
-    const { nc, sharing, isSettled } = this.#deps;
+    const { nc, sharing, isKnown } = this.#deps;
     const serial = ++this.#serial;
     const timer = setTimeout(() => {
       sharing.silent(home);
@@ -185,7 +209,7 @@ export class Homes {
     if (nc.isClosed()) return;
     // What was let in here comes before what depends on it.
     sharing.flush();
-    const text = JSON.stringify({ asker: sharing.id, asks: asks.map(({ id, org_id, rows }) => [id, org_id, isSettled(org_id), rows]) });
+    const text = JSON.stringify({ asker: sharing.id, asks: asks.map(({ id, org_id, rows }) => [id, org_id, isKnown(org_id), rows]) });
     nc.publish(`${ASK_SUBJECT}.${home}`, text, { reply: `${ANSWER_SUBJECT}.${sharing.id}.${String(serial)}` });
   }
 
@@ -203,17 +227,17 @@ export class Homes {
     if (asked.asker === sharing.id) {
       this.#end(serialOf(reply), (batch) => batch.map((asking) => this.#decideOwn(asking)));
     } else {
-      const answers = asked.asks.map(([id, org_id, settled, rows]) =>
-        this.#canDecide(org_id, settled) ? this.#decideFor(asked.asker, id, org_id, rows) : 'unknown',
+      const answers = asked.asks.map(([id, org_id, known, rows]) =>
+        this.#canDecide(org_id, known) ? this.#decideFor(asked.asker, id, org_id, rows) : 'unknown',
       );
       if (!nc.isClosed()) nc.publish(reply, JSON.stringify(answers));
     }
   }
 
-  /** Who does not know what the org has used decides for those who do not know it either: they all hear of what is let in. */
-  #canDecide(org_id: string, askerSettled: boolean): boolean {
-    const { guards, isSettled } = this.#deps;
-    return guards(org_id) && (isSettled(org_id) || !askerSettled);
+  /** Who may guess decides for those who do not know what the org has used either: they all hear of what is let in. */
+  #canDecide(org_id: string, askerKnows: boolean): boolean {
+    const { guards, isKnown, mayGuess } = this.#deps;
+    return guards(org_id) && (isKnown(org_id) || (!askerKnows && mayGuess()));
   }
 
   #decideFor(asker: string, id: number, org_id: string, rows: readonly UseRow[]): Answer {
@@ -229,6 +253,8 @@ export class Homes {
   }
 
   #decideOwn(asking: Asking): Answer {
+    const { isKnown, mayGuess } = this.#deps;
+    if (!isKnown(asking.org_id) && !mayGuess()) return 'unknown';
     try {
       asking.own = this.#deps.admit(asking.org_id, asking.uses);
       return 'admitted';
@@ -290,6 +316,11 @@ export class Homes {
 }
 
 const serialOf = (subject: string): number => Number(subject.slice(subject.lastIndexOf('.') + 1));
+
+const notKnown = (): ApiError =>
+  new ApiError('upstream_unavailable', 'What the org has used before the service started is not known yet. Send it again.', {
+    headers: { 'Retry-After': '1' },
+  });
 
 function refusalOf(error: unknown): Answer {
   if (!(error instanceof ApiError)) return 'unknown';

@@ -1,10 +1,11 @@
 // Wires budgets into an API process: the store of limits, the accounts that are kept by the reports of landings, the gate of
 // ingest, and the routes.
+import { setTimeout as sleep } from 'node:timers/promises';
 import * as metrics from '../../ops/metrics.ts';
 import { UsageFollower } from '../../ops/usage_follower.ts';
 import { queueMail } from '../../ops/mail_queue.ts';
 import type { Sealer } from '../../ops/sealing.ts';
-import type { Log } from '../../ops/streams.ts';
+import { INGEST_STREAM, type Log } from '../../ops/streams.ts';
 import { freshDelivery, publishDelivery } from '../../ops/webhook_queue.ts';
 import { hasHardLimit, limitedAgents } from '../../pipeline/domain/budget.ts';
 import { usdToPico } from '../../pipeline/domain/money.ts';
@@ -15,6 +16,7 @@ import { ALERT_TARGET_ID } from '../../schemas/records/budget.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import type { Route } from '../http/route.ts';
 import { alertRoutes } from './alert_routes.ts';
+import { Before } from './before.ts';
 import type { BudgetsDeps } from './budgets.ts';
 import { BudgetGate } from './gate.ts';
 import { Homes } from './homes.ts';
@@ -40,6 +42,8 @@ export interface OpenBudgetsDeps {
   /** Milliseconds since the epoch. */
   now: () => number;
   prices: PriceBook;
+  /** Of the ingest log. */
+  partitions: number;
   /** When the org's budget starts over. */
   ruleOf: (org_id: string) => PeriodRule;
   /** Null for an org that is not there. */
@@ -56,7 +60,7 @@ export interface Budgets {
   guards: (org_id: string) => boolean;
   /**
    * Far from every limit, or with no other API process, at once.
-   * @throws ApiError (or rejects with it) rate_limited, payment_required
+   * @throws ApiError (or rejects with it) rate_limited, payment_required; upstream_unavailable while what the org has used is not known
    */
   admit: (org_id: string, events: readonly EnteringEvent[]) => Reservation | Promise<Reservation>;
   /** Counts what has been used already and is about to be stored; refuses nothing. */
@@ -66,7 +70,7 @@ export interface Budgets {
 
 /** Resolves when every budget there is has been loaded; what was used is read after that. */
 export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
-  const { log, clickhouse, now, prices, ruleOf, orgOf, sealer, development, onProblem } = options;
+  const { log, clickhouse, now, prices, partitions, ruleOf, orgOf, sealer, development, onProblem } = options;
   const budgets = await BudgetStore.open(log, onProblem);
   const ledger = new UsageLedger();
   const periodOf = (org_id: string) => periodAt(ruleOf(org_id), now());
@@ -77,12 +81,25 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     toPico: usdToPico,
     now,
     periodOf,
+    onReports: (reports) => {
+      before.heard(reports);
+    },
     onMoved: () => undefined,
     onUnread: (accounts) => {
       metrics.budgetAccountsUnread.set(accounts);
     },
     onProblem,
   });
+  // After the follower has its subscription: what comes into the log from now on is told by who lets it in.
+  const { state } = await log.jsm.streams.info(INGEST_STREAM);
+  const before: Before = new Before({
+    newest: state.messages === 0 ? 0 : state.last_seq,
+    partitions,
+    onLanded: () => {
+      follower.rereadAll();
+    },
+  });
+  const isKnown = (org_id: string): boolean => before.landedAt !== null && follower.readAt(org_id) >= before.landedAt;
   // Only what can be refused needs an account here; who is warned is the pipeline's.
   const unwatch = budgets.follow((record) => {
     if (hasHardLimit(record)) follower.follow(record.org_id, limitedAgents(record));
@@ -110,7 +127,11 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     nc: log.nc,
     sharing,
     guards: (org_id) => gate.guards(org_id),
-    isSettled: (org_id) => gate.isSettled(org_id),
+    isKnown,
+    whenKnown: async (org_id, withinMs) => {
+      await Promise.race([before.landed.then(() => follower.whenRead(org_id, withinMs)), sleep(withinMs)]);
+    },
+    mayGuess: () => before.mayGuess,
     admit: (org_id, uses) => gate.admit(org_id, uses),
     onProblem,
   });
@@ -137,7 +158,8 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     guards: (org_id) => gate.guards(org_id),
     admit: (org_id, events) => {
       const uses = usesOf(prices, events);
-      if (gate.check(org_id, uses, sharing.view(org_id, uses))) return homes.decide(org_id, ledger.merged(org_id, uses));
+      if (gate.check(org_id, uses, sharing.view(org_id, uses)) || !isKnown(org_id))
+        return homes.decide(org_id, ledger.merged(org_id, uses));
       return sharing.told(org_id, ledger.reserve(org_id, uses));
     },
     count: (org_id, events) => sharing.told(org_id, ledger.reserve(org_id, usesOf(prices, events))),

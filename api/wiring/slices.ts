@@ -94,6 +94,7 @@ export async function openSlices(
     clickhouse,
     now,
     prices: createPriceBook((org_id) => costs.pricesOf(org_id).prices),
+    partitions: ingest.partitions,
     ruleOf: (org_id) => policies.get(org_id),
     orgOf: (org_id) => {
       const org = orgs.get(org_id);

@@ -8,6 +8,8 @@ interface Landed {
   partition: number;
   epoch: number;
   landed_through: number;
+  read_through: number;
+  behind: boolean;
 }
 
 export class UsageReports {
@@ -20,8 +22,8 @@ export class UsageReports {
       usage.filter((counted) => isBudgeted(counted.usage.org_id)),
       (counted) => counted.partition,
     );
-    return progress.map(({ state: { partition, epoch }, landed_through }) => {
-      const report = this.ofProgress({ partition, epoch, landed_through });
+    return progress.map(({ state: { partition, epoch, read_through }, landed_through }) => {
+      const report = this.ofProgress({ partition, epoch, landed_through, read_through, behind: true });
       const [first, ...others] = byPartition.get(partition) ?? [];
       if (first === undefined) return report;
       this.#told.set(partition, { epoch, log_seq: first.log_seq });
@@ -43,8 +45,9 @@ export class UsageReports {
   }
 
   /** Says how far a partition is, without rows. */
-  ofProgress({ partition, epoch, landed_through }: Landed): LandedUsage {
+  ofProgress({ partition, epoch, landed_through, read_through, behind }: Landed): LandedUsage {
     const told = this.#told.get(partition);
-    return { partition, epoch, landed_through, after: told?.epoch === epoch ? told.log_seq : 0, log_seq: 0, rows: [] };
+    const after = told?.epoch === epoch ? told.log_seq : 0;
+    return { partition, epoch, landed_through, read_through, behind, after, log_seq: 0, rows: [] };
   }
 }

@@ -11,6 +11,7 @@ import { ALERT_TARGET_ID, type BudgetRecord } from '../../schemas/records/budget
 import { orgKey, ownerOf, parseOrg } from '../../schemas/records/org.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import type { Policies } from '../runtime/policies.ts';
+import type { PartitionState } from '../runtime/partition_state.ts';
 import type { Prepared } from '../runtime/prepare.ts';
 import { UsageReports } from './feed.ts';
 import { BudgetKeeper } from './keeper.ts';
@@ -33,7 +34,9 @@ export interface Budgets {
   /** Reports a landing of this worker; costs nothing while no org has a budget. */
   landed: (prepared: Pick<Prepared, 'usage' | 'progress'>) => void;
   /** Says again how far the partitions are: a report may have been lost, and nothing may land after it. */
-  progress: (states: Iterable<{ partition: number; epoch: number; landed_through: number }>) => void;
+  progress: (
+    states: Iterable<Pick<PartitionState, 'partition' | 'epoch' | 'landed_through' | 'read_through'> & { behind: boolean }>,
+  ) => void;
   stop: () => Promise<void>;
 }
 

@@ -39,10 +39,12 @@ export interface PartitionState {
   /** received_at of the newest event prepared, of any partition: the time of the log, milliseconds; 0 before the first. */
   heard_at: number;
   /**
-   * JetStream sequences: taken from the reader up to, prepared up to, landed up to (in full, or held by tail sampling with its usage
-   * landed), settled up to (nothing held), and as last written down.
+   * JetStream sequences: taken from the reader up to, landed of what was taken up to, prepared up to, landed up to (in full, or held by
+   * tail sampling with its usage landed), settled up to (nothing held), and as last written down. The first two count all messages that
+   * the worker reads, the others the partition's own.
    */
   taken_through: number;
+  read_through: number;
   prepared_through: number;
   landed_through: number;
   settled_through: number;
@@ -141,6 +143,7 @@ export function rebuild(
     replay: until > checkpoint ? { ...replayOf(history), until } : null,
     heard_at: 0,
     taken_through: record.checkpoint,
+    read_through: record.checkpoint,
     prepared_through: record.checkpoint,
     landed_through: record.checkpoint,
     settled_through: record.checkpoint,

@@ -33,6 +33,12 @@ export interface WorkerDeps {
   checkpoint(partition: number, settledThrough: number, completedThrough: number): Promise<boolean>;
 }
 
+/** How far the log was taken for a partition. */
+interface Taken {
+  state: PartitionState;
+  through: number;
+}
+
 export class Worker {
   readonly #deps: WorkerDeps;
   readonly #states = new Map<number, PartitionState>();
@@ -141,8 +147,14 @@ export class Worker {
       await this.#waitForWork();
       await this.#runJobs();
       const messages = this.#take();
-      const due = [...this.#states.values()].some((state) => this.#tickDue(state));
+      const taken = [...this.#states.values()].map((state): Taken => ({ state, through: state.taken_through }));
+      const due = taken.some(({ state }) => this.#tickDue(state));
       if (messages.length > 0 || due) await this.#handle(messages);
+      // Also of messages that were passed over: then all that the log holds of these partitions has landed.
+      this.#landing = this.#landing.then(() => {
+        for (const { state, through } of taken) state.read_through = through;
+      });
+      this.#landing.catch(this.#fail);
       this.#writeCheckpointsWhenDue();
     }
     await this.#landing;
@@ -153,7 +165,6 @@ export class Worker {
       const prepared = await prepare(this.#deps.prepare, new Map(this.#states), messages, () => this.#landing);
       await this.#landing;
       this.#landing = this.#finish(prepared);
-      this.#landing.catch(this.#fail);
     } catch (error) {
       // Nothing of the batch was written. Its partitions are read again from their checkpoint by whoever owns them next.
       this.#deps.log.error({ err: error }, 'a batch could not be prepared; reading its partitions again');

@@ -252,7 +252,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
 export function startGauges({ worker, reader, budgets }: Landing, jobs: { overdue: () => Map<string, number> }): NodeJS.Timeout {
   return setInterval(() => {
     const states = [...worker.states.values()];
-    budgets.progress(states);
+    budgets.progress(states.map((state) => ({ ...state, behind: reader.lag > 0 || state.read_through < state.taken_through })));
     metrics.pipelinePartitionsOwned.set(states.length);
     metrics.pipelineOpenTraces.set(states.reduce((sum, { book }) => sum + book.openCount, 0));
     metrics.samplingHeldTraces.set(states.reduce((sum, { tail }) => sum + tail.size, 0));

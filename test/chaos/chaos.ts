@@ -108,7 +108,10 @@ class Chaos {
             if (!last) load.start();
           }
           this.#options.progress(
-            `  ${fault.name}: ${String(load.acknowledged)} requests acknowledged so far, ${String(load.sender.retries)} sent again; ${struck.breaches.length === 0 ? 'no breach' : struck.breaches.join('; ')}`,
+            [
+              `  ${fault.name}: ${String(load.acknowledged)} requests acknowledged so far, ${String(load.sender.retries)} sent again; ${struck.breaches.length === 0 ? 'no breach' : struck.breaches.join('; ')}`,
+              ...(struck.breaches.length === 0 ? [] : [...this.#timeline, ...this.#evidence(checks)]),
+            ].join('\n    '),
           );
         }
       breached = this.#struck.some(({ breaches }) => breaches.length > 0);

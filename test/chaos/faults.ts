@@ -16,7 +16,7 @@ export interface Ground {
   disk: SmallDisk | null;
   /** The fault is there from now on. */
   struck: (what: string) => void;
-  /** These processes were killed: what APIs had answered and not recorded may be gone. */
+  /** These processes have been killed just now: what APIs had answered and not recorded may be gone. */
   killed: (processes: readonly ProcessName[]) => void;
 }
 
@@ -43,8 +43,8 @@ const any = ({ stack, random }: Ground, kind: Kind): ProcessName => {
 
 /** kill -9 of all at once; after a while all are started again. */
 async function killed(ground: Ground, names: readonly ProcessName[], holdMs: number): Promise<void> {
-  ground.killed(names);
   await Promise.all(names.map((name) => ground.stack.kill(name)));
+  ground.killed(names);
   ground.struck(`kill -9 ${names.join(', ')}`);
   await pause(holdMs);
   await ground.stack.bootAll();
@@ -173,10 +173,10 @@ export const FAULTS: readonly Fault[] = [
     holdMs: SHORT_MS,
     run: async (ground, holdMs) => {
       const disk = diskOf(ground);
-      ground.killed(ground.stack.processes);
       disk.cut();
       ground.struck('power lost');
       await Promise.all(ground.stack.processes.map((name) => ground.stack.kill(name)));
+      ground.killed(ground.stack.processes);
       await pause(holdMs);
       disk.recover();
       await ground.stack.bootAll();

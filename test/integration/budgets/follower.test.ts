@@ -37,6 +37,8 @@ const reported = (after: number, log_seq: number, tokens: number, epoch = 1): La
   partition: 0,
   epoch,
   landed_through: log_seq,
+  read_through: log_seq,
+  behind: false,
   after,
   log_seq,
   rows: [
