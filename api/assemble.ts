@@ -4,12 +4,12 @@ import type { ServerResponse } from 'node:http';
 import * as metrics from '../ops/metrics.ts';
 import { DiskWatch } from '../ops/disk_watch.ts';
 import { trackConnected } from '../ops/nats/connect.ts';
-import { fixedPartitions } from '../ops/streams.ts';
+import { fixedPartitions } from '../ops/nats/open_log.ts';
 import { createApp, type RequestListener } from './app.ts';
 import { AckInbox } from './ingest/ack_inbox.ts';
 import { callsEnded } from './gateway/handler.ts';
 import { Recorder } from './gateway/recorder.ts';
-import { hearLanded } from '../ops/landed.ts';
+import { hearLanded } from '../ops/landings.ts';
 import { Admission } from './ingest/admission.ts';
 import { Shares } from './ingest/shares.ts';
 import type { IngestDeps } from './ingest/handler.ts';
@@ -56,9 +56,13 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
     onProblem,
   });
   const shares = new Shares(partitions);
-  const deafen = hearLanded(log.nc, (through) => {
-    shares.landed(through);
-  });
+  const deafen = hearLanded(
+    log.nc,
+    (landings) => {
+      shares.landed(landings.map(({ partition, landed_through }) => [partition, landed_through]));
+    },
+    onProblem,
+  );
   const publisher = new Publisher({
     port: new AckInbox(log.nc, tracked),
     partitions,

@@ -7,7 +7,7 @@ import { openRoutes } from '../ops/llm/routes.ts';
 import { createLogger } from '../ops/log.ts';
 import * as metrics from '../ops/metrics.ts';
 import { connectNats } from '../ops/nats/connect.ts';
-import { openLog } from '../ops/streams.ts';
+import { openLog } from '../ops/nats/open_log.ts';
 import { createClickHouse } from '../sql/client.ts';
 import { assembleApi } from './assemble.ts';
 import { closeGracefully, httpServer, listen } from './http/server.ts';

@@ -8,7 +8,8 @@ import { auditEntryCodec, type AuditEntry } from '../schemas/codec.ts';
 import type { AuditActor, AuditTarget } from '../schemas/records/audit.ts';
 import { auditableChanges } from './audit_changes.ts';
 import { publishRecord } from './nats/publish_record.ts';
-import { AUDIT_SUBJECT, type Log } from './streams.ts';
+import type { Log } from './nats/open_log.ts';
+import { AUDIT_SUBJECT } from './streams.ts';
 
 /** A mutation that is about to happen. */
 export interface Mutation {

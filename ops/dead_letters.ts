@@ -9,7 +9,8 @@ import { headers } from '@nats-io/transport-node';
 import { deadLetterCodec, FINGERPRINT_HEADER, ingestBatchCodec, type DeadLetter, type SourceFormat } from '../schemas/codec.ts';
 import { connectNats } from './nats/connect.ts';
 import { localNatsUrl } from './secrets.ts';
-import { DEAD_LETTERS_STREAM, ingestSubject, openLog, type Log } from './streams.ts';
+import { openLog, type Log } from './nats/open_log.ts';
+import { DEAD_LETTERS_STREAM, ingestSubject } from './streams.ts';
 import { parseEnv } from './env.ts';
 
 const USAGE = 'usage: npm run dead-letters -- list [--limit N] | show SEQ | replay SEQ|all';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
 import { eraseAsk, eraseAskContext, eraseAskKey, type EraseAsk } from '../schemas/records/erasure.ts';
 import type { Sealer } from './sealing.ts';
-import type { Log } from './streams.ts';
+import type { Log } from './nats/open_log.ts';
 
 /** A value to look for, or what came of it. */
 export type EraseAskState = { value: string; result: null } | { value: null; result: Record<string, unknown> };

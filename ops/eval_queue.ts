@@ -4,7 +4,8 @@
 import { judgingTaskCodec } from '../schemas/codec.ts';
 import type { EvalRecord } from '../schemas/records/eval.ts';
 import { publishRecord } from './nats/publish_record.ts';
-import { judgingSubject, type Log } from './streams.ts';
+import type { Log } from './nats/open_log.ts';
+import { judgingSubject } from './streams.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
 

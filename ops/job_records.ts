@@ -1,7 +1,7 @@
 // Records of long work in KV, held in memory: the API makes and shows them, workers take them and write how far they are.
 import type { KV } from '@nats-io/kv';
 import { type LongJob, longJobKey, parseLongJob } from '../schemas/records/job_record.ts';
-import type { Log } from './streams.ts';
+import type { Log } from './nats/open_log.ts';
 import { type Held, WatchedBucket } from './watched_bucket.ts';
 
 /** Jobs of an org that are not over; beyond it none is taken. */

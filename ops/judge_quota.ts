@@ -5,7 +5,7 @@ import type { KV } from '@nats-io/kv';
 import { z } from 'zod';
 import { orgKey } from '../schemas/records/org.ts';
 import { isLostWrite, waitAfterLostWrite } from './nats/conflict.ts';
-import type { Log } from './streams.ts';
+import type { Log } from './nats/open_log.ts';
 
 /** Other processes may be faster so often, each time one of them has counted. */
 const TRIES_MAX = 50;

@@ -3,7 +3,8 @@
 // minutes is one mail. Refuses what is too large, and everything while JetStream cannot store it.
 import { type Mail, mailCodec } from '../schemas/codec.ts';
 import { publishRecord } from './nats/publish_record.ts';
-import { type Log, MAIL_SUBJECT } from './streams.ts';
+import type { Log } from './nats/open_log.ts';
+import { MAIL_SUBJECT } from './streams.ts';
 
 const SUBJECT_CHARS_MAX = 200;
 const TEXT_CHARS_MAX = 50_000;

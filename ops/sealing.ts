@@ -2,7 +2,7 @@
 // does not open there. Guarantees: every process of one NATS seals with the same key, or does not start.
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { decodeKey, EnvError } from './env.ts';
-import { type Log, settle } from './streams.ts';
+import { type Log, settle } from './nats/open_log.ts';
 
 const ALGORITHM = 'aes-256-gcm';
 export const KEY_BYTES = 32;

@@ -4,7 +4,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import type { AccountScope, UsageLedger } from '../pipeline/domain/usage_ledger.ts';
 import type { ClickHouse } from '../sql/client.ts';
 import { readPeriodSums } from '../sql/usage.ts';
-import { hearLanded, type LandedUsage } from './usage_feed.ts';
+import { hearLanded, type Landing } from './landings.ts';
 
 /** Every account is read again after this, whatever was heard. */
 const REREAD_MS = 300_000;
@@ -31,7 +31,7 @@ export interface FollowerDeps {
   now: () => number;
   periodOf: (org_id: string) => AccountPeriod;
   /** Told of every report, once it is counted. */
-  onReports?: (reports: readonly LandedUsage[]) => void;
+  onReports?: (reports: readonly Landing[]) => void;
   /** Told of the orgs whose totals have moved, or have just been read. */
   onMoved: (orgs: readonly string[]) => void;
   /** Told after every read how many accounts could not be read when they were due. */

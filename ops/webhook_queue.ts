@@ -4,7 +4,8 @@ import type { KV } from '@nats-io/kv';
 import { type WebhookDelivery, webhookDeliveryCodec } from '../schemas/codec.ts';
 import { type DeadDelivery, deadDelivery, tokenOf } from '../schemas/records/webhook.ts';
 import { publishRecord } from './nats/publish_record.ts';
-import { type Log, WEBHOOKS_STREAM, webhookSubject } from './streams.ts';
+import type { Log } from './nats/open_log.ts';
+import { WEBHOOKS_STREAM, webhookSubject } from './streams.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
 const BUCKET = 'webhook_dead_letters';

@@ -7,7 +7,7 @@ import { createLogger } from '../ops/log.ts';
 import * as metrics from '../ops/metrics.ts';
 import { connectNats } from '../ops/nats/connect.ts';
 import { openSealer } from '../ops/sealing.ts';
-import { fixedPartitions, openLog } from '../ops/streams.ts';
+import { fixedPartitions, openLog } from '../ops/nats/open_log.ts';
 import { createClickHouse } from '../sql/client.ts';
 import { openBudgetRecords } from './budgets/records.ts';
 import { openIncidents } from './incidents/open.ts';

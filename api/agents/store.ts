@@ -1,7 +1,7 @@
 // Agents in JetStream KV, watched into memory, with an index by org: reads never leave the process, a change made anywhere is
 // here in milliseconds. Writes are CAS on the revision.
 import type { KV } from '@nats-io/kv';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { agentKey, type AgentRecord, parseAgentRecord } from '../../schemas/records/agent.ts';
 

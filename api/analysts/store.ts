@@ -1,7 +1,7 @@
 // Analysts of orgs in JetStream KV, watched into memory: a login never leaves the process, and what is taken away anywhere is gone here
 // in milliseconds.
 import { timingSafeEqual } from 'node:crypto';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
 import { type AnalystRecord, analystRecord } from '../../schemas/records/analyst.ts';
 

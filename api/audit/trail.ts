@@ -1,6 +1,6 @@
 // The audit trail of the edge: what mount.ts writes down around each mutation, through the log that all processes share.
 import { AuditLog, type AuditLogDeps, AuditUnavailable } from '../../ops/audit_log.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import type { AuditTrail } from '../http/audit.ts';
 import { ApiError } from '../http/errors.ts';
 

@@ -1,6 +1,6 @@
 // What the log held when this process began. Nobody told it what is in there, and what has not landed is in no sum of the store: until
 // all of it has landed, this process does not know what orgs have used. In: reports of landings. Out: since when it knows.
-import type { LandedUsage } from '../../ops/usage_feed.ts';
+import type { Landing } from '../../ops/landings.ts';
 
 /**
  * For so long after it began, a process lets nothing in at hard limits that it knows too little of. Beyond it (the store is away for
@@ -47,7 +47,7 @@ export class Before {
   }
 
   /** Hears of landings. */
-  heard(reports: readonly Pick<LandedUsage, 'partition' | 'read_through' | 'behind'>[]): void {
+  heard(reports: readonly Pick<Landing, 'partition' | 'read_through' | 'behind'>[]): void {
     if (this.#landedAt !== null) return;
     for (const { partition, read_through, behind } of reports) if (!behind || read_through >= this.#newest) this.#missing.delete(partition);
     if (this.#missing.size > 0) return;

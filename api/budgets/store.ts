@@ -1,5 +1,5 @@
 // Budgets in JetStream KV, watched into memory. In: changes of limits and alerts. Out: the record of an org, at once.
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import {
   type BudgetRecord,

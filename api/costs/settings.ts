@@ -1,6 +1,6 @@
 // An org's own prices, and how its costs are watched: two buckets of JetStream KV, watched into memory. An org that has set
 // nothing has the defaults.
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import {
   type AnomalyConfig,

@@ -1,7 +1,7 @@
 // Datasets in JetStream KV: records watched into memory, items read when they are asked for. Guarantees: a (name, version) is written
 // once; a dataset that can be found is there as a whole, as its items are written before its record.
 import type { KV } from '@nats-io/kv';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
 import {
   type DatasetItem,

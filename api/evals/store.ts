@@ -1,7 +1,7 @@
 // The eval slice's records in JetStream KV, watched into memory: what lists and polls are answered from.
 import type { KV } from '@nats-io/kv';
 import { queueChunks } from '../../ops/eval_queue.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
 import { evalJudgeKey, evalKey, evalPartKey, evalPromptKey, type EvalRecord, parseEval, PART_IDS } from '../../schemas/records/eval.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';

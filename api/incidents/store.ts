@@ -1,6 +1,6 @@
 // The incident slice's stores: reads of ClickHouse, and the records of open incidents in JetStream KV.
 import { z } from 'zod';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { type IncidentRecord, parseIncident } from '../../schemas/records/incident.ts';
 import { defineQuery } from '../../sql/query.ts';

@@ -1,7 +1,7 @@
 // Judges in JetStream KV: the newest version of each is watched into memory, older ones are read one by one. Writes are CAS on the
 // revision; an older version is kept before the newer one takes its place, so that no version is ever without its record.
 import type { KV } from '@nats-io/kv';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { judgeKey, type JudgeRecord, judgeVersionKey, parseJudge } from '../../schemas/records/judge.ts';
 

@@ -2,7 +2,7 @@
 // in. Guarantees: a grant that has expired, or whose member has left, allows nothing from that moment on, whether or not
 // somebody has deleted it.
 import { RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { type MemberRecord, orgKey } from '../../schemas/records/org.ts';
 import type { GrantLookup, Resource } from '../http/auth.ts';
 import type { Permission } from '../http/permissions.ts';

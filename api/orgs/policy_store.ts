@@ -1,6 +1,6 @@
 // Policies in JetStream KV by org, watched into memory; an org that has set nothing has the defaults.
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import { changedPolicy, DEFAULT_POLICY, parsePolicy, type Policy, type PolicyChange } from '../../schemas/records/policy.ts';
 

@@ -2,7 +2,7 @@
 // milliseconds. Writes are CAS on the revision.
 import { Turns } from '../../ops/turns.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { type MemberRecord, orgKey, type OrgRecord, parseOrg } from '../../schemas/records/org.ts';
 import type { KeyLookup, Memberships } from '../http/auth.ts';
 import type { OrgCredential } from '../http/credential.ts';

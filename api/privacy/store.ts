@@ -1,7 +1,7 @@
 // PII policies in JetStream KV by org, watched into memory; an org that has set nothing has the default.
 import { randomBytes } from 'node:crypto';
 import type { Sealer } from '../../ops/sealing.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { PiiRedactor } from '../../pipeline/domain/pii.ts';
 import { orgKey } from '../../schemas/records/org.ts';

@@ -1,7 +1,7 @@
 // Prompts in JetStream KV, one key a version, watched into memory with an index by org and name: reads never leave the process.
 // A version is written once and never changed, so a write is a create; which one is the newest is told by the bucket's revisions,
 // which no clock can mix up.
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { type Held, WatchedBucket } from '../../ops/watched_bucket.ts';
 import { parsePrompt, parsePromptRef, promptKey, type PromptRecord } from '../../schemas/records/prompt.ts';
 

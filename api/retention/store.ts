@@ -1,5 +1,5 @@
 // Retention policies in JetStream KV by org, watched into memory; an org that has set nothing has the defaults.
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import {

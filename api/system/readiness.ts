@@ -2,7 +2,7 @@
 // Also knows which workers live, for /metrics.
 import { z } from 'zod';
 import { HeartbeatListener } from '../../ops/heartbeats.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 
 /** A worker that was not heard for this long is dead. */

@@ -1,6 +1,6 @@
 // Webhook endpoints in JetStream KV, watched into memory: reads never leave the process. Writes are CAS on the revision.
 import { RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { webhookKey, type WebhookRecord, webhookRecord } from '../../schemas/records/webhook.ts';
 
 const UPDATE_TRIES_MAX = 8;

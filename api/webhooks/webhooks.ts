@@ -2,7 +2,7 @@
 // given or made; it is stored sealed.
 import { randomBytes } from 'node:crypto';
 import type { Sealer } from '../../ops/sealing.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { dropDeliveries, freshDelivery, publishDelivery, type StoredLetter, type WebhookDeadLetters } from '../../ops/webhook_queue.ts';
 import { webhookUrlProblem } from '../../pipeline/domain/webhook_url.ts';
 import { TEST_EVENT } from '../../schemas/events/catalog.ts';

@@ -1,5 +1,5 @@
 // Opens what remembers Idempotency-Keys: one store for declared routes, two for ingest. Wiring only.
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { ANSWERS_TENANT_MAX, Idempotency } from '../http/idempotency.ts';
 import { KeyedStore } from '../http/keyed_store.ts';
 import { INGEST_KEYS_TENANT_MAX, IngestOnce } from '../ingest/once.ts';

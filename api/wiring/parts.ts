@@ -2,7 +2,7 @@
 import type { Env } from '../../ops/env.ts';
 import type { GatewayRoutes } from '../../ops/llm/routes.ts';
 import type { Logger } from '../../ops/log.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 
 /** The settings that an API process reads. */

@@ -1,7 +1,7 @@
 // Puts one record into a JetStream stream, named by its schema. Resolves when the server has stored it.
 import { headers } from '@nats-io/transport-node';
 import { type Codec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
-import type { Log } from '../streams.ts';
+import type { Log } from './open_log.ts';
 
 export interface RecordOptions {
   /** The same for the same record: within the stream's window a second one is not stored. */

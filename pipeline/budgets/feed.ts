@@ -1,6 +1,6 @@
 // From a landing to the reports that accounts are kept by: how far each partition is, and what the orgs that have a budget
 // used. An org without one costs nothing here. Each report names the one before it, so that whoever missed one knows.
-import type { LandedUsage } from '../../ops/usage_feed.ts';
+import type { Landing } from '../../ops/landings.ts';
 import type { Prepared } from '../runtime/prepare.ts';
 
 /** What a report needs to know of a partition. */
@@ -17,7 +17,7 @@ export class UsageReports {
   readonly #told = new Map<number, { epoch: number; log_seq: number }>();
 
   /** Reports of one landing. What they name counts as told, whether or not they arrive. */
-  ofLanding({ usage, progress }: Pick<Prepared, 'usage' | 'progress'>, isBudgeted: (org_id: string) => boolean): LandedUsage[] {
+  ofLanding({ usage, progress }: Pick<Prepared, 'usage' | 'progress'>, isBudgeted: (org_id: string) => boolean): Landing[] {
     const byPartition = Map.groupBy(
       usage.filter((counted) => isBudgeted(counted.usage.org_id)),
       (counted) => counted.partition,
@@ -45,7 +45,7 @@ export class UsageReports {
   }
 
   /** Says how far a partition is, without rows. */
-  ofProgress({ partition, epoch, landed_through, read_through, behind }: Landed): LandedUsage {
+  ofProgress({ partition, epoch, landed_through, read_through, behind }: Landed): Landing {
     const told = this.#told.get(partition);
     const after = told?.epoch === epoch ? told.log_seq : 0;
     return { partition, epoch, landed_through, read_through, behind, after, log_seq: 0, rows: [] };

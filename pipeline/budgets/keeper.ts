@@ -5,7 +5,7 @@
 import type { Logger } from 'pino';
 import { UsageFollower } from '../../ops/usage_follower.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import type { Mail } from '../../schemas/codec.ts';
 import { type BudgetRecord, type BudgetState, budgetState } from '../../schemas/records/budget.ts';
 import { orgKey } from '../../schemas/records/org.ts';
@@ -93,11 +93,6 @@ export class BudgetKeeper {
   isBudgeted(org_id: string): boolean {
     const record = this.#records.get(orgKey(org_id));
     return record !== undefined && isBudgeted(record);
-  }
-
-  /** Whether any org has a budget. */
-  get watches(): boolean {
-    return this.#records.size > 0;
   }
 
   /**

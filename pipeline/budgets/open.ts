@@ -2,8 +2,9 @@
 import type { Logger } from '../../ops/log.ts';
 import { queueMail } from '../../ops/mail_queue.ts';
 import { publishRecord } from '../../ops/nats/publish_record.ts';
-import { EVENTS_SUBJECT, type Log } from '../../ops/streams.ts';
-import { tellLanded } from '../../ops/usage_feed.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { EVENTS_SUBJECT } from '../../ops/streams.ts';
+import { tellLanded } from '../../ops/landings.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { freshDelivery, publishDelivery } from '../../ops/webhook_queue.ts';
 import { serviceEventsCodec } from '../../schemas/codec.ts';
@@ -31,7 +32,7 @@ export interface BudgetsOptions {
 
 export interface Budgets {
   keeper: BudgetKeeper;
-  /** Reports a landing of this worker; costs nothing while no org has a budget. */
+  /** Reports a landing of this worker, with what orgs that have a budget used. */
   landed: (prepared: Pick<Prepared, 'usage' | 'progress'>) => void;
   /** Says again how far the partitions are: a report may have been lost, and nothing may land after it. */
   progress: (
@@ -84,12 +85,11 @@ export async function openBudgets({ log, logger, clickhouse, policies, records, 
   return {
     keeper,
     landed: (prepared) => {
-      if (!keeper.watches) return;
       const landed = reports.ofLanding(prepared, (org_id) => keeper.isBudgeted(org_id));
       if (!log.nc.isClosed()) tellLanded(log.nc, landed);
     },
     progress: (states) => {
-      if (!keeper.watches || log.nc.isClosed()) return;
+      if (log.nc.isClosed()) return;
       tellLanded(
         log.nc,
         [...states].map((state) => reports.ofProgress(state)),

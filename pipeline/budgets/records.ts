@@ -1,6 +1,6 @@
 // The budgets of all orgs, as a worker watches them: for the keeper, and for the addresses of alert webhooks.
 import type { Sealer } from '../../ops/sealing.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { ALERT_TARGET_ID, alertSealContext, type BudgetRecord, budgetRecord } from '../../schemas/records/budget.ts';
 import { orgKey } from '../../schemas/records/org.ts';

@@ -3,7 +3,8 @@
 // changes nothing, as rows of one key and version are one. Events do not wait for ClickHouse; told twice, they have the same id.
 import type { Logger } from '../../ops/log.ts';
 import { publishRecord } from '../../ops/nats/publish_record.ts';
-import { AUDIT_STREAM, EVENTS_SUBJECT, type Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { AUDIT_STREAM, EVENTS_SUBJECT } from '../../ops/streams.ts';
 import { type AuditEntry, auditEntryCodec, type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { storeTime } from '../../sql/store_time.ts';

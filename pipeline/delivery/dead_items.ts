@@ -1,7 +1,8 @@
 // Keeps messages of work queues that can never be delivered: a letter each in DEAD_LETTERS, where the operator's command
 // shows them.
 import { publishRecord } from '../../ops/nats/publish_record.ts';
-import { deadLetterSubject, type Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { deadLetterSubject } from '../../ops/streams.ts';
 import { deadLetterCodec } from '../../schemas/codec.ts';
 import type { DeadItem } from './work_queue.ts';
 

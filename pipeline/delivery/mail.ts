@@ -3,7 +3,8 @@
 // letters. At least once: a mail that comes twice has the same Message-ID. Neither log nor dead letter shows a mail's secret.
 import { createTransport, type Transporter } from 'nodemailer';
 import type { Logger } from '../../ops/log.ts';
-import { type Log, MAIL_BYTES_MAX, MAIL_STREAM } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { MAIL_BYTES_MAX, MAIL_STREAM } from '../../ops/streams.ts';
 import { type Mail, mailCodec } from '../../schemas/codec.ts';
 import { createBurial } from './dead_items.ts';
 import { type DeadItem, NeverPossible, WorkQueue, type WorkQueueOptions } from './work_queue.ts';

@@ -4,7 +4,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AckPolicy, type Consumer, type ConsumerMessages, DeliverPolicy, type JsMsg } from '@nats-io/jetstream';
 import type { Logger } from '../../ops/log.ts';
-import { type Log, MESSAGE_BYTES_MAX } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { MESSAGE_BYTES_MAX } from '../../ops/streams.ts';
 
 export interface QueueReaderOptions {
   log: Log;

@@ -1,7 +1,8 @@
 // Lands scores that people and applications gave: from the queue SCORES into ClickHouse. Guarantees: nothing leaves the queue before its row
 // is on the disk; a batch that lands twice changes nothing, as rows of one key are one; what the org has redacted is redacted here, as in spans.
 import type { Logger } from '../../ops/log.ts';
-import { type Log, SCORES_STREAM } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { SCORES_STREAM } from '../../ops/streams.ts';
 import { type UserScore, userScoreCodec } from '../../schemas/codec.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { storeTime } from '../../sql/store_time.ts';

@@ -4,7 +4,8 @@
 // holds up the rest. Events of orgs without endpoints cost a look into memory.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Logger } from '../../ops/log.ts';
-import { EVENTS_STREAM, type Log, WEBHOOK_MESSAGE_BYTES_MAX } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { EVENTS_STREAM, WEBHOOK_MESSAGE_BYTES_MAX } from '../../ops/streams.ts';
 import { freshDelivery, letterOf, publishDelivery, type WebhookDeadLetters } from '../../ops/webhook_queue.ts';
 import {
   FINGERPRINT_HEADER,

@@ -4,7 +4,8 @@
 // is acknowledged, so tries are counted across workers and crashes. Sent twice after a crash, it has the same event id.
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Logger } from '../../ops/log.ts';
-import { type Log, WEBHOOKS_STREAM } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { WEBHOOKS_STREAM } from '../../ops/streams.ts';
 import { letterOf, publishDelivery, type WebhookDeadLetters } from '../../ops/webhook_queue.ts';
 import { FINGERPRINT_HEADER, UnknownSchemaError, type WebhookDelivery, webhookDeliveryCodec } from '../../schemas/codec.ts';
 import { type DeliveryOutcome, nextTryAt, retryAfterMs, type RetryTimings, verdictOf } from '../domain/webhook_retry.ts';

@@ -3,7 +3,7 @@
 import type { Logger } from '../../ops/log.ts';
 import * as metrics from '../../ops/metrics.ts';
 import type { Sealer } from '../../ops/sealing.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WebhookDeadLetters } from '../../ops/webhook_queue.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { RETRY } from '../domain/webhook_retry.ts';

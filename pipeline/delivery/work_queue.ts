@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Logger } from '../../ops/log.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { type Codec, FINGERPRINT_HEADER, UnknownSchemaError } from '../../schemas/codec.ts';
 import { QueueReader } from './queue_reader.ts';
 

@@ -2,7 +2,8 @@
 // the queue holds. Out: messages put into the queue again, evals ended and settled. The leader does so for all.
 import { queueChunks, laneOf } from '../../ops/eval_queue.ts';
 import type { Logger } from '../../ops/log.ts';
-import { JUDGING_STREAM, type Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { JUDGING_STREAM } from '../../ops/streams.ts';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
 import { isThrough, resentChunks, SILENT_MS } from '../domain/eval_chunks.ts';
 import type { EvalFinisher } from './finish.ts';

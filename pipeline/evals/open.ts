@@ -1,7 +1,8 @@
 // Wires evals into a worker: two lanes of the judging queue, one for rules over stored traces, one for all that calls models, and a look
 // after what was left behind. All workers share both lanes.
 import type { Logger } from '../../ops/log.ts';
-import { JUDGING_STREAM, judgingSubject, type Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { JUDGING_STREAM, judgingSubject } from '../../ops/streams.ts';
 import { type JudgingTask, judgingTaskCodec } from '../../schemas/codec.ts';
 import type { Policy } from '../../schemas/records/policy.ts';
 import type { ClickHouse } from '../../sql/client.ts';

@@ -2,7 +2,7 @@
 // when it began. Writes are CAS.
 import type { KV } from '@nats-io/kv';
 import { type Held, WatchedBucket } from '../../ops/watched_bucket.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { type DatasetItem, datasetKey, datasetPartKey, parseDataset, parseDatasetPart, partsOf } from '../../schemas/records/dataset.ts';
 import { evalJudgeKey, evalKey, evalPartKey, evalPromptKey, type EvalRecord, parseEval, PART_IDS } from '../../schemas/records/eval.ts';
 import { type JudgeRecord, parseJudge } from '../../schemas/records/judge.ts';

@@ -3,7 +3,7 @@
 // already is not judged again. Whatever step a worker dies after, the task comes again and goes on from there.
 import { queueChunks } from '../../ops/eval_queue.ts';
 import { UpstreamFailed } from '../../ops/llm/upstream.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import type { JudgingTask } from '../../schemas/codec.ts';
 import { evalKey, type EvalRecord } from '../../schemas/records/eval.ts';
 import { finishedChunk, heardChunk, isThrough, stoppedChunk } from '../domain/eval_chunks.ts';

@@ -4,7 +4,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Logger } from '../../ops/log.ts';
-import { EVENTS_STREAM, type Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { EVENTS_STREAM } from '../../ops/streams.ts';
 import { type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { createBurial } from '../delivery/dead_items.ts';

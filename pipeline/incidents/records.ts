@@ -2,7 +2,7 @@
 // must not. Writes are CAS; one that lost says so.
 import type { KV } from '@nats-io/kv';
 import { RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { type IncidentRecord, parseIncident } from '../../schemas/records/incident.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 

@@ -2,7 +2,8 @@
 // partition that owns its trace. In: what changes, in an order that is always the same. Out: resolves when all of it has landed.
 import { createHash } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
-import { INGEST_STREAM, ingestSubject, type Log, MIXED_SUBJECT } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { INGEST_STREAM, ingestSubject, MIXED_SUBJECT } from '../../ops/streams.ts';
 import { type CostChange, type CostCorrections, costCorrectionsCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
 import { partitionOf } from '../domain/ids.ts';
 import { partitionRecord } from '../runtime/ownership.ts';

@@ -1,7 +1,7 @@
 // The scheduled jobs, as data, and what they need of the worker that runs them.
 import type { AuditLog } from '../../ops/audit_log.ts';
 import { recordSystemMutation } from '../../ops/audit_log.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { lastSeenOf } from '../../sql/agent_activity.ts';
 import type { ClickHouse } from '../../sql/client.ts';

@@ -2,7 +2,7 @@
 import { AuditLog } from '../../ops/audit_log.ts';
 import type { Logger } from '../../ops/log.ts';
 import { trackConnected } from '../../ops/nats/connect.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import type { Budgets } from './budgets.ts';
 import type { RetentionDeps } from '../retention/retention.ts';

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { isLostWrite, waitAfterLostWrite } from '../../ops/nats/conflict.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import type { JudgingTask } from '../../schemas/codec.ts';
 import { judgeKey } from '../../schemas/records/judge.ts';
 

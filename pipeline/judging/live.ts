@@ -7,7 +7,8 @@
 import type { JsMsg } from '@nats-io/jetstream';
 import { UpstreamFailed } from '../../ops/llm/upstream.ts';
 import type { Logger } from '../../ops/log.ts';
-import { JUDGING_STREAM, judgingSubject, type Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { JUDGING_STREAM, judgingSubject } from '../../ops/streams.ts';
 import { FINGERPRINT_HEADER, type JudgingTask, judgingTaskCodec, UnknownSchemaError } from '../../schemas/codec.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
 import { type ClickHouse, StoreUnavailable } from '../../sql/client.ts';

@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto';
 import { JudgeQuotaExceeded } from '../../ops/judge_quota.ts';
 import { publishRecord } from '../../ops/nats/publish_record.ts';
-import { EVENTS_SUBJECT, type Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { EVENTS_SUBJECT } from '../../ops/streams.ts';
 import { type JudgingTask, serviceEventsCodec } from '../../schemas/codec.ts';
 import { breachOf, type JudgeRecord } from '../../schemas/records/judge.ts';
 import type { ClickHouse } from '../../sql/client.ts';

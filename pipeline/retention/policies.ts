@@ -1,5 +1,5 @@
 // Retention policies of orgs: from memory for what lands, and from the bucket itself for a run of the job.
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { orgKey, orgOfKey } from '../../schemas/records/org.ts';
 import { DEFAULT_RETENTION, parseRetention, type RetentionPolicy } from '../../schemas/records/retention.ts';

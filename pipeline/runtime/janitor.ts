@@ -1,7 +1,8 @@
 // Keeps the ingest log from filling up with what has landed. Consumed messages stay for re-reading (a decoder that was
 // wrong can be mended and the log read again) until the log is half full; then the oldest landed ones are purged.
 import type { Logger } from '../../ops/log.ts';
-import { INGEST_STREAM, type Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { INGEST_STREAM } from '../../ops/streams.ts';
 import { LIMITS } from '../topology.ts';
 
 const LOOK_MS = 5000;

@@ -1,6 +1,6 @@
 // The enabled judges of orgs as the pipeline asks for them: held in memory, kept current by a watch, each version compiled once.
 // A judge that cannot be compiled, or whose record is none, is reported and left out: traces complete without it.
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { parseJudge, type JudgeRecord } from '../../schemas/records/judge.ts';
 import { orgKey } from '../../schemas/records/org.ts';

@@ -2,7 +2,7 @@
 // Guarantees: a policy that is on is never taken for one that is off. A pattern or a key that cannot be used is reported, and the
 // rest of the policy holds: finds are then replaced by their label alone.
 import type { Sealer } from '../../ops/sealing.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import { hashKeyContext, parsePiiRecord, type CustomPattern, type PiiRecord } from '../../schemas/records/pii_policy.ts';

@@ -1,5 +1,5 @@
 // Policies of orgs as the pipeline asks for them: read from memory for every event, kept current by a watch.
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import { DEFAULT_POLICY, parsePolicy, type Policy } from '../../schemas/records/policy.ts';

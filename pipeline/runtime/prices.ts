@@ -1,5 +1,5 @@
 // Orgs' own prices as the pipeline asks for them: read from memory for every event, kept current by a watch.
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import { NO_PRICES, parsePrices } from '../../schemas/records/prices.ts';

@@ -4,7 +4,8 @@
 import { createHash } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
 import type { Logger } from '../../ops/log.ts';
-import { deadLetterSubject, EVENTS_SUBJECT, judgingSubject, type Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { deadLetterSubject, EVENTS_SUBJECT, judgingSubject } from '../../ops/streams.ts';
 import {
   deadLetterCodec,
   FINGERPRINT_HEADER,

@@ -23,10 +23,8 @@ export interface WorkerDeps {
   tell(events: readonly BookEvent[]): Promise<void>;
   /** Resolves when all are stored in JUDGING. */
   hand(tasks: readonly JudgingTask[]): Promise<void>;
-  /** Tells whoever keeps accounts what has landed; nothing waits for it. */
+  /** Tells whoever keeps accounts, or counts what waits, what has landed; nothing waits for it. */
   landed(prepared: Pick<Prepared, 'usage' | 'progress'>): void;
-  /** Tells how far partitions have landed, for who counts what waits; nothing waits for it. */
-  tellLanded(through: [partition: number, seq: number][]): void;
   /** Resolves when everything that has landed before the call would survive power loss. */
   sync(): Promise<void>;
   /** @returns false when the partition is another's by now */
@@ -200,7 +198,6 @@ export class Worker {
       state.completed_through = completed_through;
       state.landed_at = heard_at;
     }
-    this.#deps.tellLanded(prepared.progress.map(({ state, landed_through }) => [state.partition, landed_through]));
   }
 
   #tickDue(state: PartitionState): boolean {

@@ -2,7 +2,7 @@
 import { EraseAsks } from '../../ops/erase_asks.ts';
 import type { JobRecords } from '../../ops/job_records.ts';
 import type { Sealer } from '../../ops/sealing.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import { ERASE } from '../../schemas/records/erasure.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import { hashKeyContext, parsePiiRecord, PII_KINDS } from '../../schemas/records/pii_policy.ts';

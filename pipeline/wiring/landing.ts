@@ -1,6 +1,5 @@
 // The way of events through one worker, put together: topology, ownership, reader, worker, lander, mover of texts, budgets.
 import type { Env } from '../../ops/env.ts';
-import { sendLanded } from '../../ops/landed.ts';
 import * as metrics from '../../ops/metrics.ts';
 import type { WatchedBucket } from '../../ops/watched_bucket.ts';
 import type { BudgetRecord } from '../../schemas/records/budget.ts';
@@ -207,9 +206,6 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     bury: (casualties) => publisher.bury(casualties),
     tell: (events) => publisher.tell(events),
     hand: (tasks) => publisher.hand(tasks),
-    tellLanded: (through) => {
-      sendLanded(log.nc, through);
-    },
     landed: budgets.landed,
     sync,
     checkpoint: (partition, settled, completed) => ownership.checkpoint(partition, settled, completed),

@@ -2,7 +2,7 @@
 import type { Env } from '../../ops/env.ts';
 import type { Logger } from '../../ops/log.ts';
 import * as metrics from '../../ops/metrics.ts';
-import type { Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { backoffMs } from '../runtime/backoff.ts';
 

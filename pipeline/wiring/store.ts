@@ -1,6 +1,6 @@
 // Brings the store up for a worker: the newest schema, its place in the log, and how its rows are made durable.
 import { createSyncer } from '../../ops/clickhouse/durability.ts';
-import { settle } from '../../ops/streams.ts';
+import { settle } from '../../ops/nats/open_log.ts';
 import { ensureAnalyst } from '../../sql/analyst.ts';
 import { migrate } from '../../sql/migrate.ts';
 import { ClickHouseLandingStore } from '../runtime/landing_store.ts';

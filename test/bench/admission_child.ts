@@ -10,7 +10,7 @@ import { shareLimits } from '../../api/limits/sharing.ts';
 import { TenantLimits } from '../../api/limits/tenant_limits.ts';
 import { KeyStore, OrgStore } from '../../api/orgs/store.ts';
 import { connectNats, trackConnected } from '../../ops/nats/connect.ts';
-import { openLog } from '../../ops/streams.ts';
+import { openLog } from '../../ops/nats/open_log.ts';
 import { ORGS, orgIdOf, ownerIdOf, rawKeyOf } from './fill_control.ts';
 
 const ROUNDS = 20;

@@ -35,6 +35,8 @@ export const USAGE = `usage: npm run bench [-- ${PARTS.join('|')}|all] [options]
   --url … --key … --org org_local --clickhouse-url http://user:password@host:port/db    a running service instead of one of its own
 npm run bench -- table results.json [--readme README.md] [--plots folder]
                       the table of README from results; writes it between its markers, and the charts
+npm run bench -- merge results.json more.json
+                      puts the parts of another run on this machine into results, in place of their own
 npm run bench -- compare <commit-a> <commit-b> [--parts ingest,single,reads] [--rounds 5] [--tolerance 0.1] [--seconds 20] [--spans 504000] [--json file]
                       whether b is slower than a, on this machine, in turns; exit code 1 when it is. A commit of . is the tree as it lies here`;
 
@@ -70,10 +72,16 @@ export interface TableOptions {
   plots: string | undefined;
 }
 
+export interface MergeOptions {
+  into: string;
+  from: string;
+}
+
 export type Command =
   | { command: 'help' }
   | { command: 'run'; options: Options }
   | { command: 'table'; options: TableOptions }
+  | { command: 'merge'; options: MergeOptions }
   | { command: 'compare'; options: CompareOptions };
 
 export class UsageError extends Error {}
@@ -112,6 +120,11 @@ export function readCommand(args: string[]): Command {
   const { values, positionals } = parseArgs({ args, allowPositionals: true, options: GIVEN });
   if (values.help === true) return { command: 'help' };
   if (positionals[0] === 'table') return { command: 'table', options: tableOptions(positionals.slice(1), values) };
+  if (positionals[0] === 'merge') {
+    const [into, from, ...more] = positionals.slice(1);
+    if (into === undefined || from === undefined || more.length > 0) throw new UsageError('merge takes two files of results');
+    return { command: 'merge', options: { into, from } };
+  }
   if (positionals[0] === 'compare') return { command: 'compare', options: compareOptions(positionals.slice(1), values) };
   return { command: 'run', options: runOptions(positionals, values) };
 }

@@ -1,6 +1,7 @@
 // The results of a run as JSON: what `--json` writes, and what `table`, `plots` and the check of README read back.
 // One shape, and it is checked whenever it is read: a bar that does not agree with its own number is no result.
 import { readFileSync, writeFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { holds, type Section } from './report.ts';
 
@@ -33,6 +34,10 @@ const sectionShape = z.strictObject({
   part: z.string().min(1).describe('The part of the benchmark, as `npm run bench -- <part>` names it'),
   title: z.string().min(1),
   spans: z.int().positive().nullable().describe('Spans in the store that was read; null where it does not matter'),
+  run: z
+    .strictObject({ at: z.iso.datetime(), commit: z.string(), dirty: z.boolean().nullable() })
+    .optional()
+    .describe('Of the run that it was taken over from; without it, the run of the whole'),
   load_before: z.number().min(0).describe('Load average of one minute before the part began'),
   seconds: z.number().min(0).describe('How long the part took'),
   rows: z.array(rowShape),
@@ -102,6 +107,27 @@ export function parseResults(text: string, file: string): Results {
 }
 
 export const readResults = (file: string): Results => parseResults(readFileSync(file, 'utf8'), file);
+
+/**
+ * Results with the parts of another run in place of their own: measuring one part again takes minutes, measuring all of them hours.
+ * @throws Error when the other run was on another machine or with other versions: what stands in one table is to be compared
+ */
+export function mergedResults(into: Results, from: Results): Results {
+  for (const what of ['cpu', 'cores', 'memory_bytes', 'platform', 'kernel'] as const)
+    if (into.machine[what] !== from.machine[what])
+      throw new Error(`the runs are of two machines: ${what} is ${String(into.machine[what])} and ${String(from.machine[what])}`);
+  const known = { ...into.versions, clickhouse: from.versions.clickhouse === null ? null : into.versions.clickhouse };
+  if (!isDeepStrictEqual(known, from.versions)) throw new Error('the runs are of other versions of Node, nats-server or ClickHouse');
+  const { at, commit, dirty } = from;
+  const parts = [...new Set([...into.sections, ...from.sections].map(({ part }) => part))];
+  const sections = parts.flatMap((part) => {
+    const measured = from.sections.filter((section) => section.part === part);
+    return measured.length === 0
+      ? into.sections.filter((section) => section.part === part)
+      : measured.map((section) => ({ ...section, run: section.run ?? { at, commit, dirty } }));
+  });
+  return { ...into, sections };
+}
 
 /** Writes them, after the same check as when they are read. */
 export function writeResults(file: string, results: Results): void {

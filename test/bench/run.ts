@@ -23,7 +23,7 @@ import { mebibytes, sectionText, thousands, type Section } from './report.ts';
 import { resultSection, RESULTS_SCHEMA, writeResults, type Results, type ResultSection } from './results.ts';
 import { benchStarts } from './starts.ts';
 import { sqlRunner } from './store.ts';
-import { printTable } from './table.ts';
+import { mergeFiles, printTable } from './table.ts';
 import { startTarget, type Target } from './target.ts';
 import { Vocabulary } from './vocabulary.ts';
 import { benchWebhooks } from './webhooks.ts';
@@ -127,7 +127,8 @@ async function measurePart(part: Part, options: Options, run: Run, found: Measur
   }
 }
 
-async function measureAll(options: Options, stopping: AbortSignal): Promise<Measured> {
+/** @param onPart called after each part: hours of measuring are kept though the next part may end the run */
+async function measureAll(options: Options, stopping: AbortSignal, onPart: (found: Measured) => void): Promise<void> {
   let words: Vocabulary | null = null;
   const until = performance.now() + options.minutes * 60_000;
   const run: Run = {
@@ -145,8 +146,8 @@ async function measureAll(options: Options, stopping: AbortSignal): Promise<Meas
       found.sections.push(resultSection(part, section, { load_before: loadBefore, seconds: (performance.now() - began) / 1000 }));
       console.log(`\n${sectionText(section)}`);
     }
+    onPart(found);
   }
-  return found;
 }
 
 async function runParts(options: Options, stopping: AbortSignal): Promise<void> {
@@ -154,18 +155,13 @@ async function runParts(options: Options, stopping: AbortSignal): Promise<void> 
   console.log(
     `${machine.cpu}, ${String(machine.cores)} cores, ${mebibytes(machine.memory_bytes)}, ${machine.platform} ${machine.kernel}, Node ${process.versions.node}; service and load generator share it. ${at.slice(0, 10)}`,
   );
-  const { sections, clickhouse } = await measureAll(options, stopping);
-  const results: Results = {
-    schema: RESULTS_SCHEMA,
-    at,
-    command: process.argv.slice(2),
-    ...commitFacts(),
-    machine,
-    versions: { node: process.versions.node, nats_server: await natsVersion(), clickhouse },
-    sections,
-  };
-  if (options.json !== undefined) writeResults(options.json, results);
-  if (options.plots !== undefined) writePlots(options.plots, results);
+  const run = { schema: RESULTS_SCHEMA, at, command: process.argv.slice(2), ...commitFacts(), machine } as const;
+  const nats_server = await natsVersion();
+  await measureAll(options, stopping, ({ sections, clickhouse }) => {
+    const results: Results = { ...run, versions: { node: process.versions.node, nats_server, clickhouse }, sections };
+    if (options.json !== undefined) writeResults(options.json, results);
+    if (options.plots !== undefined) writePlots(options.plots, results);
+  });
 }
 
 async function main(): Promise<void> {
@@ -182,6 +178,7 @@ async function main(): Promise<void> {
   const asked = readCommand(process.argv.slice(2));
   if (asked.command === 'help') console.log(USAGE);
   else if (asked.command === 'table') printTable(asked.options);
+  else if (asked.command === 'merge') mergeFiles(asked.options);
   else if (asked.command === 'compare') process.exitCode = (await compare(asked.options, stop.signal, progress)) ? 1 : 0;
   else await runParts(asked.options, stop.signal);
 }

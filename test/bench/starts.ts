@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs';
 import { BATCH_EVENTS, batchBody } from './bodies.ts';
 import { Load } from './load.ts';
-import { probe } from './freshness.ts';
+import { probe } from './probes.ts';
 import { atMost, percentile, single, thousands, type Section } from './report.ts';
 import { laneTarget, newPlace, startAt, type StartedTarget } from './target.ts';
 import { seededRandom, type Vocabulary } from './vocabulary.ts';

@@ -1,10 +1,10 @@
 // The table of measured figures in README, from the results of a run. It stands between two marks, so that a program can
 // write it anew and a test can tell whether it is what the committed results say.
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { TableOptions } from './options.ts';
+import type { MergeOptions, TableOptions } from './options.ts';
 import { writePlots } from './plots.ts';
 import { markdownTable, thousands } from './report.ts';
-import { readResults, type Results, type ResultSection } from './results.ts';
+import { mergedResults, readResults, type Results, type ResultSection, writeResults } from './results.ts';
 
 const BEGIN = '<!-- bench:begin: written by `npm run bench -- table` -->';
 const END = '<!-- bench:end -->';
@@ -20,7 +20,10 @@ function verdict(row: ResultSection['rows'][number]): string {
 
 const escaped = (text: string): string => text.replaceAll('|', '\\|');
 
-function sectionTable({ part, title, rows, load_before }: ResultSection): string {
+const treeOf = ({ commit, dirty }: Pick<Results, 'commit' | 'dirty'>): string =>
+  commit === '' ? 'a tree without git' : `commit ${commit.slice(0, 10)}${dirty === true ? ' with changes' : ''}`;
+
+function sectionTable({ part, title, rows, load_before, run }: ResultSection): string {
   const table = markdownTable(
     ['Measured', 'Result', 'Bar', 'Holds'],
     rows.map((row) => [
@@ -30,17 +33,16 @@ function sectionTable({ part, title, rows, load_before }: ResultSection): string
       verdict(row),
     ]),
   );
-  return `${escaped(title)}; \`npm run bench -- ${part}\`, load average ${load_before.toFixed(1)} before:\n\n${table}`;
+  return `${escaped(title)}; \`npm run bench -- ${part}\`, load average ${load_before.toFixed(1)} before${run === undefined ? '' : `, measured again on ${run.at.slice(0, 10)}, ${treeOf(run)}`}:\n\n${table}`;
 }
 
 /** The figures of a run as Markdown: what it ran on, and a table for each section. */
 export function resultsText({ at, commit, dirty, machine, versions, sections }: Results): string {
-  const tree = commit === '' ? 'a tree without git' : `commit ${commit.slice(0, 10)}${dirty === true ? ' with changes' : ''}`;
   const runs = [`Node ${versions.node}`, `nats-server ${versions.nats_server ?? '?'}`, `ClickHouse ${versions.clickhouse ?? '?'}`].join(
     ', ',
   );
   const on = `${machine.cpu}, ${String(machine.cores)} cores, ${thousands(machine.memory_bytes / 1024 ** 3)} GiB, ${machine.platform} ${machine.kernel}`;
-  return [`Measured on ${at.slice(0, 10)}, ${tree}, on ${on}; ${runs}.`, ...sections.map(sectionTable)].join('\n\n');
+  return [`Measured on ${at.slice(0, 10)}, ${treeOf({ commit, dirty })}, on ${on}; ${runs}.`, ...sections.map(sectionTable)].join('\n\n');
 }
 
 /** What stands between the marks; null where there are none. */
@@ -59,6 +61,11 @@ export function withMarkedText(readme: string, text: string): string {
   if (markedText(readme) === null) throw new Error(`the file has no place for the table: a line ${BEGIN} and below it a line ${END}`);
   const [begin, end] = [readme.indexOf(BEGIN) + BEGIN.length, readme.indexOf(END)];
   return [readme.slice(0, begin), KEEP, text, FORMAT, readme.slice(end)].join('\n\n');
+}
+
+/** `npm run bench -- merge`. */
+export function mergeFiles({ into, from }: MergeOptions): void {
+  writeResults(into, mergedResults(readResults(into), readResults(from)));
 }
 
 /** `npm run bench -- table`. */

@@ -2,7 +2,8 @@
 // In: what was acknowledged. Out: a line for each check; `breach` where it does not hold.
 import { DeliverPolicy } from '@nats-io/jetstream';
 import { picoToDecimal } from '../../pipeline/domain/money.ts';
-import { DEAD_LETTERS_STREAM, EVENTS_STREAM, type Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { DEAD_LETTERS_STREAM, EVENTS_STREAM } from '../../ops/streams.ts';
 import { FINGERPRINT_HEADER, serviceEventsCodec, type ServiceEvent } from '../../schemas/codec.ts';
 import type { RunSql } from '../bench/store.ts';
 import type { Expected } from './sender.ts';

@@ -28,7 +28,8 @@ const PRINT_EVERY = 6;
 const LOG_BYTES_MAX = 2 * 1024 ** 3;
 /** The service's own output is begun anew beyond this. */
 const START_LOG_BYTES_MAX = 16 * 1024 ** 2;
-const LAND_MS_MAX = 180_000;
+/** At the end: so long without a row landing, and nothing more is waited for. */
+const LAND_STILL_MS = 120_000;
 const KILLED = ['worker', 'api', 'nats-server', 'clickhouse'] as const;
 
 class UsageError extends Error {}
@@ -198,19 +199,16 @@ class Soak {
     );
   }
 
-  /** Spans in the store once they are as many as were acknowledged; as many as there are after a while. */
+  /** Spans in the store once they are as many as were acknowledged; as many as there are when no more come. */
   async #landed(target: Target, acknowledged: number): Promise<number> {
     const runSql = sqlRunner(target.clickhouseUrl ?? '');
-    let [landed, seen] = [NaN, NaN];
-    for (
-      const deadline = performance.now() + LAND_MS_MAX;
-      performance.now() < deadline;
-      await new Promise((resolve) => setTimeout(resolve, 500))
-    ) {
-      landed = (await readStore(runSql)).landed;
+    let [landed, movedAt] = [0, performance.now()];
+    while (performance.now() - movedAt < LAND_STILL_MS) {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      const now = (await readStore(runSql)).landed;
       // Twice the same: nothing comes behind it.
-      if (landed >= acknowledged && landed === seen) break;
-      seen = landed;
+      if (now >= acknowledged && now === landed) break;
+      if (now > landed) [landed, movedAt] = [now, performance.now()];
     }
     return landed;
   }

@@ -5,7 +5,7 @@ import { createLogger } from '../../ops/log.ts';
 import { connectNats } from '../../ops/nats/connect.ts';
 import { openObjectStore } from '../../ops/object_store/open.ts';
 import { openSealer } from '../../ops/sealing.ts';
-import { openLog } from '../../ops/streams.ts';
+import { openLog } from '../../ops/nats/open_log.ts';
 import { ColdStorage } from '../../pipeline/cold/cold_storage.ts';
 import { JobLeases } from '../../pipeline/jobs/lease.ts';
 import { LongJobRunner } from '../../pipeline/long_jobs/runner.ts';

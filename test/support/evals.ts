@@ -4,7 +4,7 @@ import { JudgeQuotas } from '../../ops/judge_quota.ts';
 import { openUpstream } from '../../ops/llm/upstream.ts';
 import { createLogger } from '../../ops/log.ts';
 import { connectNats } from '../../ops/nats/connect.ts';
-import { fixedPartitions, openLog } from '../../ops/streams.ts';
+import { fixedPartitions, openLog } from '../../ops/nats/open_log.ts';
 import { createPriceBook } from '../../pipeline/domain/pricing.ts';
 import { openEvals } from '../../pipeline/evals/open.ts';
 import { FairSlots } from '../../pipeline/judging/fair_slots.ts';

@@ -2,7 +2,7 @@
 // a worker in the middle of a job. Tells its parent what happens; arguments: NATS URL, worker id, hurry.
 import { createLogger } from '../../ops/log.ts';
 import { connectNats } from '../../ops/nats/connect.ts';
-import { openLog } from '../../ops/streams.ts';
+import { openLog } from '../../ops/nats/open_log.ts';
 import { JobLeases } from '../../pipeline/jobs/lease.ts';
 import { JobRunner } from '../../pipeline/jobs/runner.ts';
 

@@ -3,7 +3,7 @@
 import { JobRecords } from '../../ops/job_records.ts';
 import { createLogger } from '../../ops/log.ts';
 import { connectNats } from '../../ops/nats/connect.ts';
-import { openLog } from '../../ops/streams.ts';
+import { openLog } from '../../ops/nats/open_log.ts';
 import { LongJobRunner } from '../../pipeline/long_jobs/runner.ts';
 
 const [url = '', workerId = '', hurry = '1'] = process.argv.slice(2);

@@ -3,7 +3,8 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
 import { connectNats } from '../../ops/nats/connect.ts';
-import { fixedPartitions, ingestSubject, openLog, type Log } from '../../ops/streams.ts';
+import { fixedPartitions, openLog, type Log } from '../../ops/nats/open_log.ts';
+import { ingestSubject } from '../../ops/streams.ts';
 import { FINGERPRINT_HEADER, ingestBatchCodec, type IngestEvent, type SourceFormat } from '../../schemas/codec.ts';
 
 export const PARTITIONS = 4;

@@ -1,5 +1,6 @@
 // What the service told (stream EVENTS), as tests read it.
-import { EVENTS_STREAM, type Log } from '../../ops/streams.ts';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { EVENTS_STREAM } from '../../ops/streams.ts';
 import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
 
 interface Reading {

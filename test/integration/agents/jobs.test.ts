@@ -5,7 +5,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { callJob } from '../../../ops/job_calls.ts';
 import { createLogger } from '../../../ops/log.ts';
 import { connectNats } from '../../../ops/nats/connect.ts';
-import { type Log, openLog } from '../../../ops/streams.ts';
+import { type Log, openLog } from '../../../ops/nats/open_log.ts';
 import type { Job, JobContext, JobResult } from '../../../pipeline/jobs/job.ts';
 import { JobLeases, type Lease } from '../../../pipeline/jobs/lease.ts';
 import { JobRunner } from '../../../pipeline/jobs/runner.ts';

@@ -4,7 +4,7 @@ import { SignJWT } from 'jose';
 import { createLogger } from '../../../ops/log.ts';
 import { openRoutes } from '../../../ops/llm/routes.ts';
 import { connectNats } from '../../../ops/nats/connect.ts';
-import { type Log, openLog } from '../../../ops/streams.ts';
+import { type Log, openLog } from '../../../ops/nats/open_log.ts';
 import { createClickHouse } from '../../../sql/client.ts';
 import { assembleApi } from '../../../api/assemble.ts';
 import type { SamplingSettings } from '../../../api/sampling/sampling.ts';

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { AuditLog, recordSystemMutation } from '../../../ops/audit_log.ts';
 import { createLogger } from '../../../ops/log.ts';
 import { connectNats, trackConnected } from '../../../ops/nats/connect.ts';
-import { AUDIT_STREAM, AUDIT_SUBJECT, EVENTS_STREAM, type Log, openLog } from '../../../ops/streams.ts';
+import { type Log, openLog } from '../../../ops/nats/open_log.ts';
+import { AUDIT_STREAM, AUDIT_SUBJECT, EVENTS_STREAM } from '../../../ops/streams.ts';
 import { publishRecord } from '../../../ops/nats/publish_record.ts';
 import { createAuditLander } from '../../../pipeline/delivery/audit_lander.ts';
 import type { WorkQueue } from '../../../pipeline/delivery/work_queue.ts';

@@ -7,7 +7,7 @@ import { SignJWT } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { placeOf } from '../../../api/http/keyed_store.ts';
 import { connectNats } from '../../../ops/nats/connect.ts';
-import { openLog } from '../../../ops/streams.ts';
+import { openLog } from '../../../ops/nats/open_log.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';
 import { eventually } from '../../support/wait.ts';

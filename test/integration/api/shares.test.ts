@@ -1,7 +1,7 @@
 // One org's flood is what that org waits for: nobody lands what is in the log here, until the test says that it has landed.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { BACKLOG_MIN } from '../../../api/ingest/shares.ts';
-import { sendLanded } from '../../../ops/landed.ts';
+import { tellLanded } from '../../../ops/landings.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, anEvent, type Answer, call, INGEST, startTestApi, type TestApi } from './an_api.ts';
@@ -58,9 +58,18 @@ test('who has more in the log than its share waits until it has landed, and othe
   expect((await asQuiet()).status).toBe(200);
 
   const { state } = await api.log.jsm.streams.info('INGEST');
-  const through = Array.from({ length: PARTITIONS }, (_, partition): [number, number] => [partition, state.last_seq]);
+  const through = { landed_through: state.last_seq, read_through: state.last_seq };
+  const landings = Array.from({ length: PARTITIONS }, (_, partition) => ({
+    partition,
+    epoch: 1,
+    ...through,
+    behind: false,
+    after: 0,
+    log_seq: 0,
+    rows: [],
+  }));
   await eventually(async () => {
-    sendLanded(api.log.nc, through);
+    tellLanded(api.log.nc, landings);
     return (await asNoisy()).status === 200;
   });
 });

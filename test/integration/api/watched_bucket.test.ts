@@ -2,7 +2,7 @@
 import type { KV } from '@nats-io/kv';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { connectNats } from '../../../ops/nats/connect.ts';
-import { type Log, openLog } from '../../../ops/streams.ts';
+import { type Log, openLog } from '../../../ops/nats/open_log.ts';
 import { RevisionConflict, WatchedBucket } from '../../../ops/watched_bucket.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';

@@ -2,32 +2,21 @@
 // chains, and what is refused with which code.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
-import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 import { call, startTestApi, type TestApi } from '../api/an_api.ts';
+import { TestService } from '../a_service.ts';
 import { ADMIN, code, modelCall, TestOrg } from './a_budget.ts';
 
-let database: TestDatabase;
-let nats: TestNats;
+let service: TestService;
 let api: TestApi;
-let worker: TestWorker;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
-  const options = { natsUrl: nats.url, clickhouseUrl: database.url };
-  api = await startTestApi(options);
-  worker = startWorker(options);
-  await worker.ready;
+  service = await TestService.start();
+  api = await service.startApi();
 }, 60_000);
 
 afterAll(async () => {
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await api.close();
-  await nats.remove();
-  await database.drop();
+  await service.close();
 });
 
 const customEvent = (name: string, attributes: Record<string, unknown> = {}) => ({ name, outcome: 'success', duration_ms: 1, attributes });
@@ -59,7 +48,7 @@ test.each([
     { agent_id: agent_id.toWellFormed(), tokens: { used: 10, hard_limit: 10, status: 'hard_exceeded' } },
   ]);
   // Another process reads the record from KV.
-  const later = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
+  const later = await startTestApi(service.urls);
   try {
     await eventually(async () => code(await org.send(later, 0, { agent_id })) === '429 rate_limited', { what: 'a refusal there' });
     expect((await org.send(later, 0, { agent_id: 'other' })).status).toBe(200);

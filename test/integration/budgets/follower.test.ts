@@ -2,7 +2,7 @@
 // without living to tell, are made up for by a read, and nothing is given back before it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectNats } from '../../../ops/nats/connect.ts';
-import { type LandedUsage, tellLanded } from '../../../ops/usage_feed.ts';
+import { type Landing, tellLanded } from '../../../ops/landings.ts';
 import { UsageFollower } from '../../../ops/usage_follower.ts';
 import { usdToPico } from '../../../pipeline/domain/money.ts';
 import { UsageLedger } from '../../../pipeline/domain/usage_ledger.ts';
@@ -33,7 +33,7 @@ const land = (log_seq: number, tokens: number, agent_id = '', hour = NOW): Promi
     `INSERT INTO usage_events (org_id, hour, agent_id, events, input_tokens, output_tokens, storage_bytes, sandbox_seconds, cost_usd, partition, log_seq)
     VALUES ('${ORG}', toDateTime(${String(hour / 1000)}), '${agent_id}', 1, ${String(tokens)}, 0, 7, 0.5, 0.25, 0, ${String(log_seq)})`,
   );
-const reported = (after: number, log_seq: number, tokens: number, epoch = 1): LandedUsage => ({
+const reported = (after: number, log_seq: number, tokens: number, epoch = 1): Landing => ({
   partition: 0,
   epoch,
   landed_through: log_seq,

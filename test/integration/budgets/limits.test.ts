@@ -1,17 +1,13 @@
 // Budgets end to end: real APIs, real workers, the real engine. What was used is what landed; a limit refuses the call after
 // the one that crossed it, in one process at once and in another as soon as it has landed; alerts are told once.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
-import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, call, startTestApi, type TestApi } from '../api/an_api.ts';
+import { TestService } from '../a_service.ts';
 
-let database: TestDatabase;
-let nats: TestNats;
+let service: TestService;
 let apis: [TestApi, TestApi];
-let worker: TestWorker;
 /** An org of each test. */
 let org = '';
 let key = '';
@@ -19,19 +15,12 @@ let orgs = 0;
 let events = 0;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
-  const options = { natsUrl: nats.url, clickhouseUrl: database.url };
-  apis = [await startTestApi(options), await startTestApi(options)];
-  worker = startWorker(options);
-  await worker.ready;
+  service = await TestService.start();
+  apis = [await service.startApi(), await service.startApi()];
 }, 60_000);
 
 afterAll(async () => {
-  worker.kill('SIGKILL');
-  await worker.exited;
-  for (const api of apis) await api.close();
-  await nats.stop();
-  await database.drop();
+  await service.close();
 });
 
 const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -116,7 +105,7 @@ test('a process that starts knows what was used before it', async () => {
   await put({ tokens: { hard_limit: 100 } });
   await send(apis[0], 100);
   await landed(100);
-  const later = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
+  const later = await startTestApi(service.urls);
   try {
     await eventually(async () => code(await send(later, 1)) === '429 rate_limited', { what: 'a refusal in a new process' });
   } finally {
@@ -180,10 +169,8 @@ test('limits that are crossed are told once, in both spellings', async () => {
     ['budget.threshold_breach', 100],
     ['budget.hard_exceeded', undefined],
   ]);
-  worker.kill('SIGKILL');
-  await worker.exited;
-  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url });
-  await worker.ready;
+  await service.killWorker();
+  await service.startWorker();
   await put({ tokens: { hard_limit: 101 } });
   await eventually(async () => (await told()).length > all.length, { what: 'the moved limit told' });
   expect((await told()).slice(all.length).map(({ event }) => event)).toEqual([

@@ -1,40 +1,29 @@
 // Costs end to end: a real API, a real worker, the real engine. What is sent is priced, landed and read back.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
-import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from '../api/an_api.ts';
+import { ADMIN_TOKEN, type Answer, asUser, call, type TestApi, tokenOf } from '../api/an_api.ts';
+import { TestService } from '../a_service.ts';
 
 const DAY_MS = 86_400_000;
 /** Noon of the day so many days ago. */
 const noon = (ago: number): string =>
   new Date(Math.floor(Date.now() / DAY_MS) * DAY_MS - ago * DAY_MS + (ago === 0 ? 0 : DAY_MS / 2)).toISOString();
 
-let database: TestDatabase;
-let nats: TestNats;
+let service: TestService;
 let api: TestApi;
-let worker: TestWorker;
 /** An org of each test. */
 let org = '';
 let key = '';
 let orgs = 0;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
-  const options = { natsUrl: nats.url, clickhouseUrl: database.url };
-  api = await startTestApi(options);
-  worker = startWorker(options);
-  await worker.ready;
+  service = await TestService.start();
+  api = await service.startApi();
 }, 60_000);
 
 afterAll(async () => {
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await api.close();
-  await nats.stop();
-  await database.drop();
+  await service.close();
 });
 
 const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
@@ -200,7 +189,7 @@ describe('prices', () => {
     await sendCall('house-model', 500_000, 9);
     await spent(first + 1);
     expect((await summary()).total_cost_usd).toBeCloseTo(first + 1, 12);
-    const rows = await database.run(
+    const rows = await service.database.run(
       `SELECT price_source, price_input_usd_per_mtok, price_output_usd_per_mtok FROM spans WHERE org_id = '${org}' ORDER BY received_at FORMAT TSV`,
     );
     expect(rows.trim().split('\n')).toEqual(['org\t0.123456789012\t7', 'org\t2\t0']);

@@ -9,7 +9,8 @@ import { CorrectionLog, correctionMessages } from '../../../pipeline/jobs/correc
 import { JobLeases, type Lease } from '../../../pipeline/jobs/lease.ts';
 import { createReprice, type RepriceDeps } from '../../../pipeline/jobs/reprice.ts';
 import { createLogger } from '../../../ops/log.ts';
-import { ingestSubject, type Log } from '../../../ops/streams.ts';
+import type { Log } from '../../../ops/nats/open_log.ts';
+import { ingestSubject } from '../../../ops/streams.ts';
 import { type CostChange, costCorrectionsCodec, FINGERPRINT_HEADER } from '../../../schemas/codec.ts';
 import { REPRICE } from '../../../schemas/records/repricing.ts';
 import { createClickHouse } from '../../../sql/client.ts';

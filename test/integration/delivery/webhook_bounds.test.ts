@@ -3,7 +3,8 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/log.ts';
 import { openSealer } from '../../../ops/sealing.ts';
-import { type Log, WEBHOOK_MESSAGE_BYTES_MAX, WEBHOOKS_STREAM, webhookSubject } from '../../../ops/streams.ts';
+import type { Log } from '../../../ops/nats/open_log.ts';
+import { WEBHOOK_MESSAGE_BYTES_MAX, WEBHOOKS_STREAM, webhookSubject } from '../../../ops/streams.ts';
 import { DEAD_LETTERS_ORG_MAX, WebhookDeadLetters } from '../../../ops/webhook_queue.ts';
 import { createBurial } from '../../../pipeline/delivery/dead_items.ts';
 import { BACKLOG, type BacklogBounds, WebhookBacklog } from '../../../pipeline/delivery/webhook_backlog.ts';

@@ -3,42 +3,28 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createHash } from 'node:crypto';
 import { INGEST_STREAM } from '../../../ops/streams.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
-import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { removeDir, tempDir } from '../../support/temp.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from '../api/an_api.ts';
+import { ADMIN_TOKEN, type Answer, asUser, call, type TestApi, tokenOf } from '../api/an_api.ts';
+import { TestService } from '../a_service.ts';
 
 const DAY_MS = 86_400_000;
 const folder = tempDir('erasure');
-let database: TestDatabase;
-let nats: TestNats;
+let service: TestService;
 let api: TestApi;
-let worker: TestWorker;
 let org = '';
 let owner: Record<string, string | undefined> = {};
 let key: Record<string, string | undefined> = {};
 let orgs = 0;
 
-const aWorker = (): TestWorker =>
-  startWorker({
-    natsUrl: nats.url,
-    clickhouseUrl: database.url,
-    more: { SERVICE_DATA_DIR: folder, SERVICE_OBJECT_STORE: `file://${folder}/objects`, SERVICE_TRACE_GRACE_MS: '50' },
-  });
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
-  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
-  worker = aWorker();
-  await worker.ready;
+  service = await TestService.start({
+    worker: { SERVICE_DATA_DIR: folder, SERVICE_OBJECT_STORE: `file://${folder}/objects`, SERVICE_TRACE_GRACE_MS: '50' },
+  });
+  api = await service.startApi();
 }, 90_000);
 afterAll(async () => {
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await api.close();
-  await nats.remove();
-  await database.drop();
+  await service.close();
   removeDir(folder);
 });
 
@@ -156,11 +142,11 @@ it('everything of one person goes, from every read, table, object and the log; t
   for (const table of names)
     expect([
       table,
-      await database.run(
+      await service.database.run(
         `SELECT count() FROM ${table} WHERE org_id = '${org}' AND startsWith(trace_id, 'ann') SETTINGS apply_deleted_mask = 0`,
       ),
     ]).toEqual([table, '0\n']);
-  expect(await database.run('SELECT count() FROM erasures')).toBe('0\n');
+  expect(await service.database.run('SELECT count() FROM erasures')).toBe('0\n');
   expect([await treeOf('bob-warm'), await treeOf('bob-cold')]).toEqual(bob);
   expect(await money()).toEqual(before);
   const { state } = await api.log.jsm.streams.info(INGEST_STREAM);
@@ -216,12 +202,11 @@ it('what was accepted before and has not landed yet goes too, and a value that w
   );
   await send('ann-1', 'mafia', { user_id: 'ann@example.com' });
   await landed('ann-1', 'mafia');
-  worker.kill('SIGKILL');
-  await worker.exited;
+  await service.killWorker();
   await send('ann-2', 'mafia', { user_id: 'ann@example.com' });
   await send('bob-2', 'mafia', { user_id: 'bob@example.com' });
   const asked = await erase({ attribute: 'user_id', value: 'ann@example.com' });
-  worker = aWorker();
+  await service.startWorker();
   const job = await jobEnds(asked);
   expect(job).toMatchObject({ status: 'complete', result: { matched_traces: 2, spans: 2, remaining: 0 } });
   expect([(await get('/v1/traces/ann-1/tree')).status, (await get('/v1/traces/ann-2/tree')).status]).toEqual([404, 404]);

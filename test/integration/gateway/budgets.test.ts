@@ -1,35 +1,26 @@
 // Budgets of calls through the gateway: asked before, told after, however a call ends.
 import { request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { events, json, type ModelServer, startModelServer } from '../../support/model_server.ts';
-import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
-import { type Answer, startTestApi, type TestApi } from '../api/an_api.ts';
+import { type Answer, type TestApi } from '../api/an_api.ts';
+import { TestService } from '../a_service.ts';
 import { TestOrg } from '../budgets/a_budget.ts';
 
 type Data = Record<string, unknown>;
 
-let database: TestDatabase;
-let nats: TestNats;
+let service: TestService;
 let upstream: ModelServer;
 let api: TestApi;
-let worker: TestWorker;
 
 beforeAll(async () => {
-  [database, nats, upstream] = await Promise.all([createTestDatabase(), startTestNats(), startModelServer()]);
-  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url, llmUrl: upstream.url });
-  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url, more: { SERVICE_TRACE_GRACE_MS: '50' } });
-  await worker.ready;
+  upstream = await startModelServer();
+  service = await TestService.start({ api: { llmUrl: upstream.url }, worker: { SERVICE_TRACE_GRACE_MS: '50' } });
+  api = await service.startApi();
 }, 120_000);
 afterAll(async () => {
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await api.close();
+  await service.close();
   await upstream.close();
-  await nats.remove();
-  await database.drop();
 });
 
 const using = (tokens: number) =>

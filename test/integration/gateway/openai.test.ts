@@ -2,37 +2,28 @@
 // the trace that is left.
 import OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { events, json, type ModelServer, reset, startModelServer } from '../../support/model_server.ts';
-import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
-import { call, KEY, startTestApi, type TestApi } from '../api/an_api.ts';
+import { call, KEY, type TestApi } from '../api/an_api.ts';
+import { TestService } from '../a_service.ts';
 
 type Data = Record<string, unknown>;
 const UPSTREAM_KEY = 'sk-upstream-of-the-operator';
 
-let database: TestDatabase;
-let nats: TestNats;
+let service: TestService;
 let upstream: ModelServer;
 let api: TestApi;
-let worker: TestWorker;
 let client: OpenAI;
 
 beforeAll(async () => {
-  [database, nats, upstream] = await Promise.all([createTestDatabase(), startTestNats(), startModelServer()]);
-  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url, llmUrl: upstream.url, llmKey: UPSTREAM_KEY });
-  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url, more: { SERVICE_TRACE_GRACE_MS: '50' } });
-  await worker.ready;
+  upstream = await startModelServer();
+  service = await TestService.start({ api: { llmUrl: upstream.url, llmKey: UPSTREAM_KEY }, worker: { SERVICE_TRACE_GRACE_MS: '50' } });
+  api = await service.startApi();
   client = new OpenAI({ apiKey: KEY, baseURL: `${api.url}/v1`, maxRetries: 0 });
 }, 120_000);
 afterAll(async () => {
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await api.close();
+  await service.close();
   await upstream.close();
-  await nats.remove();
-  await database.drop();
 });
 beforeEach(() => {
   upstream.reached.length = 0;

@@ -1,7 +1,7 @@
 // Live traces judged by models, end to end: real NATS, the real engine, an upstream that behaves as a test says.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { isJudgeQuotaUsedUp, judgeCallsUsed } from '../../../ops/judge_quota.ts';
-import type { Log } from '../../../ops/streams.ts';
+import type { Log } from '../../../ops/nats/open_log.ts';
 import { partitionOf } from '../../../pipeline/domain/ids.ts';
 import { MONTHLY, periodAt } from '../../../pipeline/domain/period.ts';
 import { PiiRedactor } from '../../../pipeline/domain/pii.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { ANALYST_VIEWS } from '../../../ops/clickhouse/config.ts';
 import { connectNats, trackConnected } from '../../../ops/nats/connect.ts';
-import { openLog } from '../../../ops/streams.ts';
+import { openLog } from '../../../ops/nats/open_log.ts';
 import { type TestDatabase, type TestEngine, createTestDatabase, runStatement, startTestEngine } from '../../support/clickhouse.ts';
 import { type TestNats, startTestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';

@@ -5,36 +5,26 @@ import { OTLPTraceExporter as ProtoExporter } from '@opentelemetry/exporter-trac
 import { BasicTracerProvider, InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
-import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { asJson, asProtobuf, decodeAnswer, decodeStatus, exportOf, type OtlpObject, otlpSpan } from '../../support/otlp.ts';
-import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 import { makeKey } from '../api/a_cast.ts';
-import { call, KEY, ORG, startTestApi, type TestApi } from '../api/an_api.ts';
+import { call, KEY, ORG, type TestApi } from '../api/an_api.ts';
+import { TestService } from '../a_service.ts';
 
 type Data = Record<string, unknown>;
 const PATHS = ['/v1/otlp/v1/traces', '/v1/traces'];
 const PROTOBUF = 'application/x-protobuf';
 const JSON_TYPE = 'application/json';
 
-let database: TestDatabase;
-let nats: TestNats;
+let service: TestService;
 let api: TestApi;
-let worker: TestWorker;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
-  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
-  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url, more: { SERVICE_TRACE_GRACE_MS: '50' } });
-  await worker.ready;
+  service = await TestService.start({ worker: { SERVICE_TRACE_GRACE_MS: '50' } });
+  api = await service.startApi();
 }, 120_000);
 afterAll(async () => {
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await api.close();
-  await nats.remove();
-  await database.drop();
+  await service.close();
 });
 
 interface Heard {
@@ -282,10 +272,10 @@ describe('errors', () => {
   });
 
   test('a log that is gone is 502, until it is back', async () => {
-    await nats.kill();
+    await service.nats.kill();
     const heard = await send(asProtobuf(good), PROTOBUF);
     expect([heard.status, jsonOf(heard)['code']]).toEqual([502, 'upstream_unavailable']);
-    await nats.start();
+    await service.nats.start();
     await eventually(async () => (await send(asProtobuf(good), PROTOBUF)).status === 200, { what: 'exports after it' });
   });
 });

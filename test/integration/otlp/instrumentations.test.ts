@@ -2,34 +2,25 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
-import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { say, startUpstream, type TestUpstream, type UpstreamBehaviour } from '../../support/upstream.ts';
 import { eventually } from '../../support/wait.ts';
-import { call, KEY, startTestApi, type TestApi } from '../api/an_api.ts';
+import { call, KEY, type TestApi } from '../api/an_api.ts';
+import { TestService } from '../a_service.ts';
 
 type Data = Record<string, unknown>;
 
-let database: TestDatabase;
-let nats: TestNats;
+let service: TestService;
 let upstream: TestUpstream;
 let api: TestApi;
-let worker: TestWorker;
 
 beforeAll(async () => {
-  [database, nats, upstream] = await Promise.all([createTestDatabase(), startTestNats(), startUpstream()]);
-  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
-  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url, more: { SERVICE_TRACE_GRACE_MS: '50' } });
-  await worker.ready;
+  upstream = await startUpstream();
+  service = await TestService.start({ worker: { SERVICE_TRACE_GRACE_MS: '50' } });
+  api = await service.startApi();
 }, 120_000);
 afterAll(async () => {
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await api.close();
+  await service.close();
   await upstream.close();
-  await nats.remove();
-  await database.drop();
 });
 beforeEach(() => {
   upstream.requests.length = 0;

@@ -3,7 +3,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/log.ts';
 import { connectNats } from '../../../ops/nats/connect.ts';
-import { AUDIT_STREAM, AUDIT_SUBJECT, DEAD_LETTERS_STREAM, type Log, openLog } from '../../../ops/streams.ts';
+import { type Log, openLog } from '../../../ops/nats/open_log.ts';
+import { AUDIT_STREAM, AUDIT_SUBJECT, DEAD_LETTERS_STREAM } from '../../../ops/streams.ts';
 import { createBurial } from '../../../pipeline/delivery/dead_items.ts';
 import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from '../../../pipeline/delivery/work_queue.ts';
 import { type Codec, deadLetterCodec, FINGERPRINT_HEADER } from '../../../schemas/codec.ts';

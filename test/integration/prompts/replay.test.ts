@@ -1,35 +1,26 @@
 // Replaying traces end to end: real API, real worker, the real engine, and an upstream that keeps what it was asked.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
-import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { after, echo, fail, hang, say, startUpstream, type TestUpstream } from '../../support/upstream.ts';
 import { eventually } from '../../support/wait.ts';
 import { asKey, makeKey, makeOtherOrg } from '../api/a_cast.ts';
 import { ADMIN_TOKEN, type Answer, call, INGEST, ORG, startTestApi, type TestApi } from '../api/an_api.ts';
+import { TestService } from '../a_service.ts';
 
 type Data = Record<string, unknown>;
 
-let database: TestDatabase;
-let nats: TestNats;
+let service: TestService;
 let upstream: TestUpstream;
 let api: TestApi;
-let worker: TestWorker;
 
 beforeAll(async () => {
-  [database, nats, upstream] = await Promise.all([createTestDatabase(), startTestNats(), startUpstream()]);
-  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url, llmUrl: upstream.url });
-  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url, more: { SERVICE_TRACE_GRACE_MS: '50' } });
-  await worker.ready;
+  upstream = await startUpstream();
+  service = await TestService.start({ api: { llmUrl: upstream.url }, worker: { SERVICE_TRACE_GRACE_MS: '50' } });
+  api = await service.startApi();
   await make('greet', 'Hello {{name}}, from {{ shop }}', 'gpt-4o-mini');
 }, 120_000);
 afterAll(async () => {
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await api.close();
+  await service.close();
   await upstream.close();
-  await nats.remove();
-  await database.drop();
 });
 beforeEach(() => {
   upstream.requests.length = 0;
@@ -219,7 +210,7 @@ describe('a replay that cannot be made', () => {
     // They may be on their way from one table to the other.
     await eventually(async () => {
       for (const table of ['span_texts_recent', 'span_texts'])
-        await database.run(`DELETE FROM ${table} WHERE trace_id = '${trace}' SETTINGS lightweight_deletes_sync = 2`);
+        await service.database.run(`DELETE FROM ${table} WHERE trace_id = '${trace}' SETTINGS lightweight_deletes_sync = 2`);
       return (await replay(trace)).status === 422;
     });
     expect(await refused(trace)).toContain('no longer stored');
@@ -230,7 +221,7 @@ describe('a replay that cannot be made', () => {
       greeted(undefined, { span_id: 'here', started_at: '2026-03-01T00:00:00Z' }),
       aCall({ span_id: 'there', started_at: '2026-03-01T00:00:01Z' }),
     );
-    const spans = async () => Number(await database.run('SELECT count() FROM spans'));
+    const spans = async () => Number(await service.database.run('SELECT count() FROM spans'));
     const before = await spans();
     upstream.behave((res, request) => {
       (request.body.model === 'gpt-4o' ? fail(404) : say('ok'))(res, request);
@@ -248,7 +239,7 @@ describe('a replay that cannot be made', () => {
     expect([away.status, away.json?.['code']]).toEqual([502, 'upstream_unavailable']);
     upstream.behave(fail(401));
     expect((await replay(trace, { commit: true })).status).toBe(502);
-    const without = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
+    const without = await startTestApi(service.urls);
     const answer = await call(without, 'POST', `/v1/traces/${trace}/replay`, { body: { commit: true } });
     expect([answer.status, answer.json?.['code']]).toEqual([502, 'upstream_unavailable']);
     expect((await call(without, 'POST', `/v1/traces/${trace}/replay`)).status).toBe(200);

@@ -3,40 +3,28 @@ import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
-import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { removeDir, tempDir } from '../../support/temp.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from '../api/an_api.ts';
+import { ADMIN_TOKEN, type Answer, asUser, call, type TestApi, tokenOf } from '../api/an_api.ts';
+import { TestService } from '../a_service.ts';
 
 const DAY_MS = 86_400_000;
 const folder = tempDir('retention');
-let database: TestDatabase;
-let nats: TestNats;
+let service: TestService;
 let api: TestApi;
-let worker: TestWorker;
 let org = '';
 let owner: Record<string, string | undefined> = {};
 let key: Record<string, string | undefined> = {};
 let orgs = 0;
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
-  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
-  worker = startWorker({
-    natsUrl: nats.url,
-    clickhouseUrl: database.url,
-    more: { SERVICE_DATA_DIR: folder, SERVICE_OBJECT_STORE: `file://${folder}/objects`, SERVICE_TRACE_GRACE_MS: '50' },
+  service = await TestService.start({
+    worker: { SERVICE_DATA_DIR: folder, SERVICE_OBJECT_STORE: `file://${folder}/objects`, SERVICE_TRACE_GRACE_MS: '50' },
   });
-  await worker.ready;
+  api = await service.startApi();
 }, 90_000);
 afterAll(async () => {
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await api.close();
-  await nats.remove();
-  await database.drop();
+  await service.close();
   removeDir(folder);
 });
 
@@ -188,7 +176,7 @@ describe('the way of a text', () => {
     await eventually(
       async () => {
         const trace = await ingest(`text number ${String(tries++)}`);
-        const row = await database.run(
+        const row = await service.database.run(
           `SELECT drop_on - toDate(started_at) FROM (SELECT drop_on, started_at, trace_id FROM span_texts UNION ALL SELECT drop_on, started_at, trace_id FROM span_texts_recent) WHERE trace_id = '${trace}' LIMIT 1`,
         );
         // The least class of days that is no less than the policy's.

@@ -5,7 +5,7 @@ import { JobRecords } from '../../../ops/job_records.ts';
 import { createLogger } from '../../../ops/log.ts';
 import { connectNats } from '../../../ops/nats/connect.ts';
 import { ObjectStoreError } from '../../../ops/object_store/object_store.ts';
-import { type Log, openLog } from '../../../ops/streams.ts';
+import { type Log, openLog } from '../../../ops/nats/open_log.ts';
 import { type LongJobContext, type LongJobHandler, LongJobRunner } from '../../../pipeline/long_jobs/runner.ts';
 import { type LongJob, newLongJob } from '../../../schemas/records/job_record.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';

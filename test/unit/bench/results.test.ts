@@ -4,7 +4,15 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { growthSeries, writePlots } from '../../bench/plots.ts';
 import { atLeast, atMost, p50p99, single, type Section } from '../../bench/report.ts';
-import { parseResults, readResults, resultSection, RESULTS_SCHEMA, writeResults, type Results } from '../../bench/results.ts';
+import {
+  mergedResults,
+  parseResults,
+  readResults,
+  resultSection,
+  RESULTS_SCHEMA,
+  writeResults,
+  type Results,
+} from '../../bench/results.ts';
 import { markedText, printTable, resultsText, withMarkedText } from '../../bench/table.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'millrace-results-'));
@@ -76,6 +84,32 @@ describe('results', () => {
     const [measure] = made.sections[0]?.rows[0]?.measures ?? [];
     if (measure !== undefined) measure.holds = true;
     expect(() => parseResults(JSON.stringify(made), 'a.json')).toThrow('sections.0.rows.0.measures.0: holds does not agree');
+  });
+});
+
+describe('the parts of another run', () => {
+  const old = results(['ingest', reads(1, [10])], ['reads', reads(1, [10])], ['reads', reads(2, [20])]);
+  const again = { ...results(['reads', reads(3, [5])], ['single', reads(1, [1])]), at: '2026-11-23T00:00:00.000Z', commit: 'f'.repeat(40) };
+
+  it('take the place of their own, and say which run they are of', () => {
+    const merged = mergedResults(old, again);
+    expect(merged.sections.map(({ part, spans, run }) => [part, spans, run?.commit])).toEqual([
+      ['ingest', 1, undefined],
+      ['reads', 3, again.commit],
+      ['single', 1, again.commit],
+    ]);
+    expect(parseResults(JSON.stringify(merged), 'a.json')).toEqual(merged);
+    const text = resultsText(merged);
+    expect(text.match(/measured again on 2026-11-23, commit ffffffffff:/g)).toHaveLength(2);
+    // Taken over once more, it is still of the run that measured it.
+    expect(mergedResults(old, merged).sections[1]?.run).toEqual(merged.sections[1]?.run);
+  });
+
+  it.each([
+    ['another machine', { machine: { ...old.machine, cores: 4 } }, /cores is 2 and 4/],
+    ['another version', { versions: { ...old.versions, node: '20.0.0' } }, /other versions/],
+  ])('are refused when they are of %s', (_, changed, message) => {
+    expect(() => mergedResults(old, { ...again, ...changed })).toThrow(message);
   });
 });
 

@@ -1,9 +1,10 @@
-// Reports of landed usage, from the workers to whoever keeps accounts, as plain NATS messages: not stored, as what was
-// missed is read from the store. In: what a landing wrote for orgs with a budget, and how far each partition is.
+// Reports of landings, from the workers to whoever keeps accounts or counts what waits in the log, as plain NATS messages: not stored, as
+// what was missed is read from the store, and what decides anything for good is the checkpoint. In: how far each partition is, and what a
+// landing wrote for orgs with a budget.
 import type { NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 
-const SUBJECT = 'usage.landed';
+const SUBJECT = 'workers.landings';
 /** Rows of one message; a landing with more sends several. */
 const ROWS_MAX = 2000;
 
@@ -37,11 +38,11 @@ const report = z.object({
 const message = z.array(report);
 
 /** A landing in one partition, with the rows of the orgs that have a budget. */
-export type LandedUsage = z.output<typeof report>;
+export type Landing = z.output<typeof report>;
 
 /** Tells of landings. Nothing waits for it; without a connection it is lost, and read from the store by those who missed it. */
-export function tellLanded(nc: NatsConnection, reports: readonly LandedUsage[]): void {
-  let batch: LandedUsage[] = [];
+export function tellLanded(nc: NatsConnection, reports: readonly Landing[]): void {
+  let batch: Landing[] = [];
   let rows = 0;
   const send = () => {
     if (batch.length > 0)
@@ -64,7 +65,7 @@ export function tellLanded(nc: NatsConnection, reports: readonly LandedUsage[]):
 /** Hears of landings until it is stopped. */
 export function hearLanded(
   nc: NatsConnection,
-  take: (reports: readonly LandedUsage[]) => void,
+  take: (reports: readonly Landing[]) => void,
   onProblem: (problem: string, cause: unknown) => void,
 ): () => void {
   const subscription = nc.subscribe(SUBJECT, {
@@ -73,7 +74,7 @@ export function hearLanded(
       try {
         take(message.parse(JSON.parse(msg.string())));
       } catch (cause) {
-        onProblem('a report of landed usage is not what it should be', cause);
+        onProblem('a report of a landing is not what it should be', cause);
       }
     },
   });

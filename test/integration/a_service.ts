@@ -1,0 +1,66 @@
+// The service of a test: a database, a nats-server, APIs in this process and a worker of its own. close() ends all of it.
+import { createTestDatabase, type TestDatabase } from '../support/clickhouse.ts';
+import { startTestNats, type TestNats } from '../support/nats.ts';
+import { startWorker, type TestWorker } from '../support/pipeline.ts';
+import { startTestApi, type TestApi, type TestApiOptions } from './api/an_api.ts';
+
+export interface TestServiceOptions {
+  /** Settings of each API. */
+  api?: Omit<TestApiOptions, 'natsUrl' | 'clickhouseUrl'>;
+  /** Settings of the worker: environment variables. */
+  worker?: Record<string, string>;
+}
+
+export class TestService {
+  readonly database: TestDatabase;
+  readonly nats: TestNats;
+  readonly #options: TestServiceOptions;
+  readonly #apis: TestApi[] = [];
+  #worker: TestWorker | null = null;
+
+  private constructor(database: TestDatabase, nats: TestNats, options: TestServiceOptions) {
+    this.database = database;
+    this.nats = nats;
+    this.#options = options;
+  }
+
+  /** Starts one without an API. */
+  static async start(options: TestServiceOptions = {}): Promise<TestService> {
+    const [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+    const service = new TestService(database, nats, options);
+    await service.startWorker();
+    return service;
+  }
+
+  /** Where another process finds it. */
+  get urls(): { natsUrl: string; clickhouseUrl: string } {
+    return { natsUrl: this.nats.url, clickhouseUrl: this.database.url };
+  }
+
+  /** One more API. */
+  async startApi(): Promise<TestApi> {
+    const api = await startTestApi({ ...this.urls, ...this.#options.api });
+    this.#apis.push(api);
+    return api;
+  }
+
+  /** A worker; the one before has been killed. Resolves when it works. */
+  async startWorker(): Promise<void> {
+    const { worker: more } = this.#options;
+    this.#worker = startWorker({ ...this.urls, ...(more === undefined ? {} : { more }) });
+    await this.#worker.ready;
+  }
+
+  /** kill -9. */
+  async killWorker(): Promise<void> {
+    this.#worker?.kill('SIGKILL');
+    await this.#worker?.exited;
+  }
+
+  async close(): Promise<void> {
+    await this.killWorker();
+    for (const api of this.#apis) await api.close();
+    await this.nats.remove();
+    await this.database.drop();
+  }
+}
