@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http';
 import { z } from 'zod';
 import { AGENTS, TAGS, largeTraceIdSql } from './fill_sql.ts';
 import { LARGE_TRACES } from './fill.ts';
-import { barText, p50p99, percentile, quantiles, thousands, type ReportRow, type Section } from './report.ts';
+import { atMost, barText, p50p99, percentile, quantiles, thousands, type ReportRow, type Section } from './report.ts';
 import { sqlRunner } from './store.ts';
 import type { Target } from './target.ts';
 import { seededRandom, wordOf, type Random } from './vocabulary.ts';
@@ -82,8 +82,13 @@ export interface Measured {
   what: string;
   bars?: Bars;
   times: number[];
+  /** What came instead of an answer. */
+  failed?: string[];
   note: string;
 }
+
+/** A read that fails this often is not asked again: the others are still measured. */
+const FAILED_MAX = 3;
 
 const pick = (random: Random, [from, to]: readonly [number, number]): string => wordOf(from + (random() % (to - from)));
 const since = (days: number): string => `since=${encodeURIComponent(new Date(Date.now() - days * DAY_MS).toISOString())}`;
@@ -93,9 +98,15 @@ const rows = ({ data }: Answer): number => (Array.isArray(data) ? data.length : 
 async function timed(reader: Reader, what: string, runs: number, path: () => string, bars?: Bars): Promise<Measured> {
   const times: number[] = [];
   const shown: number[] = [];
+  const failed: string[] = [];
   let meta: Answer['meta'] = {};
-  for (let run = -WARM_RUNS; run < runs; run += 1) {
-    const { ms, answer } = await reader.answer(path());
+  for (let run = -WARM_RUNS; run < runs && failed.length < FAILED_MAX; run += 1) {
+    const asked = await reader.answer(path()).catch((error: unknown) => {
+      failed.push(error instanceof Error ? error.message : String(error));
+      return null;
+    });
+    if (asked === null) continue;
+    const { ms, answer } = asked;
     meta = answer.meta;
     if (run >= 0) {
       times.push(ms);
@@ -108,8 +119,9 @@ async function timed(reader: Reader, what: string, runs: number, path: () => str
     meta['truncated'] === true
       ? `truncated${typeof meta['candidates'] === 'number' ? `, ${thousands(meta['candidates'])} candidates` : ''}`
       : '',
+    ...failed.slice(0, 1).map((first) => `${String(failed.length)} failed, such as ${first}`),
   ];
-  return { what, times, note: facts.filter((fact) => fact !== '').join(', '), ...(bars === undefined ? {} : { bars }) };
+  return { what, times, failed, note: facts.filter((fact) => fact !== '').join(', '), ...(bars === undefined ? {} : { bars }) };
 }
 
 /** Goes through the list by cursor; times the first pages and those around the 500th. */
@@ -221,11 +233,14 @@ async function costReads(reader: Reader): Promise<Measured[]> {
   ];
 }
 
-const rowOf = ({ what, bars, times, note }: Measured): ReportRow => ({
+const rowOf = ({ what, bars, times, failed = [], note }: Measured): ReportRow => ({
   what,
-  value: quantiles(times),
+  value: failed.length === 0 ? quantiles(times) : `${String(failed.length)} of ${String(failed.length + times.length)} failed`,
   note,
-  measures: p50p99(times, bars),
+  measures: [
+    ...p50p99(times, bars),
+    ...(failed.length === 0 ? [] : [{ name: 'failed', value: failed.length, unit: 'count' as const, bar: atMost(0) }]),
+  ],
   ...(bars === undefined ? {} : { bar: barText(bars) }),
 });
 

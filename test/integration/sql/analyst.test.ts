@@ -59,11 +59,15 @@ describe('an analyst', () => {
     expect(await rows('SELECT trace_id, spans, duration_ms FROM analyst_traces')).toEqual([{ trace_id: 't', spans: 2, duration_ms: 2000 }]);
   });
 
-  it('reads costs by day', async () => {
-    expect(await rows("SELECT * FROM analyst_costs_daily WHERE org_id = 'org_a' ORDER BY day")).toEqual([
+  it('reads costs by day: of what has just landed by its rows, of what was merged by the projection', async () => {
+    const costs = () => rows("SELECT * FROM analyst_costs_daily WHERE org_id = 'org_a' ORDER BY day");
+    const expected = [
       { org_id: 'org_a', day: '2026-01-01', model: 'm', spans: 24, input_tokens: 240, output_tokens: 0, cost_usd: 2.4 },
       { org_id: 'org_a', day: '2026-01-02', model: 'm', spans: 24, input_tokens: 240, output_tokens: 0, cost_usd: 2.4 },
-    ]);
+    ];
+    expect(await costs()).toEqual(expected);
+    await client.execute({ name: 'merge', sql: 'OPTIMIZE TABLE spans FINAL', timeoutMs: 10_000 });
+    expect(await costs()).toEqual(expected);
     const plan = await client.rows<{ explain: string }>({
       name: 'plan',
       sql: "EXPLAIN SELECT * FROM analyst_costs_daily WHERE org_id = 'org_a' AND day >= '2026-01-02'",
