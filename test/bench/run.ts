@@ -127,6 +127,19 @@ async function measurePart(part: Part, options: Options, run: Run, found: Measur
   }
 }
 
+/** A part that fails is a result too, and no reason to give up those that come after it. */
+async function sectionsOf(part: Part, options: Options, run: Run, found: Measured): Promise<Section[]> {
+  try {
+    return await measurePart(part, options, run, found);
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    console.error(error);
+    process.exitCode = 1;
+    const note = error instanceof Error ? error.message : String(error);
+    return [{ title: `${part}: not measured`, rows: [{ what: part, value: 'not run', note: `failed: ${note}` }], data: null }];
+  }
+}
+
 /** @param onPart called after each part: hours of measuring are kept though the next part may end the run */
 async function measureAll(options: Options, stopping: AbortSignal, onPart: (found: Measured) => void): Promise<void> {
   let words: Vocabulary | null = null;
@@ -142,7 +155,7 @@ async function measureAll(options: Options, stopping: AbortSignal, onPart: (foun
     // A figure is worth what the machine was doing beside it.
     const [loadBefore, began] = [loadavg()[0] ?? 0, performance.now()];
     progress(`load average before: ${loadBefore.toFixed(1)}`);
-    for (const section of await measurePart(part, options, run, found)) {
+    for (const section of await sectionsOf(part, options, run, found)) {
       found.sections.push(resultSection(part, section, { load_before: loadBefore, seconds: (performance.now() - began) / 1000 }));
       console.log(`\n${sectionText(section)}`);
     }
