@@ -19,17 +19,18 @@ const milliseconds = (row: ResultRow, name: string): number | null =>
 
 /** The lines of a chart: p50 and p99 of each of its rows against the spans in the store. */
 export function growthSeries(results: Results, rows: RegExp): Series[] {
-  const lines = new Map<string, [number, number][]>();
+  const lines = new Map<string, { of: string; points: [number, number][] }>();
   for (const { part, spans, rows: measured } of results.sections) {
     if (part !== 'reads' || spans === null) continue;
     for (const row of measured.filter(({ what }) => rows.test(what)))
       for (const name of PERCENTILES) {
         const value = milliseconds(row, name);
         const line = `${row.what}, ${name}`;
-        if (value !== null) lines.set(line, [...(lines.get(line) ?? []), [spans, value]]);
+        const { points } = lines.get(line) ?? { points: [] };
+        if (value !== null) lines.set(line, { of: row.what, points: [...points, [spans, value]] });
       }
   }
-  return [...lines].map(([name, points]) => ({ name, points: points.sort(([a], [b]) => a - b) }));
+  return [...lines].map(([name, { of, points }]) => ({ name, of, points: points.sort(([a], [b]) => a - b) }));
 }
 
 /** Writes growth_<chart>.svg for each chart that the results have something of; gives the files. */

@@ -3,6 +3,8 @@
 /** One line: points in the order in which they are joined. What is not finite, or not above 0 on a logarithmic axis, breaks the line. */
 export interface Series {
   name: string;
+  /** Lines of one thing share its colour; those after the first are dashed. Without it a line has a colour of its own. */
+  of?: string;
   points: readonly (readonly [x: number, y: number])[];
 }
 
@@ -28,7 +30,11 @@ const AXIS_HEIGHT = 48;
 const TICKS = { x: 9, y: 6 };
 /** A decade with fewer than this many around it is ticked at 2 and 5 as well. */
 const FEW_DECADES = 3;
-/** Told apart also by those who see few colours (Okabe and Ito); from the ninth line on they are dashed. */
+/** Beyond the last tick by so small a part of the number a point still stands on the axis's end. */
+const TICK_SLACK = 0.03;
+/** Lines of so few points show them. */
+const FEW_POINTS = 12;
+/** Told apart also by those who see few colours (Okabe and Ito); from the ninth on they are dashed. */
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000', '#8a7500'];
 
 /** Beyond this, and nearer to 0 than its inverse, doubles leave no room to count ticks in. */
@@ -72,13 +78,15 @@ function logAxis(values: readonly number[]): Axis {
   const first = Math.floor(Math.log10(low));
   const last = Math.max(Math.ceil(Math.log10(high)), first + 1);
   const factors = last - first < FEW_DECADES ? [1, 2, 5] : [1];
-  const ticks = Array.from({ length: last - first + 1 }, (_, index) =>
+  const all = Array.from({ length: last - first + 1 }, (_, index) =>
     factors.map((factor) => Number((factor * 10 ** (first + index)).toPrecision(1))),
-  );
-  return {
-    ticks: ticks.flat().filter((tick) => tick <= 10 ** last * (1 + Number.EPSILON)),
-    place: (value) => (Math.log10(value) - first) / (last - first),
-  };
+  ).flat();
+  // From the last tick below all points to the first above them: no half of a chart stays empty.
+  const from = all.findLastIndex((tick) => tick <= low * (1 + TICK_SLACK));
+  const until = all.findIndex((tick) => tick >= high * (1 - TICK_SLACK));
+  const ticks = all.slice(Math.max(0, from), Math.max(until, from + 1) + 1);
+  const [begin, end] = [Math.log10(ticks[0] ?? 1), Math.log10(ticks.at(-1) ?? 10)];
+  return { ticks, place: (value) => (Math.log10(value) - begin) / (end - begin) };
 }
 
 /** Not Math.min of them all: a run has more points than a call takes arguments. */
@@ -119,21 +127,46 @@ function strokes(points: Series['points'], x: Axis, y: Axis, top: number): strin
   return parts.filter((part) => part.length > 0).map((part) => part.join(' '));
 }
 
-const colourOf = (index: number): string => COLOURS[index % COLOURS.length] ?? '';
-const dashOf = (index: number): string => (index < COLOURS.length ? '' : ' stroke-dasharray="6 3"');
+interface Pen {
+  colour: string;
+  /** Attribute of a line, or nothing. */
+  dash: string;
+}
+
+function pensOf(series: readonly Series[]): Pen[] {
+  const things = [...new Set(series.map(({ name, of = name }) => of))];
+  const seen = new Set<string>();
+  return series.map(({ name, of = name }) => {
+    const index = things.indexOf(of);
+    const dashed = seen.has(of) || index >= COLOURS.length;
+    seen.add(of);
+    return { colour: COLOURS[index % COLOURS.length] ?? '', dash: dashed ? ' stroke-dasharray="6 3"' : '' };
+  });
+}
 
 /** Names with their colours, in as many lines as they need. */
-function legend(series: readonly Series[]): { svg: string[]; height: number } {
+function legend(series: readonly Series[], pens: readonly Pen[]): { svg: string[]; height: number } {
   let [x, line] = [PLOT.left, 0];
   const svg = series.map(({ name }, index) => {
     const width = LEGEND_GAP + name.length * LETTER_WIDTH;
     if (x > PLOT.left && x + width > WIDTH) [x, line] = [PLOT.left, line + 1];
     const at = TITLE_HEIGHT + line * LEGEND_LINE + 10;
-    const entry = `<line x1="${rounded(x)}" y1="${String(at)}" x2="${rounded(x + 18)}" y2="${String(at)}" stroke="${colourOf(index)}" stroke-width="2"${dashOf(index)}/><text x="${rounded(x + 23)}" y="${String(at + 4)}">${escaped(name)}</text>`;
+    const entry = `<line x1="${rounded(x)}" y1="${String(at)}" x2="${rounded(x + 18)}" y2="${String(at)}" stroke="${pens[index]?.colour ?? ''}" stroke-width="2"${pens[index]?.dash ?? ''}/><text x="${rounded(x + 23)}" y="${String(at + 4)}">${escaped(name)}</text>`;
     x += width;
     return entry;
   });
   return { svg, height: (line + 1) * LEGEND_LINE };
+}
+
+/** One stroke. A point alone would not be seen as a line, and few points are what was measured: they are marked. */
+function strokeSvg(points: string, pen: Pen | undefined): string[] {
+  const { colour, dash } = pen ?? { colour: '', dash: '' };
+  const each = points.split(' ');
+  const line = `<polyline points="${points}" fill="none" stroke="${colour}" stroke-width="1.5" stroke-linejoin="round"${dash}/>`;
+  const marks = each.map(
+    (point) => `<circle cx="${point.split(',')[0] ?? ''}" cy="${point.split(',')[1] ?? ''}" r="2.5" fill="${colour}"/>`,
+  );
+  return [...(each.length > 1 ? [line] : []), ...(each.length <= FEW_POINTS ? marks : [])];
 }
 
 /** The chart as a whole SVG document. Series without a point are in the legend alone. */
@@ -143,7 +176,8 @@ export function lineChart({ title, x_label, y_label, series, log_x = false, log_
   const [xs, ys] = [drawn.map(([px]) => px), drawn.map(([, py]) => py)];
   const x = log_x ? logAxis(xs) : linearAxis(xs, TICKS.x);
   const y = log_y ? logAxis(ys) : linearAxis(ys, TICKS.y);
-  const names = legend(series);
+  const pens = pensOf(series);
+  const names = legend(series, pens);
   const top = TITLE_HEIGHT + names.height + 12;
   const bottom = top + PLOT.height;
   const height = bottom + AXIS_HEIGHT;
@@ -157,14 +191,7 @@ export function lineChart({ title, x_label, y_label, series, log_x = false, log_
     const at = top + (1 - y.place(tick)) * PLOT.height;
     return `${grid(PLOT.left, at, PLOT.right, at)}<text x="${String(PLOT.left - 7)}" y="${rounded(at + 4)}" text-anchor="end">${tickText(tick)}</text>`;
   });
-  const lines = all.flatMap((one, index) =>
-    strokes(one, x, y, top).map((points) =>
-      // A point alone would not be seen as a line.
-      points.includes(' ')
-        ? `<polyline points="${points}" fill="none" stroke="${colourOf(index)}" stroke-width="1.5" stroke-linejoin="round"${dashOf(index)}/>`
-        : `<circle cx="${points.split(',')[0] ?? ''}" cy="${points.split(',')[1] ?? ''}" r="2.5" fill="${colourOf(index)}"/>`,
-    ),
-  );
+  const lines = all.flatMap((one, index) => strokes(one, x, y, top).flatMap((points) => strokeSvg(points, pens[index])));
   const middle = top + PLOT.height / 2;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${String(WIDTH)} ${String(height)}" width="${String(WIDTH)}" height="${String(height)}" font-family="sans-serif" font-size="12" fill="#222">`,

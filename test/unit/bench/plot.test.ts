@@ -88,8 +88,8 @@ describe('line charts', () => {
     expect(drawn(chart([{ name: 'a', points }])).map((line) => line.length)).toEqual([2, 4]);
     const log = chart([{ name: 'a', points }], { log_y: true });
     expect(drawn(log).map((line) => line.length)).toEqual([2, 2]);
-    // The last point stands alone.
-    expect(log.match(/<circle /g)).toHaveLength(1);
+    // Few points are marked; the last one is seen by that alone.
+    expect(log.match(/<circle /g)).toHaveLength(5);
   });
 
   it('name every series once in the legend, and escape every text', () => {
@@ -131,5 +131,32 @@ describe('line charts', () => {
   it('hold more points than a call takes arguments', () => {
     const points = Array.from({ length: 130_000 }, (_, index) => [index, index % 7] as const);
     expect(chart([{ name: 'many', points }]).split(',').length).toBeGreaterThan(130_000);
+  });
+
+  it('end a logarithmic axis at the ticks around the points, also where a point is a little beyond', () => {
+    const points = [
+      [1_020_000, 12],
+      [10_020_000, 45],
+    ] as const;
+    const svg = chart([{ name: 'a', points }], { log_x: true, log_y: true });
+    expect(ticks(svg, 'middle')).toEqual(['1M', '2M', '5M', '10M']);
+    expect(ticks(svg, 'end')).toEqual(['10', '20', '50']);
+  });
+
+  it('draw what is of one thing in one colour, the second line dashed, and mark points only where there are few', () => {
+    const flat = (name: string, of: string, length: number) => ({
+      name,
+      of,
+      points: Array.from({ length }, (_, at): [number, number] => [at, 1]),
+    });
+    const svg = chart([flat('p50', 'read', 3), flat('p99', 'read', 3), flat('other', 'other', 20)]);
+    const pens = [...svg.matchAll(/<polyline [^>]*stroke="([^"]+)"[^>]*?( stroke-dasharray="[^"]+")?\/>/g)].map(([, colour, dash]) => [
+      colour,
+      dash !== undefined,
+    ]);
+    expect(pens[0]?.[0]).toBe(pens[1]?.[0]);
+    expect(pens[2]?.[0]).not.toBe(pens[0]?.[0]);
+    expect(pens.map(([, dashed]) => dashed)).toEqual([false, true, false]);
+    expect(svg.match(/<circle /g)).toHaveLength(6);
   });
 });

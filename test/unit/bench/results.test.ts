@@ -164,6 +164,7 @@ describe('charts of growth', () => {
     expect(growthSeries(grown, /^list/)).toEqual([
       {
         name: 'list, no filter, p50',
+        of: 'list, no filter',
         points: [
           [1_000_000, 10],
           [10_000_000, 30],
@@ -171,6 +172,7 @@ describe('charts of growth', () => {
       },
       {
         name: 'list, no filter, p99',
+        of: 'list, no filter',
         points: [
           [1_000_000, 10],
           [10_000_000, 30],
