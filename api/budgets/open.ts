@@ -75,6 +75,8 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
   const budgets = await BudgetStore.open(log, onProblem);
   const ledger = new UsageLedger();
   const periodOf = (org_id: string) => periodAt(ruleOf(org_id), now());
+  // Reports come as soon as there is a subscription; what they say of the log is said again every second.
+  let before: Before | null = null;
   const follower = new UsageFollower({
     nc: log.nc,
     clickhouse,
@@ -83,7 +85,7 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     now,
     periodOf,
     onReports: (reports) => {
-      before.heard(reports);
+      before?.heard(reports);
     },
     onMoved: () => undefined,
     onUnread: (accounts) => {
@@ -93,14 +95,15 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
   });
   // After the follower has its subscription: what comes into the log from now on is told by who lets it in.
   const { state } = await log.jsm.streams.info(INGEST_STREAM);
-  const before: Before = new Before({
+  const atStart = new Before({
     newest: state.messages === 0 ? 0 : state.last_seq,
     partitions,
     onLanded: () => {
       follower.rereadAll();
     },
   });
-  const isKnown = (org_id: string): boolean => before.landedAt !== null && follower.readAt(org_id) >= before.landedAt;
+  before = atStart;
+  const isKnown = (org_id: string): boolean => atStart.landedAt !== null && follower.readAt(org_id) >= atStart.landedAt;
   // Only what can be refused needs an account here; who is warned is the pipeline's.
   const unwatch = budgets.follow((record) => {
     if (hasHardLimit(record)) follower.follow(record.org_id, limitedAgents(record));
@@ -130,9 +133,9 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     guards: (org_id) => gate.guards(org_id),
     isKnown,
     whenKnown: async (org_id, withinMs) => {
-      await Promise.race([before.landed.then(() => follower.whenRead(org_id, withinMs)), sleep(withinMs)]);
+      await Promise.race([atStart.landed.then(() => follower.whenRead(org_id, withinMs)), sleep(withinMs)]);
     },
-    mayGuess: () => before.mayGuess,
+    mayGuess: () => atStart.mayGuess,
     admit: (org_id, uses) => gate.admit(org_id, uses),
     onProblem,
   });
