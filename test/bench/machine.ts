@@ -33,6 +33,14 @@ export function commitFacts(): Pick<Results, 'commit' | 'dirty'> {
   return { commit: commit ?? '', dirty: changes === null ? null : changes !== '' };
 }
 
+/** What a report begins with: when, which code, which machine. */
+export function runLine(began: string): string {
+  const { cpu, cores, memory_bytes } = machineFacts();
+  const { commit, dirty } = commitFacts();
+  const code = commit === '' ? 'an unknown commit' : `commit ${commit.slice(0, 10)}${dirty === true ? ' with changes beside it' : ''}`;
+  return `${began}, ${code}; ${cpu}, ${String(cores)} cores, ${String(Math.round(memory_bytes / 1024 ** 3))} GiB, Node ${process.versions.node}; service and load generator share it`;
+}
+
 /** The nats-server that a service of its own would run; null where there is none. */
 export async function natsVersion(): Promise<string | null> {
   try {

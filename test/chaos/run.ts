@@ -1,14 +1,17 @@
 // `npm run chaos`: the whole service in several processes under mixed load, one fault after the other, then the proof that nothing
 // was lost or doubled. Exit code 1 when any check does not hold.
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
+import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { runLine } from '../bench/machine.ts';
 import { markdownTable, ms } from '../bench/report.ts';
 import { runChaos, type ChaosOptions, type ChaosResult } from './chaos.ts';
 import { FAULTS } from './faults.ts';
 import { SMALL, WHOLE } from './stack.ts';
 
 const USAGE = `usage: npm run chaos [-- --fault NAME,NAME|all] [--rounds 1] [--rate 400] [--around 8] [--hold SECONDS] [--seed N]
-                            [--stack whole|small] [--sync workers|inserts] [--once] [--file runs.json] [--keep]
+                            [--stack whole|small] [--sync workers|inserts] [--once] [--file runs.json] [--report FILE] [--keep]
   --fault    which faults, in this order; all of them without it
   --rounds   how often they are gone through
   --rate     events a second of the main load; OTLP, the gateway and an org with hard limits come on top
@@ -18,13 +21,14 @@ const USAGE = `usage: npm run chaos [-- --fault NAME,NAME|all] [--rounds 1] [--r
   --sync     workers: rows are synced before each checkpoint, as beside the embedded engine; inserts: each by itself, as beside an engine elsewhere
   --once     check at the end only, not after each fault
   --file     agent runs whose texts are sent (as npm run demo takes them)
+  --report   the tables into this file too
   --keep     leave data and logs also where nothing was breached
 faults:
 ${FAULTS.map(({ name, what }) => `  ${name.padEnd(22)} ${what}`).join('\n')}`;
 
 class UsageError extends Error {}
 
-function readOptions(args: string[]): ChaosOptions | null {
+function readOptions(args: string[]): (ChaosOptions & { report?: string }) | null {
   const text = (fallback: string) => ({ type: 'string', default: fallback }) as const;
   const { values } = parseArgs({
     args,
@@ -40,6 +44,7 @@ function readOptions(args: string[]): ChaosOptions | null {
       once: { type: 'boolean', default: false },
       keep: { type: 'boolean', default: false },
       file: { type: 'string' },
+      report: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     },
   });
@@ -67,6 +72,7 @@ function readOptions(args: string[]): ChaosOptions | null {
     seed,
     keep: values.keep,
     ...(values.file === undefined ? {} : { file: values.file }),
+    ...(values.report === undefined ? {} : { report: path.resolve(values.report) }),
     progress: (line) => void process.stderr.write(`${line}\n`),
   };
 }
@@ -74,7 +80,11 @@ function readOptions(args: string[]): ChaosOptions | null {
 const time = (value: number | null): string => (value === null ? 'never' : `${ms(value)} ms`);
 
 /** The result as tables. */
-function report({ struck, acknowledged, retries, checks, evidence }: ChaosResult, { seed, rate }: ChaosOptions): string {
+function report(
+  { struck, acknowledged, retries, checks, evidence }: ChaosResult,
+  { seed, rate, stack, aroundMs }: ChaosOptions,
+  began: string,
+): string {
   const rows = struck.map((one) => [
     one.fault,
     one.acknowledged_during.toLocaleString('en-US'),
@@ -91,15 +101,19 @@ function report({ struck, acknowledged, retries, checks, evidence }: ChaosResult
     'next ack',
     'longest without',
     'next landing',
-    'lag 0 after healing',
+    `lag 0 after healing and ${String(aroundMs / 1000)} s of load`,
     'all told after load',
     'breaches',
   ];
   const checkRows = checks.map(({ what, expected, found, breach }) => [breach ? 'BREACH' : 'ok', what, expected, found]);
+  const load = loadavg().map((one) => one.toFixed(1));
   return [
-    `${acknowledged.toLocaleString('en-US')} events acknowledged at ${String(rate)} a second, ${retries.toLocaleString('en-US')} attempts sent again; seed ${String(seed)}, load of the machine ${loadavg()
-      .map((one) => one.toFixed(1))
-      .join(' ')}.\n`,
+    '# Faults on the service under load',
+    '',
+    `${runLine(began)}. ${String(stack.apis)} APIs, ${String(stack.workers)} workers, ${String(stack.nats)} nats-servers; load of the machine ${load.join(' ')}.`,
+    '',
+    `${acknowledged.toLocaleString('en-US')} events acknowledged at ${String(rate)} a second, ${retries.toLocaleString('en-US')} attempts sent again; seed ${String(seed)}.`,
+    '',
     markdownTable(head, rows),
     '',
     markdownTable(['', 'check, after the last fault', 'expected', 'found'], checkRows),
@@ -118,8 +132,12 @@ try {
   const options = readOptions(process.argv.slice(2));
   if (options === null) console.log(USAGE);
   else {
+    if (options.report !== undefined) mkdirSync(path.dirname(options.report), { recursive: true });
+    const began = new Date().toISOString();
     const result = await runChaos({ ...options, signal: stop.signal });
-    console.log(report(result, options));
+    const text = report(result, options, began);
+    console.log(text);
+    if (options.report !== undefined) writeFileSync(options.report, `${text}\n`);
     process.exitCode = result.struck.some(({ breaches }) => breaches.length > 0) ? 1 : 0;
   }
 } catch (error) {

@@ -7,8 +7,8 @@ import type { Sample } from './figures.ts';
 import { partsOf, type Outcome, type Verdict } from './verdicts.ts';
 
 export interface SoakRun {
-  began: string;
-  machine: string;
+  /** When, which code, which machine. */
+  run_line: string;
   seconds: number;
   rate: number;
   /** What was killed or restarted, when. */
@@ -126,7 +126,7 @@ export function writeReport(folder: string, run: SoakRun): string {
   const text = [
     '# Soak',
     '',
-    `${run.began}, ${hours.toFixed(2)} hours at ${run.rate.toLocaleString('en-US')} events/s; ${run.machine}.`,
+    `${hours.toFixed(2)} hours at ${run.rate.toLocaleString('en-US')} events/s. ${run.run_line}.`,
     '',
     verdictTable(run.verdicts),
     '',

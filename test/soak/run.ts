@@ -1,9 +1,9 @@
 // `npm run soak`: the whole service by its start command, for hours, under mixed load and with restarts; then a report of what grew.
 // Ends in order on Ctrl-C, with a report of what there is. Exit code 1 where a bound was broken.
 import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { cpus, totalmem } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { runLine } from '../bench/machine.ts';
 import { percentile, thousands } from '../bench/report.ts';
 import { sqlRunner } from '../bench/store.ts';
 import { laneTarget, newPlace, startAt, type Target } from '../bench/target.ts';
@@ -132,10 +132,8 @@ class Soak {
         restarts: this.#restarts,
       };
       const verdicts = verdictsOf(this.#samples, outcome);
-      const machine = `${cpus()[0]?.model.trim() ?? 'unknown CPU'}, ${String(cpus().length)} cores, ${thousands(totalmem() / 1024 ** 3)} GiB, Node ${process.versions.node}; service and load generator share it`;
       const where = writeReport(out, {
-        began,
-        machine,
+        run_line: runLine(began),
         seconds: lasted,
         rate,
         events: this.#events,
