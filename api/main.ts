@@ -8,6 +8,7 @@ import { createLogger } from '../ops/log.ts';
 import * as metrics from '../ops/metrics.ts';
 import { connectNats } from '../ops/nats/connect.ts';
 import { openLog } from '../ops/nats/open_log.ts';
+import { die, leave } from '../ops/process/leave.ts';
 import { createClickHouse } from '../sql/client.ts';
 import { assembleApi } from './assemble.ts';
 import { closeGracefully, httpServer, listen } from './http/server.ts';
@@ -49,7 +50,7 @@ async function main(): Promise<void> {
     draining = true;
     setTimeout(() => {
       logger.error('draining took too long; requests without an answer were not accepted');
-      process.exit(1);
+      die();
     }, DRAIN_MS).unref();
     setTimeout(api.endCalls, CALLS_MS).unref();
     await closeGracefully(server);
@@ -58,12 +59,15 @@ async function main(): Promise<void> {
     await nc.close();
     await clickhouse.close();
     logger.info('API has drained');
-    process.exit(0);
+    leave(0);
   };
 }
 
 /** Until the API is up there is nothing to drain. */
-let stop: () => Promise<void> = () => process.exit(0);
+let stop = (): Promise<void> => {
+  leave(0);
+  return Promise.resolve();
+};
 
 process.on('SIGTERM', () => void stop());
 // Ctrl-C reaches the whole process group; under a supervisor the order of the drain is the supervisor's.
@@ -74,5 +78,5 @@ process.on('disconnect', () => void stop());
 
 main().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exit(1);
+  leave(1);
 });

@@ -10,6 +10,7 @@ import { deadLetterCodec, FINGERPRINT_HEADER, ingestBatchCodec, type DeadLetter,
 import { connectNats } from './nats/connect.ts';
 import { localNatsUrl } from './secrets.ts';
 import { openLog, type Log } from './nats/open_log.ts';
+import { leave } from './process/leave.ts';
 import { DEAD_LETTERS_STREAM, ingestSubject } from './streams.ts';
 import { parseEnv } from './env.ts';
 
@@ -113,5 +114,5 @@ async function main(): Promise<void> {
 
 main().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exit(1);
+  leave(1);
 });

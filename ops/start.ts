@@ -7,6 +7,7 @@ import path from 'node:path';
 import { banner } from './banner.ts';
 import { parseEnv } from './env.ts';
 import { redactText } from './log.ts';
+import { leave } from './process/leave.ts';
 import { type DataLock, lockDataDir } from './process/lock.ts';
 import { loadSecrets, markShown, secretsFile } from './secrets.ts';
 import { Supervisor } from './supervisor.ts';
@@ -25,7 +26,7 @@ function handleSignals(supervisor: Supervisor, lock: DataLock): void {
       // One key press or one kill often comes twice: from the terminal and from whoever started us.
       if (performance.now() - signalledAt < SAME_SIGNAL_MS) return;
       supervisor.kill();
-      process.exit(130);
+      leave(130);
     }
     signalledAt = performance.now();
     lock.markStopping();
@@ -114,8 +115,8 @@ try {
   const answered = answerArguments(process.argv.slice(2));
   const code = answered ?? (await main());
   if (answered === null && code === 0) say('Stopped.');
-  process.exit(code);
+  leave(code);
 } catch (error) {
   complain(lineOf(error));
-  process.exit(1);
+  leave(1);
 }

@@ -6,6 +6,7 @@ import { EnvError, parseEnv } from '../ops/env.ts';
 import { createLogger } from '../ops/log.ts';
 import * as metrics from '../ops/metrics.ts';
 import { connectNats } from '../ops/nats/connect.ts';
+import { die, leave } from '../ops/process/leave.ts';
 import { openSealer } from '../ops/sealing.ts';
 import { fixedPartitions, openLog } from '../ops/nats/open_log.ts';
 import { createClickHouse } from '../sql/client.ts';
@@ -84,7 +85,7 @@ async function main(): Promise<void> {
 
   worker.start((error) => {
     logger.fatal({ err: error }, 'the worker failed; ending, so that its partitions are read again from their checkpoints');
-    process.exit(1);
+    die();
   });
   onTracesDeleted(nc, () => {
     worker.forgetComplete();
@@ -137,7 +138,7 @@ async function main(): Promise<void> {
     draining = true;
     setTimeout(() => {
       logger.error('draining took too long; what is not landed is read again from the log');
-      process.exit(1);
+      die();
     }, DRAIN_MS).unref();
     janitor.stop();
     clearInterval(gauges);
@@ -156,7 +157,7 @@ async function main(): Promise<void> {
     await nc.close();
     await clickhouse.close();
     logger.info('pipeline worker has drained');
-    process.exit(0);
+    leave(0);
   };
   process.on('SIGTERM', () => void drain());
   // Ctrl-C reaches the whole process group; under a supervisor the order of the drain is the supervisor's.
@@ -168,5 +169,5 @@ async function main(): Promise<void> {
 
 main().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exit(1);
+  leave(1);
 });

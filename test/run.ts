@@ -3,6 +3,7 @@
 // one test ran and none failed; a file that cannot be loaded and an error outside of any test count as failed.
 import path from 'node:path';
 import { type Vitest, parseCLI, startVitest } from 'vitest/node';
+import { leave } from '../ops/process/leave.ts';
 
 interface Counts {
   passed: number;
@@ -40,5 +41,5 @@ try {
 if (counts.passed + counts.failed === 0) process.stderr.write('No test was run.\n');
 const skipped = counts.skipped > 0 ? `, ${counts.skipped} skipped` : '';
 process.stdout.write(`${counts.passed} passed, ${counts.failed} failed${skipped}\n`, () => {
-  process.exit(counts.failed > 0 || counts.passed === 0 ? 1 : 0);
+  leave(counts.failed > 0 || counts.passed === 0 ? 1 : 0);
 });

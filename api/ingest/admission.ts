@@ -42,8 +42,8 @@ export interface Hold {
   grow: (bytes: number) => ApiError | null;
   /** Holds events, once they are counted; an error when there is no room for them. */
   admit: (events: number) => ApiError | null;
-  /** Before a body of so many bytes is parsed: null to go on at once, else resolves when it may. Rejects with ApiError rate_limited. */
-  turn: (bytes: number) => Promise<void> | null;
+  /** Checks a body of so many bytes, at once or when it is the org's turn. Rejects with ApiError rate_limited when that takes too long. */
+  inTurn: <T>(bytes: number, check: () => T) => T | Promise<T>;
   release: () => void;
 }
 
@@ -84,7 +84,7 @@ export class Admission {
         total.events += events;
         return null;
       },
-      turn: (bytes) => this.#turns.take(credential.org_id, bytes),
+      inTurn: (bytes, check) => this.#turns.run(credential.org_id, bytes, check),
       release: () => {
         for (const count of [org, total]) {
           count.requests--;

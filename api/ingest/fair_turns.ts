@@ -1,12 +1,24 @@
-// Turns on the event loop for bodies that are about to be parsed and checked. One process has one loop: sixty large bodies that are
+// Turns on the event loop for bodies that are parsed and checked. One process has one loop: sixty large bodies that are
 // complete at the same time would hold up everybody's requests until the last of them is checked. Here an org gets a quantum of
-// bytes in each turn of the loop; what is beyond waits in the org's line, and lines are served in rotation, one quantum a turn.
+// bytes in each turn of the loop, and while others send too a part of the loop's time; what is beyond waits in the org's line, and
+// lines are served in rotation, one quantum a turn.
 import { ApiError } from '../http/errors.ts';
 
 /** What an org may have checked in one turn of the loop: a few milliseconds of work. A larger body has a turn to itself. */
 export const QUANTUM_BYTES = 256 * 1024;
 /** Who has waited for this long is refused: the answer is due within a second of the body. */
 export const TURN_WAIT_MS_MAX = 600;
+/**
+ * The part of the loop's time that an org has for its checks while others send too. A good body costs the log and the store many times
+ * what its check costs, so whoever needs more than this sends what is dear to check and comes to nothing.
+ */
+export const TIME_SHARE = 1 / 4;
+/** Time that an org may use at once. */
+export const BURST_MS = 20;
+/** An org that sent within this time is there to be protected. */
+export const ACTIVE_MS = 1000;
+/** Orgs whose time is counted; with more of them the count begins anew. */
+const TIMED_ORGS_MAX = 10_000;
 const RETRY_AFTER_SECONDS = 1;
 
 interface Waiting {
@@ -16,34 +28,95 @@ interface Waiting {
   reject: (error: ApiError) => void;
 }
 
+/** Milliseconds that an org has left, as of a time. Below 0 it rests. */
+interface Time {
+  left: number;
+  at: number;
+}
+
 export class FairTurns {
   readonly #now: () => number;
   /** By org, the longest waiting first; the order of the map is that of the rotation. What waits is bounded by the bytes in flight. */
   readonly #lines = new Map<string, Waiting[]>();
   /** Bytes that an org has had checked in this turn. */
   readonly #used = new Map<string, number>();
+  readonly #times = new Map<string, Time>();
+  /** The org that sent last, and the last one before it that is another. */
+  #newest = { org_id: '', at: -Infinity };
+  #other = { org_id: '', at: -Infinity };
   #scheduled = false;
+  #wake: NodeJS.Timeout | null = null;
 
   /** @param now milliseconds, monotonic */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
 
-  /** Null: at once. Else resolves when it is this body's turn. Rejects with ApiError rate_limited when that takes too long. */
-  take(org_id: string, bytes: number): Promise<void> | null {
+  /**
+   * Does the work of checking a body of so many bytes: at once, or when it is its turn.
+   * Throws what the work throws; rejects with ApiError rate_limited when its turn does not come soon enough.
+   */
+  run<T>(org_id: string, bytes: number, work: () => T): T | Promise<T> {
+    const waits = this.#take(org_id, bytes);
+    return waits === null ? this.#timed(org_id, work) : waits.then(() => this.#timed(org_id, work));
+  }
+
+  #take(org_id: string, bytes: number): Promise<void> | null {
+    const now = this.#now();
+    this.#see(org_id, now);
     const used = this.#used.get(org_id) ?? 0;
     const line = this.#lines.get(org_id);
-    this.#schedule();
     const isFirst = this.#used.size === 0 && this.#lines.size === 0;
-    if (line === undefined && (isFirst || used + bytes <= QUANTUM_BYTES)) {
+    this.#schedule();
+    if (line === undefined && (isFirst || used + bytes <= QUANTUM_BYTES) && this.#restMs(org_id, now) === 0) {
       this.#used.set(org_id, used + bytes);
       return null;
     }
     return new Promise((resolve, reject) => {
-      const waiting = { bytes, since: this.#now(), resolve, reject };
+      const waiting = { bytes, since: now, resolve, reject };
       if (line === undefined) this.#lines.set(org_id, [waiting]);
       else line.push(waiting);
     });
+  }
+
+  #see(org_id: string, now: number): void {
+    if (this.#newest.org_id !== org_id) {
+      const former = this.#other;
+      this.#other = this.#newest;
+      this.#newest = former;
+      this.#newest.org_id = org_id;
+    }
+    this.#newest.at = now;
+  }
+
+  #isAlone(org_id: string, now: number): boolean {
+    const other = this.#newest.org_id === org_id ? this.#other : this.#newest;
+    return now - other.at > ACTIVE_MS;
+  }
+
+  /** How long an org has to wait before it may have anything checked; 0: not at all. */
+  #restMs(org_id: string, now: number): number {
+    const time = this.#times.get(org_id);
+    if (time === undefined) return 0;
+    const left = time.left + (now - time.at) * TIME_SHARE;
+    if (left >= BURST_MS) this.#times.delete(org_id);
+    return left >= 0 || this.#isAlone(org_id, now) ? 0 : -left / TIME_SHARE;
+  }
+
+  #timed<T>(org_id: string, work: () => T): T {
+    const began = this.#now();
+    try {
+      return work();
+    } finally {
+      const now = this.#now();
+      const time = this.#times.get(org_id) ?? { left: BURST_MS, at: began };
+      if (this.#times.size >= TIMED_ORGS_MAX) this.#times.clear();
+      // An org that was alone owes nothing for it.
+      const least = this.#isAlone(org_id, now) ? 0 : -Infinity;
+      time.left = Math.max(least, Math.min(BURST_MS, time.left + (now - time.at) * TIME_SHARE) - (now - began));
+      time.at = now;
+      this.#times.set(org_id, time);
+    }
   }
 
   #schedule(): void {
@@ -52,21 +125,42 @@ export class FairTurns {
     setImmediate(() => {
       this.#scheduled = false;
       this.#used.clear();
-      this.#serve();
-      if (this.#lines.size > 0 || this.#used.size > 0) this.#schedule();
+      const restMs = this.#serve(this.#now());
+      if (this.#used.size > 0) this.#schedule();
+      else if (this.#lines.size > 0) this.#wakeIn(restMs);
     });
   }
 
-  /** One quantum of the line whose turn it is; those who have waited too long cost nothing. */
-  #serve(): void {
+  /** Everybody who waits has to rest: looks again when the first of them may go on. */
+  #wakeIn(ms: number): void {
+    this.#wake ??= setTimeout(
+      () => {
+        this.#wake = null;
+        this.#schedule();
+      },
+      Math.min(Math.max(1, Math.ceil(ms)), TURN_WAIT_MS_MAX),
+    );
+  }
+
+  /**
+   * One quantum of the line whose turn it is; those who have waited too long cost nothing.
+   * @returns how long to wait until a line may be served, where none was for its rest
+   */
+  #serve(now: number): number {
+    let soonest = Infinity;
     for (const [org_id, line] of this.#lines) {
+      for (let next = line[0]; next !== undefined && now - next.since > TURN_WAIT_MS_MAX; next = line[0]) {
+        line.shift();
+        next.reject(tooMuchWaits());
+      }
+      const restMs = line.length === 0 ? 0 : this.#restMs(org_id, now);
+      if (restMs > 0) {
+        soonest = Math.min(soonest, restMs);
+        continue;
+      }
       let served = 0;
       for (let next = line[0]; next !== undefined && (served === 0 || served + next.bytes <= QUANTUM_BYTES); next = line[0]) {
         line.shift();
-        if (this.#now() - next.since > TURN_WAIT_MS_MAX) {
-          next.reject(tooMuchWaits());
-          continue;
-        }
         served += next.bytes;
         next.resolve();
       }
@@ -74,8 +168,9 @@ export class FairTurns {
       if (line.length > 0) this.#lines.set(org_id, line);
       if (served === 0) continue;
       this.#used.set(org_id, served);
-      return;
+      return 0;
     }
+    return soonest;
   }
 }
 

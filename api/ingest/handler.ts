@@ -176,9 +176,9 @@ async function admitted(request: Admitted, deps: IngestDeps): Promise<KeptAnswer
   const { edge } = deps;
   const raw = await readBody(req, { bytesMax: edge.bodyBytesMax, grow: hold.grow }).catch(asDecodeFailed);
   const began = performance.now();
-  const turn = hold.turn(raw.length);
-  if (turn !== null) await turn;
-  const read = readEvents(parsed(raw), { format, org_id: credential.org_id, received_at: edge.now(), partitions: deps.partitions });
+  const read = await hold.inTurn(raw.length, () =>
+    readEvents(parsed(raw), { format, org_id: credential.org_id, received_at: edge.now(), partitions: deps.partitions }),
+  );
   const refusal = hold.admit(read.events.length);
   if (refusal !== null) throw refusal;
   if (format === 'app') charge(request.attempt, deps, { kind: 'app', tenant: credential.org_id, cost: read.events.length });

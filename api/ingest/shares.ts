@@ -7,9 +7,9 @@ import { ApiError } from '../http/errors.ts';
 import type { OutgoingEvent } from './publisher.ts';
 
 /** How far behind the backlog of one process may be before the largest are refused, seconds of landing. */
-export const BACKLOG_S = 1.5;
-/** A backlog that is never too much: less than one landing takes. */
-export const BACKLOG_MIN = 16 * 1024 * 1024;
+export const BACKLOG_S = 0.75;
+/** A backlog that is never too much: about what one landing takes. */
+export const BACKLOG_MIN = 8 * 1024 * 1024;
 /** What an event costs beside its bytes. */
 export const EVENT_COST = 512;
 /** An org that sent within this time is there to be protected. */

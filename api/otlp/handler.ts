@@ -16,7 +16,7 @@ import { type Encoding, type ReadExport, readExport, type SpanEvent } from './ev
 interface Hold {
   grow: (bytes: number) => ApiError | null;
   admit: (events: number) => ApiError | null;
-  turn: (bytes: number) => Promise<void> | null;
+  inTurn: <T>(bytes: number, check: () => T) => T | Promise<T>;
   release: () => void;
 }
 
@@ -112,10 +112,9 @@ async function take(
   try {
     const raw = await readBody(req, { bytesMax: edge.bodyBytesMax, grow: hold.grow });
     const began = performance.now();
-    const turn = hold.turn(raw.length);
-    if (turn !== null) await turn;
-    const source = { encoding, org_id: credential.org_id, received_at: edge.now(), partitions: deps.partitions, grow: hold.grow };
-    const read = readExport(raw, source);
+    const read = await hold.inTurn(raw.length, () =>
+      readExport(raw, { encoding, org_id: credential.org_id, received_at: edge.now(), partitions: deps.partitions, grow: hold.grow }),
+    );
     const refusal = hold.admit(read.events.length);
     if (refusal !== null) throw refusal;
     if (read.events.length > 0) await deps.store(credential.org_id, read.events, performance.now() - began);

@@ -1,5 +1,6 @@
 // A mock upstream as a process of its own: answers every request at once with one completion. In: the port as its argument.
 // Out: one message to its parent when it listens.
+import { die } from '../../ops/process/leave.ts';
 import { createServer } from 'node:http';
 
 const answer = Buffer.from(
@@ -28,4 +29,4 @@ const server = createServer((req, res) => {
 });
 server.keepAliveTimeout = 60_000;
 server.listen(Number(process.argv[2]), '127.0.0.1', () => process.send?.('listening'));
-process.on('disconnect', () => process.exit(0));
+process.on('disconnect', die);

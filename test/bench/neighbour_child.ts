@@ -3,6 +3,7 @@
 import { randomInt } from 'node:crypto';
 import { AckInbox } from '../../api/ingest/ack_inbox.ts';
 import { connectNats, trackConnected } from '../../ops/nats/connect.ts';
+import { die } from '../../ops/process/leave.ts';
 import { ingestSubject } from '../../ops/streams.ts';
 import { ingestBatchCodec, type IngestEvent } from '../../schemas/codec.ts';
 import type { Body } from './bodies.ts';
@@ -103,6 +104,6 @@ process.on('message', (message: NeighbourTask | 'stop') => {
     return;
   }
   neighbour = new Neighbour(message);
-  void neighbour.run().then((result) => process.send?.(result, () => process.exit(0)));
+  void neighbour.run().then((result) => process.send?.(result, die));
 });
-process.on('disconnect', () => process.exit(1));
+process.on('disconnect', die);

@@ -1,7 +1,8 @@
 // An API of a test as a process of its own, for tests that kill or pause it: says where it listens.
+import { die } from '../../ops/process/leave.ts';
 import { startTestApi } from '../integration/api/an_api.ts';
 
-process.on('disconnect', () => process.exit(0));
+process.on('disconnect', die);
 const { url, port } = await startTestApi({
   natsUrl: process.env['TEST_NATS_URL'] ?? '',
   clickhouseUrl: process.env['TEST_CLICKHOUSE_URL'] ?? '',

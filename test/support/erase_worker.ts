@@ -1,5 +1,6 @@
 // A process of its own that carries out erasures until a step and then stands still: for tests that kill it there. Its parent tells
 // it by the environment what it works on, and hears by a message that the step is reached.
+import { die } from '../../ops/process/leave.ts';
 import { JobRecords } from '../../ops/job_records.ts';
 import { createLogger } from '../../ops/log.ts';
 import { connectNats } from '../../ops/nats/connect.ts';
@@ -23,7 +24,7 @@ const {
   TEST_WORKER = '',
   TEST_HURRY = '1',
 } = process.env;
-process.on('disconnect', () => process.exit(0));
+process.on('disconnect', die);
 
 const step = async (name: string): Promise<void> => {
   if (name !== TEST_STEP) return;

@@ -1,7 +1,8 @@
 // A judging worker as a process of its own, for tests that kill it.
+import { die } from '../../ops/process/leave.ts';
 import { startTestJudging } from './judging.ts';
 
-process.on('disconnect', () => process.exit(0));
+process.on('disconnect', die);
 await startTestJudging({
   natsUrl: process.env['TEST_NATS_URL'] ?? '',
   clickhouseUrl: process.env['TEST_CLICKHOUSE_URL'] ?? '',

@@ -1,5 +1,6 @@
 // A process of its own that carries out long work of the kind `endless`, which goes on until its signal ends it: for tests that kill
 // and pause a worker in the middle. Arguments: NATS URL, worker id, hurry.
+import { die } from '../../ops/process/leave.ts';
 import { JobRecords } from '../../ops/job_records.ts';
 import { createLogger } from '../../ops/log.ts';
 import { connectNats } from '../../ops/nats/connect.ts';
@@ -7,7 +8,7 @@ import { openLog } from '../../ops/nats/open_log.ts';
 import { LongJobRunner } from '../../pipeline/long_jobs/runner.ts';
 
 const [url = '', workerId = '', hurry = '1'] = process.argv.slice(2);
-process.on('disconnect', () => process.exit(0));
+process.on('disconnect', die);
 const nc = await connectNats({ url, name: workerId, waitMs: 5000 });
 const log = await openLog(nc, { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
 new LongJobRunner({

@@ -1,5 +1,6 @@
 // A process of its own that runs retention, or a restore, until a step and then stands still: for tests that kill it there.
 // Its parent tells it by the environment what to do, and hears by a message that the step is reached.
+import { die } from '../../ops/process/leave.ts';
 import { createLogger } from '../../ops/log.ts';
 import type { ObjectStore } from '../../ops/object_store/object_store.ts';
 import { openObjectStore } from '../../ops/object_store/open.ts';
@@ -12,7 +13,7 @@ import { ColdTables } from '../../sql/cold.ts';
 import { RetentionStore } from '../../sql/retention.ts';
 
 const { TEST_CLICKHOUSE_URL = '', TEST_OBJECTS = '', TEST_TEMP = '', TEST_STEP = '', TEST_WORK = '', TEST_NOW = '0' } = process.env;
-process.on('disconnect', () => process.exit(0));
+process.on('disconnect', die);
 
 const step = async (name: string): Promise<void> => {
   if (name !== TEST_STEP) return;

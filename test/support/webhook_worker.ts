@@ -1,6 +1,7 @@
 // A sending worker as a process of its own, for tests that kill it.
+import { die } from '../../ops/process/leave.ts';
 import { startTestWebhooks } from './webhooks.ts';
 
-process.on('disconnect', () => process.exit(0));
+process.on('disconnect', die);
 await startTestWebhooks(process.env['TEST_NATS_URL'] ?? '');
 process.send?.('ready');

@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { FairTurns, QUANTUM_BYTES, TURN_WAIT_MS_MAX } from '../../../../api/ingest/fair_turns.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ACTIVE_MS, BURST_MS, FairTurns, QUANTUM_BYTES, TIME_SHARE, TURN_WAIT_MS_MAX } from '../../../../api/ingest/fair_turns.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const LARGE = QUANTUM_BYTES * 4;
@@ -8,20 +8,15 @@ const LARGE = QUANTUM_BYTES * 4;
 function takeAll(turns: FairTurns, bodies: readonly (readonly [org: string, bytes: number])[]): string[] {
   const gone: string[] = [];
   for (const [org, bytes] of bodies) {
-    const waits = turns.take(org, bytes);
-    if (waits === null) gone.push(org);
-    else
-      void waits.then(
-        () => gone.push(org),
-        (error: unknown) => gone.push(`${org}: ${(error as { code: string }).code}`),
-      );
+    const ran = turns.run(org, bytes, () => gone.push(org));
+    if (typeof ran !== 'number') ran.catch((error: unknown) => gone.push(`${org}: ${(error as { code: string }).code}`));
   }
   return gone;
 }
 
 describe('turns on the event loop', () => {
   it('let a large body pass at once where nothing else is there', () => {
-    expect(new FairTurns().take('a', LARGE)).toBeNull();
+    expect(new FairTurns().run('a', LARGE, () => 'checked')).toBe('checked');
   });
 
   it('serve one large body a turn of the loop', async () => {
@@ -44,8 +39,8 @@ describe('turns on the event loop', () => {
       ['noisy', LARGE],
       ['noisy', LARGE],
     ]);
-    expect(turns.take('quiet', 2000)).toBeNull();
-    expect(turns.take('quiet', 2000)).toBeNull();
+    expect(takeAll(turns, [['quiet', 2000]])).toEqual(['quiet']);
+    expect(takeAll(turns, [['quiet', 2000]])).toEqual(['quiet']);
   });
 
   it('serve orgs in rotation, each in its own order', async () => {
@@ -82,9 +77,10 @@ describe('turns on the event loop', () => {
       ['a', LARGE],
     ]);
     now = TURN_WAIT_MS_MAX + 1;
-    void turns.take('b', LARGE)?.then(() => gone.push('b'));
+    void turns.run('b', LARGE, () => gone.push('b'));
     await turn();
-    expect(gone).toEqual(['a', 'a: rate_limited', 'a: rate_limited', 'b']);
+    await turn();
+    expect(gone).toEqual(['a', 'b', 'a: rate_limited', 'a: rate_limited']);
   });
 
   it('keep nothing of an org that is gone', async () => {
@@ -95,6 +91,85 @@ describe('turns on the event loop', () => {
     ]);
     while (gone.length < 2) await turn();
     await turn();
-    expect(turns.take('a', LARGE)).toBeNull();
+    expect(takeAll(turns, [['a', LARGE]])).toEqual(['a']);
+  });
+
+  it('hand on what a check throws, at once and after a wait', async () => {
+    const turns = new FairTurns();
+    const bad = (): never => {
+      throw new Error('bad body');
+    };
+    expect(() => turns.run('a', LARGE, bad) as unknown).toThrow('bad body');
+    await expect(turns.run('a', LARGE, bad)).rejects.toThrow('bad body');
+  });
+});
+
+describe('the time of the loop', () => {
+  const COST_MS = 10;
+  let now = 0;
+  let turns = new FairTurns();
+
+  beforeEach(() => {
+    now = 0;
+    turns = new FairTurns(() => now);
+  });
+
+  /** Checks a small body that takes so long. */
+  const check = (org: string, ms: number): unknown =>
+    turns.run(org, 100, () => {
+      now += ms;
+      return 'checked';
+    });
+  /** More than may be used at once. */
+  const spend = (org: string): void => {
+    for (let spent = 0; spent <= BURST_MS; spent += COST_MS) check(org, COST_MS);
+  };
+
+  it('is not counted for an org that is alone', async () => {
+    for (let at = 0; at < 5; at += 1) {
+      spend('a');
+      await turn();
+    }
+    expect(check('a', COST_MS)).toBe('checked');
+  });
+
+  it('is a part of all while others send too: who has used it waits', async () => {
+    check('quiet', 0);
+    spend('noisy');
+    await turn();
+    const waits = check('noisy', COST_MS);
+    expect(waits).toBeInstanceOf(Promise);
+    expect(check('quiet', 1)).toBe('checked');
+    now += COST_MS / TIME_SHARE;
+    await expect(waits).resolves.toBe('checked');
+  });
+
+  it('comes back with the time that passes', async () => {
+    check('quiet', 0);
+    spend('noisy');
+    await turn();
+    now += (2 * BURST_MS) / TIME_SHARE;
+    check('quiet', 0);
+    expect(check('noisy', COST_MS)).toBe('checked');
+  });
+
+  it('is owed no longer than others are there', async () => {
+    check('quiet', 0);
+    check('noisy', ACTIVE_MS / 2);
+    await turn();
+    now += ACTIVE_MS + 1;
+    expect(check('noisy', COST_MS)).toBe('checked');
+  });
+
+  it('refuses who waits too long for it', async () => {
+    check('quiet', 0);
+    check('noisy', BURST_MS + TURN_WAIT_MS_MAX);
+    await turn();
+    const waits = check('noisy', COST_MS);
+    check('quiet', 0);
+    await turn();
+    now += TURN_WAIT_MS_MAX + 1;
+    check('quiet', 0);
+    await expect(waits).rejects.toMatchObject({ code: 'rate_limited' });
   });
 });

@@ -114,17 +114,17 @@ describe('shares', () => {
   });
 
   it('lets wait what lands within the time that is allowed', () => {
-    // 20 MiB a second land: 24 MiB are 1.2 s of work.
+    // 20 MiB a second land: 12 MiB are 0.6 s of work.
     for (let at = 0; at < 100; at += 1) {
       store('quiet', 1000);
       store('noisy', 2 * MIB);
       now += 100;
       landAll();
     }
-    store('noisy', 24 * MIB);
+    store('noisy', 12 * MIB);
     now += 100;
     expect(shares.refusal('noisy')).toBeNull();
-    store('noisy', 24 * MIB);
+    store('noisy', 12 * MIB);
     now += 100;
     expect(shares.refusal('noisy')).not.toBeNull();
   });
