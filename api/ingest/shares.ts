@@ -7,7 +7,7 @@ import { ApiError } from '../http/errors.ts';
 import type { OutgoingEvent } from './publisher.ts';
 
 /** How far behind the backlog of one process may be before the largest are refused, seconds of landing. */
-export const BACKLOG_S = 0.75;
+export const BACKLOG_S = 1;
 /** A backlog that is never too much: about what one landing takes. */
 export const BACKLOG_MIN = 8 * 1024 * 1024;
 /** What an event costs beside its bytes. */
