@@ -12,6 +12,7 @@ import { JudgedInputs } from '../runtime/judged_inputs.ts';
 import { ClickHouseJudgedStore } from '../runtime/judged_store.ts';
 import type { Judges } from '../runtime/judges.ts';
 import { KnownRows } from '../runtime/known_rows.ts';
+import { Lag } from '../runtime/lag.ts';
 import { Lander } from '../runtime/landing.ts';
 import { LogReader } from '../runtime/log_reader.ts';
 import { Ownership, type PartitionRecord } from '../runtime/ownership.ts';
@@ -246,6 +247,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
 
 /** Shows how far the worker is, once a second. */
 export function startGauges({ worker, reader, budgets }: Landing, jobs: { overdue: () => Map<string, number> }): NodeJS.Timeout {
+  const lag = new Lag();
   return setInterval(() => {
     const states = [...worker.states.values()];
     budgets.progress(states.map((state) => ({ ...state, behind: reader.lag > 0 || state.read_through < state.taken_through })));
@@ -257,7 +259,7 @@ export function startGauges({ worker, reader, budgets }: Landing, jobs: { overdu
     metrics.pipelineLagMessages.set(reader.lag);
     for (const [job, seconds] of jobs.overdue()) metrics.jobOverdueSeconds.set({ job }, seconds);
     const behind = reader.lag > 0 || states.some((state) => state.landed_through < state.prepared_through);
-    const landedAt = Math.max(0, ...states.map((state) => state.landed_at));
-    metrics.pipelineLagSeconds.set(behind && landedAt > 0 ? Math.max(0, Date.now() - landedAt) / 1000 : 0);
+    const landed_at = Math.max(0, ...states.map((state) => state.landed_at));
+    metrics.pipelineLagSeconds.set(lag.seconds({ now: Date.now(), behind, landed_at }));
   }, GAUGES_MS);
 }

@@ -88,7 +88,8 @@ describe('alert rules', () => {
       .looseObject({ tests: z.array(z.looseObject({ name: z.string() })) })
       .parse(yamlFile('ops/alerts/millrace_test.yaml'));
     const names = rules.map(({ alert }) => alert).toSorted();
-    expect(tests.map(({ name }) => name).toSorted()).toEqual(names);
+    const tried = new Set(tests.map(({ name }) => name.split(' ', 1)[0] ?? ''));
+    expect([...tried].toSorted()).toEqual(names);
     expect(filesIn('ops/runbooks').filter((file) => file !== 'README.md')).toEqual(names.map((name) => `${name}.md`));
   });
 
