@@ -20,6 +20,16 @@ export function retentionClassDays(days: number): number {
   return RETENTION_CLASSES_DAYS.find((known) => known >= days) ?? days;
 }
 
+/**
+ * The day that is stamped on a text, in days since the epoch: it chooses the partition, and nothing else (ops/adr/0022), so it may be late.
+ * Texts that are due when they land already, as when years of events are brought in at once, share the partition of the day they came: one
+ * for each week of their past would be a thousand small parts with an index each.
+ */
+export function dropDay({ started_at, received_at }: Pick<Span, 'started_at' | 'received_at'>, retentionDays: number): number {
+  const due = Math.floor(started_at / DAY_MS) + retentionClassDays(retentionDays);
+  return Math.min(DATE_MAX_DAYS, Math.max(0, due, Math.floor(received_at / DAY_MS)));
+}
+
 export function spanLine(span: Span, position: LogPosition, sub: number, sampled: boolean): string {
   const { price } = span;
   return JSON.stringify([
@@ -80,7 +90,7 @@ export function textLine(span: Span, position: LogPosition, sub: number, retenti
     terms.dl,
     terms.reps,
     terms.stop_reps,
-    Math.min(DATE_MAX_DAYS, Math.max(0, Math.floor(span.started_at / DAY_MS) + retentionClassDays(retentionDays))),
+    dropDay(span, retentionDays),
     position.partition,
     position.log_seq,
     position.log_index,

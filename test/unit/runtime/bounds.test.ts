@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { backoffMs } from '../../../pipeline/runtime/backoff.ts';
 import { purgeBelow } from '../../../pipeline/runtime/janitor.ts';
 import { chooseParts, type RecentPart } from '../../../pipeline/runtime/text_mover.ts';
-import { retentionClassDays } from '../../../pipeline/stages/land/rows.ts';
+import { dropDay, retentionClassDays } from '../../../pipeline/stages/land/rows.ts';
 
 const part = (over: Partial<RecentPart>): RecentPart => ({
   name: 'p',
@@ -60,5 +60,25 @@ describe('backoffMs', () => {
 describe('retentionClassDays', () => {
   it('rounds up, never down', () => {
     expect([1, 2, 7, 8, 30, 31, 5000].map(retentionClassDays)).toEqual([1, 3, 7, 14, 30, 60, 5000]);
+  });
+});
+
+describe('dropDay', () => {
+  const DAY_MS = 86_400_000;
+  const onDay = (started: number, received: number, days: number): number =>
+    dropDay({ started_at: started * DAY_MS + 5, received_at: received * DAY_MS + 7 }, days);
+
+  it('is the day it began and its days, rounded up', () => {
+    expect(onDay(20_000, 20_000, 8)).toBe(20_014);
+    expect(onDay(20_000, 20_013, 8)).toBe(20_014);
+  });
+
+  it('is the day it came where it is due by then', () => {
+    expect(onDay(12_700, 20_000, 30)).toBe(20_000);
+    expect(onDay(-900, 20_000, 30)).toBe(20_000);
+  });
+
+  it('stays within what a Date holds', () => {
+    expect(onDay(65_530, 20_000, 30)).toBe(65_535);
   });
 });
