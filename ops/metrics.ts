@@ -193,6 +193,11 @@ export const pipelineDedupeIds = gauge({
   help: 'Event ids that repeats are recognised by',
   role: 'pipeline',
 });
+export const pipelineDedupeBytes = gauge({
+  name: 'millrace_pipeline_dedupe_bytes',
+  help: 'Memory of what repeats are recognised by: tables of ids, and filters in place of older ones',
+  role: 'pipeline',
+});
 export const pipelineTextsWaiting = gauge({
   name: 'millrace_pipeline_texts_waiting',
   help: 'Texts landed but not searchable yet',

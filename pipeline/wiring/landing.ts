@@ -256,6 +256,7 @@ export function startGauges({ worker, reader, budgets }: Landing, jobs: { overdu
     metrics.samplingHeldTraces.set(states.reduce((sum, { tail }) => sum + tail.size, 0));
     metrics.samplingHeldBytes.set(states.reduce((sum, { tail }) => sum + tail.bytes, 0));
     metrics.pipelineDedupeIds.set(states.reduce((sum, { window }) => sum + window.size, 0));
+    metrics.pipelineDedupeBytes.set(states.reduce((sum, { window }) => sum + window.bytes, 0));
     metrics.pipelineLagMessages.set(reader.lag);
     for (const [job, seconds] of jobs.overdue()) metrics.jobOverdueSeconds.set({ job }, seconds);
     const behind = reader.lag > 0 || states.some((state) => state.landed_through < state.prepared_through);

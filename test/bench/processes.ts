@@ -84,6 +84,8 @@ function shareOf(pid: number): number | null {
 }
 
 const PARTS: readonly [RegExp, string][] = [
+  // The shell that ends nats-server when its parent is gone: alone for a moment when that is killed, and no nats-server then.
+  [/^\S*sh -c /, 'other'],
   [/api\/main\.ts/, 'api'],
   [/pipeline\/main\.ts/, 'worker'],
   [/clickhouse\/launcher\.ts/, 'clickhouse'],

@@ -33,6 +33,7 @@ export interface Sample {
   lag_messages: number;
   texts_waiting: number;
   dedupe_ids: number;
+  dedupe_bytes: number;
   stream_bytes: Record<string, number>;
   stream_messages: Record<string, number>;
   /** Active parts by table, and the bytes of all of them. */
@@ -105,6 +106,7 @@ interface ServiceFigures {
   lag_seconds: number;
   lag_messages: number;
   dedupe_ids: number;
+  dedupe_bytes: number;
 }
 
 /** What the service's own metrics say; names without a sample stay NaN. */
@@ -117,6 +119,7 @@ export function serviceFigures(text: string): ServiceFigures {
     lag_seconds: NaN,
     lag_messages: NaN,
     dedupe_ids: NaN,
+    dedupe_bytes: NaN,
   };
   const most = (before: number, value: number): number => (Number.isNaN(before) ? value : Math.max(before, value));
   for (const { name, labels, value } of metricSamples(text)) {
@@ -129,6 +132,7 @@ export function serviceFigures(text: string): ServiceFigures {
     if (name === 'millrace_pipeline_lag_seconds') figures.lag_seconds = most(figures.lag_seconds, value);
     if (name === 'millrace_pipeline_lag_messages') figures.lag_messages = most(figures.lag_messages, value);
     if (name === 'millrace_pipeline_dedupe_ids') figures.dedupe_ids = most(figures.dedupe_ids, value);
+    if (name === 'millrace_pipeline_dedupe_bytes') figures.dedupe_bytes = most(figures.dedupe_bytes, value);
   }
   return figures;
 }

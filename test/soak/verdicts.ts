@@ -31,8 +31,6 @@ const MIB = 1024 ** 2;
 /** Growth by the hour that counts as flat: this much, or this part of what the process has. */
 const FLAT_MIB_PER_HOUR = 32;
 const FLAT_SHARE_PER_HOUR = 0.05;
-/** The worker's window of ids grows until it is full, by design: at most so many bytes an id. */
-const ID_BYTES = 27;
 /** Descriptors that come and go with merges, connections and files of the log. */
 const DESCRIPTORS_MORE = 64;
 /** Active parts of a table. Beyond 3,000 in one partition the store refuses inserts. */
@@ -95,9 +93,9 @@ const meanOf = (lives: readonly (readonly Point[])[]): number => {
 };
 
 function memoryVerdict(samples: readonly Sample[], part: string): Verdict {
-  // The ids of a worker are counted apart: they grow by design, up to a bound of their own.
+  // What a worker recognises repeats by is counted apart: it grows by design, in jumps, up to a bound of its own.
   const isWorker = part === 'worker';
-  const lives = warmLives(samples, part, ({ rss_bytes }, { dedupe_ids }) => (rss_bytes - (isWorker ? dedupe_ids * ID_BYTES : 0)) / MIB);
+  const lives = warmLives(samples, part, ({ rss_bytes }, { dedupe_bytes }) => (rss_bytes - (isWorker ? dedupe_bytes : 0)) / MIB);
   const what = `memory of ${part}${isWorker ? ' without its window of ids' : ''}`;
   const bound = `grows by ≤ ${String(FLAT_MIB_PER_HOUR)} MiB or ${String(FLAT_SHARE_PER_HOUR * 100)} % an hour`;
   if (seenS(lives) < SEEN_S_MIN) return { what, found: `seen for ${seenS(lives).toFixed(0)} s after it was warm`, bound, ok: null };

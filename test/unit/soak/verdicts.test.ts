@@ -52,6 +52,7 @@ function samplesOf({
       lag_messages: 2,
       texts_waiting: 0,
       dedupe_ids: ids(inLife),
+      dedupe_bytes: ids(inLife) * 27,
       stream_bytes: { INGEST: log },
       stream_messages: {},
       parts: { spans: parts },
