@@ -17,6 +17,8 @@ export const TIME_SHARE = 1 / 4;
 export const BURST_MS = 20;
 /** An org that sent within this time is there to be protected. */
 export const ACTIVE_MS = 1000;
+/** While orgs wait for their time, they are looked at this often at least: none is to be refused later than it has to, or to rest for another. */
+const WAKE_MS_MAX = 50;
 /** Orgs whose time is counted; with more of them the count begins anew. */
 const TIMED_ORGS_MAX = 10_000;
 const RETRY_AFTER_SECONDS = 1;
@@ -138,7 +140,7 @@ export class FairTurns {
         this.#wake = null;
         this.#schedule();
       },
-      Math.min(Math.max(1, Math.ceil(ms)), TURN_WAIT_MS_MAX),
+      Math.min(Math.max(1, Math.ceil(ms)), WAKE_MS_MAX),
     );
   }
 
