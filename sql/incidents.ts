@@ -139,23 +139,23 @@ export async function writeFailingTraces(client: ClickHouse, rows: readonly Fail
   });
 }
 
-/** Writes an incident in the place of older states of it; the same state twice is one. */
-export async function writeIncident(client: ClickHouse, row: IncidentRow): Promise<void> {
-  const { opened_ms, from_ms, until_ms, first_trace_ms, last_trace_ms, resolved_ms, ...rest } = row;
-  const times = {
+/** Writes incidents in the place of older states of them; the same state twice is one. Resolves when the rows are on the disk. */
+export async function writeIncidents(client: ClickHouse, incidents: readonly IncidentRow[]): Promise<void> {
+  const rows = incidents.map(({ opened_ms, from_ms, until_ms, first_trace_ms, last_trace_ms, resolved_ms, ...rest }) => ({
+    ...rest,
     opened_at: storeTime(opened_ms),
     from_at: storeTime(from_ms),
     until_at: storeTime(until_ms),
     first_trace_at: storeTime(first_trace_ms),
     last_trace_at: storeTime(last_trace_ms),
     resolved_at: storeTime(resolved_ms),
-  };
-  const body = JSON.stringify({ ...rest, ...times });
-  const columns = [...Object.keys(rest), ...Object.keys(times)].join(', ');
+  }));
+  const [first] = rows;
+  if (first === undefined) return;
   await client.execute({
-    name: 'write_incident',
-    sql: `INSERT INTO incidents (${columns}) FORMAT JSONEachRow`,
-    body,
+    name: 'write_incidents',
+    sql: `INSERT INTO incidents (${Object.keys(first).join(', ')}) FORMAT JSONEachRow`,
+    body: rows.map((row) => JSON.stringify(row)).join('\n'),
     timeoutMs: WRITE_TIMEOUT_MS,
   });
 }

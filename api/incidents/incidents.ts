@@ -5,7 +5,7 @@ import { closedIncident, incidentRow } from '../../pipeline/domain/incident_reco
 import { CRITICAL_TRACES, severityOf } from '../../pipeline/domain/incidents.ts';
 import { incidentKey, type IncidentRecord } from '../../schemas/records/incident.ts';
 import type { ClickHouse } from '../../sql/client.ts';
-import { writeIncident } from '../../sql/incidents.ts';
+import { writeIncidents } from '../../sql/incidents.ts';
 import { ApiError } from '../http/errors.ts';
 import { cursorOf, type IncidentDetail, type IncidentItem, type IncidentsQuery, placeOf } from './schema.ts';
 import {
@@ -127,7 +127,7 @@ async function closeRecord(
   if (written.record === null) return null;
   try {
     // A worker writes the row too, and tells of it; here it is written so that the caller reads what they have changed.
-    await writeIncident(clickhouse, incidentRow(written.record));
+    await writeIncidents(clickhouse, [incidentRow(written.record)]);
   } catch (cause) {
     onProblem('the row of an incident that was resolved is left to a worker', cause);
   }

@@ -3,7 +3,6 @@
 // Guarantees: a message leaves the queue only after its handler is done with it; a handler that throws gets it again after
 // a growing wait, whatever process it is then; what can never be done goes to the dead letters first. At least once: a
 // handler must do no harm when it gets a message twice. Everything held is bounded in messages and bytes.
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsMsg } from '@nats-io/jetstream';
 import type { Logger } from '../../ops/log.ts';
 import type { Log } from '../../ops/nats/open_log.ts';
@@ -43,6 +42,13 @@ export interface RetryBounds {
   maxMs: number;
 }
 
+export interface RestBounds {
+  /** Times the batch's own duration: 9 leaves the work a tenth of the time. */
+  times: number;
+  /** However long a batch took, milliseconds. */
+  maxMs: number;
+}
+
 export interface WorkQueueOptions<T> {
   log: Log;
   logger: Logger;
@@ -66,6 +72,8 @@ export interface WorkQueueOptions<T> {
   batchMax: number;
   /** How long a batch waits for more messages, milliseconds; 0 takes what is there. */
   gatherMs: number;
+  /** For work that would slow what may not wait: after a batch a handler rests, unless the next one is full. Left out, it does not. */
+  rest?: RestBounds;
   /** Calls of the handler at a time; with more than one there is no order between messages. */
   handlersMax: number;
   /**
@@ -188,16 +196,20 @@ export class WorkQueue<T> {
   }
 
   async #work(): Promise<void> {
-    const { batchMax, gatherMs } = this.#options;
+    const { batchMax, gatherMs, rest } = this.#options;
+    let restedAt = 0;
     while (!this.#isStopped()) {
       if (this.#waiting.length === 0) {
         await this.#change();
         continue;
       }
-      if (gatherMs > 0 && this.#waiting.length < batchMax) await this.#pause(gatherMs);
+      await this.#gather(batchMax, Math.max(gatherMs, restedAt - performance.now()));
       const batch = this.#waiting.splice(0, batchMax);
       if (batch.length === 0) continue;
+      const began = performance.now();
       await this.#settle(batch);
+      const ended = performance.now();
+      if (rest !== undefined) restedAt = ended + Math.min(rest.maxMs, (ended - began) * rest.times);
       for (const { item } of batch) this.#held.delete(item.seq);
       this.#notify();
     }
@@ -282,8 +294,9 @@ export class WorkQueue<T> {
   }
 
   #notify(): void {
-    for (const wake of this.#changed) wake();
+    const wakes = [...this.#changed];
     this.#changed.clear();
+    for (const wake of wakes) wake();
   }
 
   /** Resolves when messages came or left, or at a stop. */
@@ -291,8 +304,21 @@ export class WorkQueue<T> {
     await new Promise<void>((resolve) => this.#changed.add(resolve));
   }
 
-  /** Waits, though not past a stop. */
-  async #pause(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+  /** Resolves when a batch is full, after a while, or at a stop. */
+  async #gather(batchMax: number, ms: number): Promise<void> {
+    if (ms <= 0) return;
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        this.#changed.delete(look);
+        resolve();
+      };
+      const look = (): void => {
+        if (this.#waiting.length >= batchMax || this.#isStopped()) end();
+        else this.#changed.add(look);
+      };
+      const timer = setTimeout(end, ms);
+      look();
+    });
   }
 }

@@ -27,6 +27,8 @@ const BATCH_MAX = 32;
 const HELD_BYTES_MAX = 256 * 1024 * 1024;
 /** Messages come with every landing of every worker; together they cost the store a tenth. */
 const GATHER_MS = 500;
+/** Counting is half a dozen statements, however few the traces: on a busy store it has a tenth of the time, so that landings have the rest. */
+const REST = { times: 9, maxMs: 5000 };
 const UNFINISHED_MAX = 256;
 const RETRY = { firstMs: 250, maxMs: 5000 };
 /** What a worker had in hand that died is counted by another after this long. */
@@ -83,6 +85,7 @@ export async function openIncidents({ log, logger, clickhouse, now, isLeader, ob
     bytesMax: HELD_BYTES_MAX,
     batchMax: BATCH_MAX,
     gatherMs: GATHER_MS,
+    rest: REST,
     handlersMax: 1,
     unfinishedMax: UNFINISHED_MAX,
     retry: RETRY,

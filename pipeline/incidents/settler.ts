@@ -3,12 +3,14 @@
 // Guarantees: what a crash leaves undone is done later; what is told twice has the same id; a row is there before it is told of.
 import type { Logger } from '../../ops/log.ts';
 import type { ClickHouse } from '../../sql/client.ts';
-import { writeIncident } from '../../sql/incidents.ts';
+import { writeIncidents } from '../../sql/incidents.ts';
 import { createdEvent, type IncidentEvent, incidentRow, resolvedEvent } from '../domain/incident_record.ts';
 import type { IncidentRecords, StoredIncident } from './records.ts';
 
 /** How often the leader looks for what was left undone. */
 const INTERVAL_MS = 1000;
+/** Rows of one statement: hundreds of incidents may open at once, and a statement for each would keep the store from landings. */
+const ROWS_MAX = 200;
 
 export interface IncidentSettlerOptions {
   records: IncidentRecords;
@@ -54,9 +56,21 @@ export class IncidentSettler {
   }
 
   /** Settles a state; an incident that is over leaves the bucket. Where the record has moved on meanwhile, its next state is settled later. */
-  async settle(key: string, { record, revision }: StoredIncident): Promise<void> {
-    const { records, clickhouse, tell } = this.#options;
-    await writeIncident(clickhouse, incidentRow(record));
+  async settle(key: string, stored: StoredIncident): Promise<void> {
+    await this.#show([stored]);
+    await this.#tell(key, stored);
+  }
+
+  async #show(incidents: readonly StoredIncident[]): Promise<void> {
+    await writeIncidents(
+      this.#options.clickhouse,
+      incidents.map(({ record }) => incidentRow(record)),
+    );
+  }
+
+  /** Tells what has become of an incident whose row is there, and notes that it is settled. */
+  async #tell(key: string, { record, revision }: StoredIncident): Promise<void> {
+    const { records, tell } = this.#options;
     if (record.settled === 0) await tell(createdEvent(record));
     const resolved = resolvedEvent(record);
     if (resolved === null) {
@@ -79,11 +93,14 @@ export class IncidentSettler {
     this.#again = false;
     const { records, logger, isLeader } = this.#options;
     if (!isLeader()) return;
-    for (const [key, stored] of records.unsettled()) {
+    const unsettled = records.unsettled();
+    for (let at = 0; at < unsettled.length; at += ROWS_MAX) {
+      const some = unsettled.slice(at, at + ROWS_MAX);
       try {
-        await this.settle(key, stored);
+        await this.#show(some.map(([, stored]) => stored));
+        for (const [key, stored] of some) await this.#tell(key, stored);
       } catch (error) {
-        logger.warn({ err: error, incident_id: stored.record.incident_id }, 'an incident could not be told; trying again');
+        logger.warn({ err: error, incidents: unsettled.length - at }, 'incidents could not be told; trying again');
         this.#again = false;
         return;
       }

@@ -1,5 +1,6 @@
 // The consumer of work queues against a real nats-server: what is done once, what is tried again, what is buried, and what
 // happens when the server, the consumer or a worker goes away in the middle.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/log.ts';
 import { connectNats } from '../../../ops/nats/connect.ts';
@@ -106,6 +107,32 @@ describe('a work queue', () => {
     expect((await info()).num_pending).toBe(52);
     gate.resolve(undefined);
     await emptied();
+  });
+
+  it('rests after a batch, so that what comes meanwhile is one, and not when a batch is full', async () => {
+    const batches: number[][] = [];
+    const handled = Promise.withResolvers<undefined>();
+    start(
+      async (batch) => {
+        await sleep(100);
+        batches.push(valuesOf(batch));
+        handled.resolve(undefined);
+      },
+      { batchMax: 4, gatherMs: 0, rest: { times: 100_000, maxMs: 3000 } },
+    );
+    await put(1);
+    await handled.promise;
+    for (let value = 1; value < 4; value += 1) {
+      await put(1, value);
+      await sleep(20);
+    }
+    await emptied();
+    expect(batches.map(sorted)).toEqual([[0], [1, 2, 3]]);
+    batches.length = 0;
+    // Three seconds of rest for each would be longer than the wait below.
+    await put(40, 4);
+    await emptied();
+    expect(batches.map(({ length }) => length)).toEqual(Array.from({ length: 10 }, () => 4));
   });
 
   it('tries again what failed, with the number of the try, and nothing else', async () => {
