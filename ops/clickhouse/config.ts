@@ -38,6 +38,11 @@ const ENGINES = [
 ] as const;
 
 const MEBIBYTE = 1024 ** 2;
+/**
+ * Skip indexes up to this size lie together in one file of a part instead of two files each: a landing makes a fifth fewer files. The
+ * engine's own default from 26.8 on (1 MiB; ClickHouse/ClickHouse#111816); parts of either kind are read whatever it says.
+ */
+const PACKED_INDEX_BYTES_MAX = 65_536;
 /** A query of an analyst is cut here. */
 const ANALYST_SECONDS_MAX = 60;
 
@@ -95,6 +100,7 @@ export function serverXml({ usersFile, logFile, backupDir, displayName, memoryMa
   <background_common_pool_size>2</background_common_pool_size>
   <background_schedule_pool_size>8</background_schedule_pool_size>
   <merge_tree>
+    <packed_skip_index_max_bytes>${PACKED_INDEX_BYTES_MAX}</packed_skip_index_max_bytes>
     <number_of_free_entries_in_pool_to_lower_max_size_of_merge>2</number_of_free_entries_in_pool_to_lower_max_size_of_merge>
     <number_of_free_entries_in_pool_to_execute_mutation>2</number_of_free_entries_in_pool_to_execute_mutation>
     <number_of_free_entries_in_pool_to_execute_optimize_entire_partition>2</number_of_free_entries_in_pool_to_execute_optimize_entire_partition>

@@ -3,6 +3,7 @@
 import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
 import { ORG_HIGH_SQL, ORG_LOW_SQL } from '../domain/event_identity.ts';
 import { ANY_TIMES, FENCE, landingStatement, SPAN_TEXTS, type LandingTable, type TableSpec } from '../stages/land/tables.ts';
+import type { AgentHeard } from './agent_activity.ts';
 import { rowKey, traceRowKey, type LandingStore } from './landing.ts';
 import type { PartitionRecord } from './ownership.ts';
 import type { FullFrom, HistoryOptions, HistoryStore, PartitionHistory, PartitionMemory } from './partition_state.ts';
@@ -48,7 +49,18 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
       query_id: queryId,
       timeoutMs: INSERT_TIMEOUT_MS,
     });
-    return written_rows / spec.counted;
+    return written_rows;
+  }
+
+  /** Resolves when the rows are in the store. */
+  async writeActivity(heard: readonly AgentHeard[]): Promise<void> {
+    await this.#client.execute({
+      name: 'write_activity',
+      sql: `INSERT INTO agent_activity (org_id, agent_id, last_seen_at, landed_at) SELECT org_id, agent_id, fromUnixTimestamp64Milli(last_seen_at, 'UTC'), now64(3, 'UTC')
+        FROM input('org_id String, agent_id String, last_seen_at Int64') FORMAT JSONCompactEachRow`,
+      body: heard.map(({ org_id, agent_id, last_seen_at }) => JSON.stringify([org_id, agent_id, last_seen_at])).join('\n'),
+      timeoutMs: INSERT_TIMEOUT_MS,
+    });
   }
 
   /** Whether every insert is synced by itself, or rows are made durable otherwise before a checkpoint passes them. */
@@ -202,6 +214,14 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
       `INSERT INTO trace_lookup (trace_key, org_id, first_at, last_at)
        SELECT sipHash64(s.trace_id), s.org_id, min(s.started_at), max(s.started_at) FROM spans AS s
        WHERE s.partition = {partition:UInt16} AND s.log_seq > {checkpoint:UInt64} GROUP BY s.trace_id, s.org_id`,
+      { partition, checkpoint },
+    );
+    // A worker that died had not written what it landed after its last checkpoint.
+    await this.#command(
+      'mend_activity',
+      `INSERT INTO agent_activity (org_id, agent_id, last_seen_at, landed_at)
+       SELECT org_id, agent_id, max(last_received_at), now64(3, 'UTC') FROM usage_events
+       WHERE partition = {partition:UInt16} AND log_seq > {checkpoint:UInt64} AND agent_id != '' GROUP BY org_id, agent_id`,
       { partition, checkpoint },
     );
     const [spans, texts, usage, traces, decided] = await Promise.all([

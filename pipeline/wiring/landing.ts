@@ -13,6 +13,7 @@ import { ClickHouseJudgedStore } from '../runtime/judged_store.ts';
 import type { Judges } from '../runtime/judges.ts';
 import { KnownRows } from '../runtime/known_rows.ts';
 import { Lag } from '../runtime/lag.ts';
+import { AgentActivity } from '../runtime/agent_activity.ts';
 import { Lander } from '../runtime/landing.ts';
 import { LogReader } from '../runtime/log_reader.ts';
 import { Ownership, type PartitionRecord } from '../runtime/ownership.ts';
@@ -154,6 +155,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
       metrics.clickhouseInsertRowsTotal.inc({ table }, rows);
     },
   });
+  const activity = new AgentActivity((heard) => store.writeActivity(heard));
   const reader: LogReader = new LogReader({
     js: log.js,
     log: logger,
@@ -207,8 +209,14 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     bury: (casualties) => publisher.bury(casualties),
     tell: (events) => publisher.tell(events),
     hand: (tasks) => publisher.hand(tasks),
-    landed: budgets.landed,
-    sync,
+    landed: (prepared) => {
+      activity.note(prepared.usage);
+      budgets.landed(prepared);
+    },
+    sync: async () => {
+      await activity.write();
+      await sync();
+    },
     checkpoint: (partition, settled, completed) => ownership.checkpoint(partition, settled, completed),
   });
   async function bringUp(records: PartitionRecord[]): Promise<void> {

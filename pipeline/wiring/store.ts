@@ -1,5 +1,6 @@
 // Brings the store up for a worker: the newest schema, its place in the log, and how its rows are made durable.
 import { createSyncer } from '../../ops/clickhouse/durability.ts';
+import { spreadParts } from '../../ops/clickhouse/spread.ts';
 import { settle } from '../../ops/nats/open_log.ts';
 import { ensureAnalyst } from '../../sql/analyst.ts';
 import { migrate } from '../../sql/migrate.ts';
@@ -28,6 +29,8 @@ export async function bringUpStore(parts: WorkerParts): Promise<StoreUp> {
     })),
   );
   const sync = await untilDone(logger, 'choosing durability', () => chooseDurability(parts, store));
+  const { SERVICE_CLICKHOUSE_DATA_DIR: dir } = parts.env;
+  if (dir !== undefined && (await spreadParts(dir))) logger.debug({ dir }, 'the file system has no journal; parts are spread over it');
   return { store, logBase: base, epochBase: epochs ?? 0, sync };
 }
 

@@ -2,6 +2,7 @@
 // ClickHouse. The rows are those that the pipeline would have landed: every count that search ranks by is exact.
 import { Worker } from 'node:worker_threads';
 import {
+  activitySql,
   BENCH_TEXTS_DDL,
   BLOCK_SPANS,
   DAYS,
@@ -73,6 +74,7 @@ async function fillSpans(runSql: RunSql, plan: FillPlan, from: number, count: nu
     await runSql(spansSql(plan, first, rows), SPAN_SETTINGS);
     await runSql(tracesSql(first, rows), SPAN_SETTINGS);
     await runSql(usageSql(first, rows), SPAN_SETTINGS);
+    await runSql(activitySql(first, rows), SPAN_SETTINGS);
   }
 }
 

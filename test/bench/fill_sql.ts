@@ -171,6 +171,11 @@ export function usageSql(from: number, count: number): string {
   GROUP BY s.org_id, hour, day, s.agent_id, s.model, s.department, s.realm, intDiv(s.log_seq, ${String(LANDING_MESSAGES)})`;
 }
 
+/** When the agents of these usage rows were heard of last, as a worker would have written it. */
+export const activitySql = (from: number, count: number): string =>
+  `INSERT INTO agent_activity (org_id, agent_id, last_seen_at, landed_at)
+  SELECT s.org_id, s.agent_id, max(s.received_at), now64(3) FROM spans AS s WHERE ${landedBetween(from, count)} AND s.agent_id != '' GROUP BY s.org_id, s.agent_id`;
+
 export const largeTracesSql = (traces: number): string => tracesSql(LARGE_FROM, traces * LARGE_TRACE_SPANS);
 export const largeUsageSql = (traces: number): string => usageSql(LARGE_FROM, traces * LARGE_TRACE_SPANS);
 /** A large trace, by its number from 0. */

@@ -14,8 +14,6 @@ export interface TableSpec {
   readonly select: readonly string[];
   /** What stands between input() and WHERE, for a wire row that is several rows. */
   readonly expand: string;
-  /** Rows that the store counts as written for each row: those of a materialized view that copies the table count too. */
-  readonly counted: number;
 }
 
 /** [column, wire type, expression over the wire value or undefined for the value itself] */
@@ -29,7 +27,7 @@ const POSITION: readonly Column[] = [
   ['log_sub', 'UInt32'],
 ];
 
-function spec(table: LandingTable, columns: readonly Column[], counted = 1, expand = ''): TableSpec {
+function spec(table: LandingTable, columns: readonly Column[], expand = ''): TableSpec {
   return {
     table,
     columns: columns.map(([name]) => name),
@@ -39,7 +37,6 @@ function spec(table: LandingTable, columns: readonly Column[], counted = 1, expa
       .join(', '),
     select: columns.map(([name, , expression]) => expression ?? name),
     expand,
-    counted,
   };
 }
 
@@ -123,32 +120,27 @@ export const TRACES = spec('traces', [
   ['version', '', 'log_seq'],
 ]);
 
-/** agent_activity_mv writes a row for each of these. */
-export const USAGE_EVENTS = spec(
-  'usage_events',
-  [
-    ['org_id', 'String'],
-    ['hour', 'Int64', "toDateTime(intDiv(hour, 1000), 'UTC')"],
-    ['day', 'UInt16', 'toDate(day)'],
-    ['agent_id', 'String'],
-    ['model', 'LowCardinality(String)'],
-    ['department', 'String'],
-    ['realm', 'String'],
-    time('last_received_at'),
-    ['events', 'UInt64'],
-    ['input_tokens', 'UInt64'],
-    ['output_tokens', 'UInt64'],
-    ['storage_bytes', 'UInt64'],
-    ['sandbox_seconds', 'Decimal(38, 6)'],
-    ['cost_usd', 'Decimal(38, 12)'],
-    ['outcome_names', 'Array(String)'],
-    ['outcome_values', 'Array(Decimal(38, 12))'],
-    ['correction', 'UInt64'],
-    ['partition', 'UInt16'],
-    ['log_seq', 'UInt64'],
-  ],
-  2,
-);
+export const USAGE_EVENTS = spec('usage_events', [
+  ['org_id', 'String'],
+  ['hour', 'Int64', "toDateTime(intDiv(hour, 1000), 'UTC')"],
+  ['day', 'UInt16', 'toDate(day)'],
+  ['agent_id', 'String'],
+  ['model', 'LowCardinality(String)'],
+  ['department', 'String'],
+  ['realm', 'String'],
+  time('last_received_at'),
+  ['events', 'UInt64'],
+  ['input_tokens', 'UInt64'],
+  ['output_tokens', 'UInt64'],
+  ['storage_bytes', 'UInt64'],
+  ['sandbox_seconds', 'Decimal(38, 6)'],
+  ['cost_usd', 'Decimal(38, 12)'],
+  ['outcome_names', 'Array(String)'],
+  ['outcome_values', 'Array(Decimal(38, 12))'],
+  ['correction', 'UInt64'],
+  ['partition', 'UInt16'],
+  ['log_seq', 'UInt64'],
+]);
 
 /**
  * A wire row is what the rules of a trace's org said of it: one row for each judge, so that what is the trace's is sent once. Written are
@@ -173,7 +165,6 @@ export const JUDGE_SCORES = spec(
     ['partition', 'UInt16'],
     ['log_seq', 'UInt64'],
   ],
-  1,
   'ARRAY JOIN judge_id, judge_version, judge_name, score, verdict, reason',
 );
 

@@ -2,9 +2,12 @@
 // makes of agents that fell silent.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentActivity, type ActivityOptions } from '../../../api/agents/activity.ts';
+import { AgentActivity as HeardAgents, type AgentHeard } from '../../../pipeline/runtime/agent_activity.ts';
 import { ClickHouseLandingStore } from '../../../pipeline/runtime/landing_store.ts';
+import { emptyMemory } from '../../../pipeline/runtime/partition_state.ts';
 import { usageLine } from '../../../pipeline/stages/land/rows.ts';
 import { USAGE_EVENTS } from '../../../pipeline/stages/land/tables.ts';
+import type { PartitionRecord } from '../../../pipeline/runtime/ownership.ts';
 import { agentKey, type AgentRecord } from '../../../schemas/records/agent.ts';
 import { createClickHouse, type ClickHouse } from '../../../sql/client.ts';
 import { migrate } from '../../../sql/migrate.ts';
@@ -62,7 +65,7 @@ describe('agent activity', () => {
   });
 
   /** Lands usage as a worker does; gives the rows written. */
-  const land = (
+  const land = async (
     rows: { org_id?: string; agent_id: string; at: number; partition?: number }[],
     owned: [number, number][] = [
       [0, 1],
@@ -74,7 +77,11 @@ describe('agent activity', () => {
     const lines = rows.map(({ org_id = 'org_a', agent_id, at, partition = 0 }) =>
       usageLine({ ...usage, org_id, agent_id, last_received_at: at, hour: 0 }, partition, seq),
     );
-    return store.insert(USAGE_EVENTS, lines, owned, `q${String(seq)}-${database.database}`);
+    const landed = await store.insert(USAGE_EVENTS, lines, owned, `q${String(seq)}-${database.database}`);
+    const activity = new HeardAgents((heard) => store.writeActivity(heard));
+    activity.note(rows.map(({ org_id = 'org_a', agent_id, at }) => ({ usage: { ...usage, org_id, agent_id, last_received_at: at } })));
+    await activity.write();
+    return landed;
   };
   const anActivity = (over: Partial<ActivityOptions> = {}): AgentActivity => {
     const activity = new AgentActivity({ clickhouse, agents: registry, onProblem: () => undefined, ...over });
@@ -82,7 +89,7 @@ describe('agent activity', () => {
     return activity;
   };
 
-  it('the rows that a landing is told of are those of the table, not those of the view behind it', async () => {
+  it('a landing is told of the rows that were written, not of those that the fence left out', async () => {
     expect(await land([{ agent_id: '', at: 1 }])).toBe(1);
     expect(
       await land([
@@ -125,6 +132,51 @@ describe('agent activity', () => {
     expect(activity.lastSeen('org_b', 'a')).toBe(0);
   });
 
+  it('has the next owner of a partition write what its last one landed and did not live to write', async () => {
+    const { usage } = anEvent(1);
+    const line = (agent_id: string, at: number, logSeq: number): string =>
+      usageLine({ ...usage, org_id: 'org_a', agent_id, last_received_at: at, hour: 0 }, 2, logSeq);
+    await store.fence([[2, 1]]);
+    await store.insert(USAGE_EVENTS, [line('settled', 100, 500)], [[2, 1]], `settled-${database.database}`);
+    await store.insert(USAGE_EVENTS, [line('orphan', 200, 501), line('orphan', 300, 502)], [[2, 1]], `orphan-${database.database}`);
+    const record = { partition: 2, epoch: 2, owner: null, checkpoint: 500, completed_through: 500 } as unknown as PartitionRecord;
+    const memory = emptyMemory(1000, 10, Date.now());
+    await store.partitionHistory(record, { logBase: 0, windowMs: 1000, tail: false }, memory);
+    // What a checkpoint covers was written before it.
+    const seen = `SELECT agent_id, toUnixTimestamp64Milli(max(last_seen_at)) FROM agent_activity WHERE agent_id IN ('settled', 'orphan') GROUP BY agent_id FORMAT TSV`;
+    expect((await database.run(seen)).trim()).toBe('orphan\t300');
+  });
+
+  it('writes what could not be written with what comes after it, the latest of each agent', async () => {
+    const { usage } = anEvent(1);
+    const written: (readonly AgentHeard[])[] = [];
+    let away = true;
+    const activity = new HeardAgents((heard) => {
+      if (away) return Promise.reject(new Error('away'));
+      written.push(heard);
+      return Promise.resolve();
+    });
+    const note = (agent_id: string, at: number): void => {
+      activity.note([{ usage: { ...usage, org_id: 'org_a', agent_id, last_received_at: at } }]);
+    };
+    note('x', 5);
+    note('y', 5);
+    note('', 5);
+    const failing = activity.write();
+    note('x', 9);
+    note('y', 1);
+    await expect(failing).rejects.toThrow('away');
+    away = false;
+    await activity.write();
+    await activity.write();
+    expect(written.map((heard) => heard.map(({ agent_id, last_seen_at }) => [agent_id, last_seen_at]).sort())).toEqual([
+      [
+        ['x', 9],
+        ['y', 5],
+      ],
+    ]);
+  });
+
   it('knows after a restart what was known before, and of an agent that was heard of before it registered', async () => {
     await land([{ agent_id: 'early', at: 4000 }]);
     const activity = anActivity();
@@ -152,7 +204,7 @@ describe('agent activity', () => {
       const write = (at: number) =>
         own.execute({
           name: 'test',
-          sql: 'INSERT INTO usage_events (org_id, agent_id, last_received_at) SELECT {o:String}, {a:String}, fromUnixTimestamp64Milli({at:Int64})',
+          sql: 'INSERT INTO agent_activity (org_id, agent_id, last_seen_at, landed_at) SELECT {o:String}, {a:String}, fromUnixTimestamp64Milli({at:Int64}), now64(3)',
           params: { o: 'org_a', a: 'a', at },
           timeoutMs: 5000,
         });

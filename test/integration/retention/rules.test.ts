@@ -127,6 +127,9 @@ describe('delete_after_days', () => {
           `INSERT INTO usage_events (org_id, hour, day, agent_id, last_received_at, cost_usd) VALUES ('${org}', ${time(day).slice(0, 20)}', ${String(day)}, 'a${String(day)}', ${time(day)}, 1)`,
         );
         await database.run(
+          `INSERT INTO agent_activity (org_id, agent_id, last_seen_at, landed_at) VALUES ('${org}', 'a${String(day)}', ${time(day)}, now64(3))`,
+        );
+        await database.run(
           `INSERT INTO audit_log (org_id, created_at, audit_id, version) VALUES ('${org}', ${time(day)}, 'aud_${String(day)}', 1), ('${org}', ${time(day)}, 'aud_${String(day)}', 2)`,
         );
         await database.run(
