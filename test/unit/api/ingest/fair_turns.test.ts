@@ -1,5 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ACTIVE_MS, BURST_MS, FairTurns, QUANTUM_BYTES, TIME_SHARE, TURN_WAIT_MS_MAX } from '../../../../api/ingest/fair_turns.ts';
+import {
+  ACTIVE_MS,
+  BURST_MS,
+  FairTurns,
+  QUANTUM_BYTES,
+  REFUSED_TIMES,
+  TIME_SHARE,
+  TURN_WAIT_MS_MAX,
+} from '../../../../api/ingest/fair_turns.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const LARGE = QUANTUM_BYTES * 4;
@@ -141,6 +149,28 @@ describe('the time of the loop', () => {
     expect(waits).toBeInstanceOf(Promise);
     expect(check('quiet', 1)).toBe('checked');
     now += COST_MS / TIME_SHARE;
+    await expect(waits).resolves.toBe('checked');
+  });
+
+  it('is used up sooner by what is refused', async () => {
+    const refuse = (org: string, ms: number): void => {
+      const ran = (): unknown =>
+        turns.run(org, 100, () => {
+          now += ms;
+          throw new Error('bad body');
+        });
+      expect(ran).toThrow('bad body');
+    };
+    check('quiet', 0);
+    check('good', BURST_MS / REFUSED_TIMES);
+    check('good', 1);
+    refuse('bad', BURST_MS / REFUSED_TIMES);
+    refuse('bad', 1);
+    await turn();
+    expect(check('good', COST_MS)).toBe('checked');
+    const waits = check('bad', COST_MS);
+    expect(waits).toBeInstanceOf(Promise);
+    now += REFUSED_TIMES / TIME_SHARE;
     await expect(waits).resolves.toBe('checked');
   });
 
