@@ -2,6 +2,7 @@
 // Any number of these run against one NATS and one ClickHouse; nothing else is shared.
 import { randomBytes } from 'node:crypto';
 import { flushCompileCache } from 'node:module';
+import { REPLACED_PARTS_KEPT_S } from '../ops/clickhouse/config.ts';
 import { EnvError, parseEnv } from '../ops/env.ts';
 import { createLogger } from '../ops/log.ts';
 import * as metrics from '../ops/metrics.ts';
@@ -28,6 +29,7 @@ import { startJudging } from './wiring/judging.ts';
 import { openLanding, startGauges } from './wiring/landing.ts';
 import { serveMetrics } from './wiring/metrics_server.ts';
 import { onTold, type WorkerParts } from './wiring/parts.ts';
+import { startPartSweeper } from './runtime/part_sweeper.ts';
 import { bringUpStore } from './wiring/store.ts';
 import { startStoreGauges } from './wiring/store_gauges.ts';
 
@@ -126,6 +128,10 @@ async function main(): Promise<void> {
   const janitor = startJanitor(log, logger, () => (ownership.isLeader ? ownership.landedByAll : null));
   const gauges = startGauges(landing, jobs);
   const storeGauges = startStoreGauges(clickhouse, () => ownership.isLeader);
+  const isEmbedded = env.SERVICE_CLICKHOUSE_DATA_DIR !== undefined;
+  const endSweeps = isEmbedded
+    ? startPartSweeper({ clickhouse, logger, isLeader: () => ownership.isLeader, sync: storeUp.sync, keptS: REPLACED_PARTS_KEPT_S })
+    : undefined;
   exposed.ready();
   process.send?.({ ready: true });
   // Kept now, as a process that is killed writes nothing at its end.
@@ -143,6 +149,7 @@ async function main(): Promise<void> {
     janitor.stop();
     clearInterval(gauges);
     clearInterval(storeGauges);
+    await endSweeps?.();
     const delivered = Promise.all([jobs.stop(), longJobs.stop(), incidents.stop(), evals.stop(), judging.stop(), delivery.stop()]);
     await mover.stop();
     await ownership.stop();

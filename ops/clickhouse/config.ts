@@ -46,6 +46,13 @@ const PACKED_INDEX_BYTES_MAX = 65_536;
 /** A query of an analyst is cut here. */
 const ANALYST_SECONDS_MAX = 60;
 
+/**
+ * Parts that a merge has replaced stay for this long, seconds. A merge's part is not synced: until the operating system has written it, at the
+ * next checkpoint or half a minute later, its sources are what would survive power loss. A server keeps them for eight minutes; this
+ * engine, which is clickhouse-local, none unless it is told to.
+ */
+export const REPLACED_PARTS_KEPT_S = 120;
+
 export interface ServerConfig {
   usersFile: string;
   logFile: string;
@@ -100,6 +107,7 @@ export function serverXml({ usersFile, logFile, backupDir, displayName, memoryMa
   <background_common_pool_size>2</background_common_pool_size>
   <background_schedule_pool_size>8</background_schedule_pool_size>
   <merge_tree>
+    <old_parts_lifetime>${REPLACED_PARTS_KEPT_S}</old_parts_lifetime>
     <packed_skip_index_max_bytes>${PACKED_INDEX_BYTES_MAX}</packed_skip_index_max_bytes>
     <number_of_free_entries_in_pool_to_lower_max_size_of_merge>2</number_of_free_entries_in_pool_to_lower_max_size_of_merge>
     <number_of_free_entries_in_pool_to_execute_mutation>2</number_of_free_entries_in_pool_to_execute_mutation>

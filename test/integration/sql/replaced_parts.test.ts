@@ -1,0 +1,96 @@
+// What merges have replaced, on the real engine: it stays long enough to survive power loss, and goes though the engine does not get to it.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { REPLACED_PARTS_KEPT_S } from '../../../ops/clickhouse/config.ts';
+import { createLogger } from '../../../ops/log.ts';
+import { startPartSweeper } from '../../../pipeline/runtime/part_sweeper.ts';
+import { type ClickHouse, createClickHouse } from '../../../sql/client.ts';
+import { startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
+import { eventually } from '../../support/wait.ts';
+
+let engine: TestEngine;
+let clickhouse: ClickHouse;
+
+beforeAll(async () => {
+  engine = await startTestEngine();
+  clickhouse = createClickHouse({ url: engine.url });
+  await clickhouse.createDatabase();
+});
+afterAll(async () => {
+  await clickhouse.close();
+  await engine.remove();
+});
+
+const run = (sql: string) => clickhouse.execute({ name: 'test', sql, timeoutMs: 20_000 });
+const parts = async (): Promise<{ active: number; replaced: number }> => {
+  const [row] = await clickhouse.rows<{ active: number; replaced: number }>({
+    name: 'test',
+    sql: "SELECT toUInt32(countIf(p.active)) AS active, toUInt32(countIf(NOT p.active)) AS replaced FROM system.parts AS p WHERE database = currentDatabase() AND table = 't'",
+    timeoutMs: 20_000,
+  });
+  return row ?? { active: 0, replaced: 0 };
+};
+let after = { active: 0, replaced: 0 };
+/** A table of five parts that became one. */
+const merged = async (settings: string): Promise<void> => {
+  await run('DROP TABLE IF EXISTS t SYNC');
+  await run(`CREATE TABLE t (k UInt64) ENGINE = MergeTree PARTITION BY k % 1 ORDER BY k ${settings}`);
+  for (let part = 0; part < 5; part += 1) await run(`INSERT INTO t SELECT number FROM numbers(10)`);
+  await run('OPTIMIZE TABLE t FINAL');
+  after = await parts();
+  expect([after.active, after.replaced]).toEqual([1, expect.toSatisfy((count: number) => count >= 5, 'at least the five')]);
+};
+
+it('stays for two minutes, as the part that took its place is not synced', async () => {
+  const [row] = await clickhouse.rows<{ value: string }>({
+    name: 'test',
+    sql: "SELECT value FROM system.merge_tree_settings WHERE name = 'old_parts_lifetime'",
+    timeoutMs: 20_000,
+  });
+  expect([row?.value, REPLACED_PARTS_KEPT_S]).toEqual(['120', 120]);
+});
+
+describe('with an engine that does not get to it', () => {
+  const stops: (() => Promise<void>)[] = [];
+  let synced = 0;
+  let isLeader = true;
+  const start = (keptS: number): void => {
+    const sync = (): Promise<void> => {
+      synced += 1;
+      return Promise.resolve();
+    };
+    const logger = createLogger('test', 'silent');
+    stops.push(startPartSweeper({ clickhouse, logger, isLeader: () => isLeader, sync, keptS, lookMs: 50 }));
+  };
+  beforeEach(async () => {
+    await Promise.all(stops.splice(0).map((stop) => stop()));
+    [synced, isLeader] = [0, true];
+    await merged('SETTINGS old_parts_lifetime = 1, merge_tree_clear_old_parts_interval_seconds = 100000');
+  });
+  afterAll(() => Promise.all(stops.map((stop) => stop())));
+
+  it('goes when it is old enough, after a sync, and no row with it', async () => {
+    start(-14);
+    await eventually(async () => (await parts()).replaced === 0, { withinMs: 20_000, what: 'no replaced parts' });
+    expect(synced).toBeGreaterThan(0);
+    const [row] = await clickhouse.rows<{ rows: number }>({
+      name: 'test',
+      sql: 'SELECT toUInt32(count()) AS rows FROM t',
+      timeoutMs: 9000,
+    });
+    expect([row?.rows, await parts()]).toEqual([50, { active: 1, replaced: 0 }]);
+  });
+
+  it('stays while it is young', async () => {
+    start(1000);
+    await sleep(3000);
+    expect([await parts(), synced]).toEqual([after, 0]);
+  });
+
+  it('stays where another worker leads', async () => {
+    isLeader = false;
+    start(-14);
+    await sleep(3000);
+    expect([await parts(), synced]).toEqual([after, 0]);
+  });
+});
