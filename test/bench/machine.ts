@@ -1,7 +1,8 @@
 // What a figure was measured on: the machine, the versions of what runs, and the commit.
 import { execFileSync } from 'node:child_process';
-import { cpus, loadavg, platform, release, totalmem } from 'node:os';
+import { cpus, loadavg, platform, release, tmpdir, totalmem } from 'node:os';
 import path from 'node:path';
+import { isUnjournaledExt4 } from '../../ops/clickhouse/spread.ts';
 import { findNatsServer } from '../../ops/nats/install.ts';
 import type { Results } from './results.ts';
 import { sqlRunner } from './store.ts';
@@ -38,7 +39,9 @@ export function runLine(began: string): string {
   const { cpu, cores, memory_bytes } = machineFacts();
   const { commit, dirty } = commitFacts();
   const code = commit === '' ? 'an unknown commit' : `commit ${commit.slice(0, 10)}${dirty === true ? ' with changes beside it' : ''}`;
-  return `${began}, ${code}; ${cpu}, ${String(cores)} cores, ${String(Math.round(memory_bytes / 1024 ** 3))} GiB, Node ${process.versions.node}; service and load generator share it`;
+  // Files are dear there: what is measured is that disk as well.
+  const disk = isUnjournaledExt4(tmpdir()) ? ', ext4 without a journal' : '';
+  return `${began}, ${code}; ${cpu}, ${String(cores)} cores, ${String(Math.round(memory_bytes / 1024 ** 3))} GiB${disk}, Node ${process.versions.node}; service and load generator share it`;
 }
 
 /** The nats-server that a service of its own would run; null where there is none. */
