@@ -17,7 +17,7 @@ import {
 } from './fill_sql.ts';
 import type { TextRange } from './fill_texts.ts';
 import { thousands } from './report.ts';
-import { sqlRunner, type RunSql } from './store.ts';
+import { merged, sqlRunner, type RunSql } from './store.ts';
 
 /** Texts that are made; each span has one of them. As many that a word's frequency is that of so many texts of its own. */
 const TEXTS_MAX = 504_000;
@@ -25,7 +25,6 @@ const THREADS = 2;
 export const LARGE_TRACES = 20;
 const DAY_MS = 86_400_000;
 const SETTLE_MS_MAX = 300_000;
-const SETTLE_POLL_MS = 1000;
 
 /** Blocks of texts are sorted and indexed in memory: this size keeps the engine within what it may use. */
 const TEXT_SETTINGS = {
@@ -75,15 +74,6 @@ async function fillSpans(runSql: RunSql, plan: FillPlan, from: number, count: nu
     await runSql(tracesSql(first, rows), SPAN_SETTINGS);
     await runSql(usageSql(first, rows), SPAN_SETTINGS);
     await runSql(activitySql(first, rows), SPAN_SETTINGS);
-  }
-}
-
-/** Waits until the engine has no merge to do, or long enough. */
-async function settle(runSql: RunSql): Promise<void> {
-  const deadline = performance.now() + SETTLE_MS_MAX;
-  for (let quiet = 0; quiet < 5 && performance.now() < deadline;) {
-    quiet = (await runSql('SELECT count() FROM system.merges')) === '0' ? quiet + 1 : 0;
-    await new Promise((resolve) => setTimeout(resolve, SETTLE_POLL_MS));
   }
 }
 
@@ -137,7 +127,7 @@ export class GrowingStore {
     }
     this.#spans = to;
     const filledS = seconds();
-    await settle(runSql);
+    await merged(runSql, SETTLE_MS_MAX);
     const parts = (await runSql(PARTS_SQL)).split('\n').map((line) => line.split('\t'));
     return {
       spans: to + LARGE_TRACES * 1000,

@@ -10,6 +10,7 @@ import type { NeighbourResult, NeighbourTask } from './neighbour_child.ts';
 import { DESCRIPTIONS, NOISES, SHARE, type NoiseName } from './neighbour_noise.ts';
 import { atMost, ms, percentile, thousands, type Section } from './report.ts';
 import { probe, probeFor, withOmitted } from './probes.ts';
+import { merged, sqlRunner } from './store.ts';
 import { laneTarget, type Target } from './target.ts';
 import { seededRandom, type Vocabulary } from './vocabulary.ts';
 
@@ -132,14 +133,14 @@ class Bench {
     };
   }
 
-  /** Until what the neighbour left has landed: the next turn is to find nothing of it. */
+  /** Until what the neighbour left has landed and is merged: the next turn is to find nothing of it. */
   async settle(): Promise<void> {
-    const [first] = this.#quiet;
-    if (first === undefined) return;
+    const { target } = this.#options;
     for (const deadline = performance.now() + SETTLE_MS_MAX; performance.now() < deadline;) {
-      const took = await probe(first).catch(() => null);
-      if (took !== null && took.visible_ms < 1000) return;
+      const took = await probe(this.#quiet[0] ?? target).catch(() => null);
+      if (took !== null && took.visible_ms < 1000) break;
     }
+    if (target.clickhouseUrl !== null) await merged(sqlRunner(target.clickhouseUrl), SETTLE_MS_MAX);
   }
 }
 

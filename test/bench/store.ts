@@ -39,3 +39,16 @@ export async function landedRows(runSql: RunSql): Promise<{ spans: number; waiti
   ).split('\t');
   return { spans: Number(spans), waiting: Number(waiting) };
 }
+
+const MERGED_POLL_MS = 1000;
+/** So many looks in a row have to find no merge. */
+const MERGED_LOOKS = 5;
+
+/** Waits until the engine has no merge to do, or so long. */
+export async function merged(runSql: RunSql, msMax: number): Promise<void> {
+  const deadline = performance.now() + msMax;
+  for (let quiet = 0; quiet < MERGED_LOOKS && performance.now() < deadline;) {
+    quiet = (await runSql('SELECT count() FROM system.merges')) === '0' ? quiet + 1 : 0;
+    await new Promise((resolve) => setTimeout(resolve, MERGED_POLL_MS));
+  }
+}
