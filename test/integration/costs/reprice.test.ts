@@ -1,6 +1,7 @@
 // Repricing end to end: a real API, real workers, the real engine. After it spans, texts, traces, usage and the views of analysts
 // hold the same cost to the last digit, whatever was killed on the way and however often it was asked for.
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { headers } from '@nats-io/transport-node';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { picoToDecimal, usdToPico } from '../../../pipeline/domain/money.ts';
@@ -8,6 +9,7 @@ import type { OrgPrice } from '../../../pipeline/domain/pricing.ts';
 import { CorrectionLog, correctionMessages } from '../../../pipeline/jobs/correction_log.ts';
 import { JobLeases, type Lease } from '../../../pipeline/jobs/lease.ts';
 import { createReprice, type RepriceDeps } from '../../../pipeline/jobs/reprice.ts';
+import { LIMITS } from '../../../pipeline/topology.ts';
 import { createLogger } from '../../../ops/log.ts';
 import type { Log } from '../../../ops/nats/open_log.ts';
 import { ingestSubject } from '../../../ops/streams.ts';
@@ -245,6 +247,8 @@ describe('POST /admin/reprice', () => {
     await setPrices(priced(0.123456789, 3.1, 0.05));
     const after = BigInt(600 + 7 + 11 + 17) * 123_456_789_000n + BigInt(100 + 3 + 13 + 19) * 3_100_000_000_000n + 400n * 50_000_000_000n;
     const seenAgents = `SELECT agent_id, max(last_seen_at) FROM agent_activity WHERE org_id = '${org}' GROUP BY agent_id ORDER BY agent_id`;
+    // Written with the checkpoint after a landing.
+    await eventually(async () => (await one(seenAgents)).split('\n').length === 2, { what: 'when both agents were heard of' });
     const heard = await one(seenAgents);
     // Each span is rounded by itself to whole pico-USD; these come out even but for the last digit of each.
     const seen = await repriced();
@@ -255,6 +259,8 @@ describe('POST /admin/reprice', () => {
     const expected = after / 1_000_000n + usdToPico('0.2525');
     expect(Number(spansNow - expected)).toBeLessThanOrEqual(4);
     expect(Number(expected - spansNow)).toBeLessThanOrEqual(4);
+    // What the corrections would say of their agents would be written with the next checkpoint.
+    await sleep(2 * LIMITS.checkpoint_interval_ms);
     expect(await one(seenAgents)).toBe(heard);
     expect(seen['delta_usd']).toBe(Number(picoToDecimal(spansNow - before)));
     await expectAgreement();
