@@ -149,8 +149,15 @@ async function main(): Promise<void> {
     janitor.stop();
     clearInterval(gauges);
     clearInterval(storeGauges);
-    await endSweeps?.();
-    const delivered = Promise.all([jobs.stop(), longJobs.stop(), incidents.stop(), evals.stop(), judging.stop(), delivery.stop()]);
+    const delivered = Promise.all([
+      jobs.stop(),
+      longJobs.stop(),
+      incidents.stop(),
+      evals.stop(),
+      judging.stop(),
+      delivery.stop(),
+      endSweeps?.(),
+    ]);
     await mover.stop();
     await ownership.stop();
     await worker.stop();
