@@ -102,7 +102,8 @@ async function runThrough(profile: SamplingProfile, tail: boolean): Promise<Run>
     await eventually(
       async () =>
         (await database.run('SELECT sum(spans * sign) FROM traces')).trim() === String(EVENTS.length) &&
-        (await database.run('SELECT count() FROM spans')).trim() === String(EVENTS.length),
+        (await database.run('SELECT count() FROM spans')).trim() === String(EVENTS.length) &&
+        (await database.run('SELECT sum(events) FROM usage_events')).trim() === String(EVENTS.length),
       { what: `everything landed (${profile})` },
     );
     const answers = await ask(database, api);
