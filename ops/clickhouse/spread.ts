@@ -34,10 +34,14 @@ export function isUnjournaledExt4(folder: string): boolean {
  * @returns whether it was done
  */
 export async function spreadParts(dir: string): Promise<boolean> {
-  const store = path.join(dir, 'store');
-  if (!existsSync(store) || !isUnjournaledExt4(store)) return false;
   const inside = (folder: string): string[] => readdirSync(folder).map((name) => path.join(folder, name));
-  const tables = inside(store).flatMap(inside);
+  let tables: string[] = [];
+  try {
+    const store = path.join(dir, 'store');
+    if (isUnjournaledExt4(store)) tables = inside(store).flatMap(inside);
+  } catch {
+    // There is no such folder, or the engine took a table's away meanwhile: no reason not to start.
+  }
   if (tables.length === 0) return false;
   return new Promise((resolve) => {
     execFile('chattr', ['+T', ...tables], { timeout: CHATTR_MS_MAX }, (error) => {
