@@ -20,6 +20,7 @@ const LOCALHOST = '127.0.0.1';
 const DATABASE = 'millrace';
 /** What the engine may take: with everything else beside it, the whole stays within 2 GB under load. */
 const CLICKHOUSE_MEMORY_BYTES = 1_200_000_000;
+/** A child that starts may be silent for so long. How long the pipeline starts is the store's affair: it says that it is at it. */
 const READY_MS_MAX = 60_000;
 const API_STOP_MS_MAX = 15_000;
 const PIPELINE_STOP_MS_MAX = 20_000;

@@ -35,12 +35,17 @@ import { startStoreGauges } from './wiring/store_gauges.ts';
 
 const NATS_WAIT_MS = 10_000;
 const DRAIN_MS = 20_000;
+const STARTING_MS = 5000;
 
 async function main(): Promise<void> {
   const env = parseEnv(process.env);
   if (env.SERVICE_NATS_URL === undefined || env.SERVICE_CLICKHOUSE_URL === undefined) {
     throw new EnvError('a pipeline worker takes SERVICE_NATS_URL and SERVICE_CLICKHOUSE_URL; npm start sets both and runs everything');
   }
+  // What a start waits for (the store, what it remembers of a partition) takes as long as it takes: a supervisor must not end it for that.
+  const starting = setInterval(() => {
+    if (process.connected) process.send?.({ starting: true });
+  }, STARTING_MS);
   const workerId = `w${randomBytes(6).toString('hex')}`;
   const logger = createLogger('pipeline', env.SERVICE_LOG_LEVEL).child({ worker_id: workerId });
   metrics.startMetrics('pipeline', workerId);
@@ -133,6 +138,7 @@ async function main(): Promise<void> {
     ? startPartSweeper({ clickhouse, logger, isLeader: () => ownership.isLeader, sync: storeUp.sync, keptS: REPLACED_PARTS_KEPT_S })
     : undefined;
   exposed.ready();
+  clearInterval(starting);
   process.send?.({ ready: true });
   // Kept now, as a process that is killed writes nothing at its end.
   flushCompileCache();

@@ -2,7 +2,7 @@
 // Guarantees: every statement has a name (log_comment, metrics) and a bound in time; reads are bounded in memory and end
 // when the caller goes away; failures are told apart into "the store is away" and "the store refuses this".
 import { ClickHouseError, createClient, type ClickHouseClient, type ClickHouseSettings } from '@clickhouse/client';
-import { Readable } from 'node:stream';
+import { addAbortSignal, Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 
 export interface ClickHouseOptions {
@@ -150,17 +150,23 @@ export class ClickHouse {
     }
   }
 
-  /** Records of fixed width of a SELECT … FORMAT RowBinary, whole ones at a time; nothing is gathered. */
+  /**
+   * Records of fixed width of a SELECT … FORMAT RowBinary, whole ones at a time; nothing is gathered. There may be very many: it is
+   * given up when nothing has come for timeoutMs, however long it takes in all.
+   */
   async records({ name, sql, params, timeoutMs, signal }: Read, recordBytes: number, take: (records: Buffer) => void): Promise<void> {
-    await this.#timed(name, timeoutMs, signal, async (abort_signal) => {
+    await this.#timed(name, timeoutMs, signal, async (abort_signal, heard) => {
       const { stream } = await this.#client.exec({
         query: sql,
         ...bound(params),
         abort_signal,
         clickhouse_settings: { log_comment: name },
       });
+      // The client forgets the signal once an answer has begun.
+      addAbortSignal(abort_signal, stream);
       let rest: Buffer = Buffer.alloc(0);
       for await (const chunk of stream) {
+        heard();
         const bytes = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer]);
         const whole = bytes.length - (bytes.length % recordBytes);
         take(bytes.subarray(0, whole));
@@ -242,14 +248,25 @@ export class ClickHouse {
     await this.#client.close();
   }
 
-  async #timed<T>(name: string, timeoutMs: number, signal: AbortSignal | undefined, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  /** @param run ends by the signal that it gets; every call of heard begins the time anew */
+  async #timed<T>(
+    name: string,
+    timeoutMs: number,
+    signal: AbortSignal | undefined,
+    run: (signal: AbortSignal, heard: () => void) => Promise<T>,
+  ): Promise<T> {
     const began = performance.now();
-    const timeout = AbortSignal.timeout(timeoutMs);
+    const timeout = new AbortController();
+    const timer = setTimeout(() => {
+      timeout.abort();
+    }, timeoutMs);
     try {
-      return await run(signal === undefined ? timeout : AbortSignal.any([signal, timeout]));
+      const heard = (): void => void timer.refresh();
+      return await run(signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]), heard);
     } catch (error) {
-      throw explained(error, name, timeout, timeoutMs, signal);
+      throw explained(error, name, timeout.signal, timeoutMs, signal);
     } finally {
+      clearTimeout(timer);
       this.#observe(name, (performance.now() - began) / 1000);
     }
   }

@@ -8,8 +8,10 @@ import { WatchedBucket } from '../../ops/watched_bucket.ts';
 /** A worker that was not heard for this long is dead. */
 const WORKER_ALIVE_MS = 5000;
 const PING_MS_MAX = 1000;
+/** An owner that has not brought a partition up in this time is as good as none. */
+const BRING_UP_MS_MAX = 30_000;
 
-const partitionRecord = z.looseObject({ partition: z.int(), owner: z.string() });
+const partitionRecord = z.looseObject({ partition: z.int(), owner: z.string(), up: z.boolean().optional() });
 type PartitionRecord = z.infer<typeof partitionRecord>;
 
 export const readiness = z
@@ -75,13 +77,16 @@ export class ReadinessWatch {
     return this.#heartbeats.live(performance.now(), WORKER_ALIVE_MS);
   }
 
-  /** How many partitions no live worker owns. */
+  /** How many partitions no live worker owns, or one has owned for long and not brought up. */
   unowned(): number {
     const alive = new Set(this.#liveWorkers());
+    const claimedBefore = performance.now() - BRING_UP_MS_MAX;
     let count = 0;
     for (let partition = 0; partition < this.#deps.partitions; partition++) {
-      const record = this.#bucket.get(`partition.${String(partition)}`);
-      if (record === undefined || !alive.has(record.owner)) count++;
+      const held = this.#bucket.held(`partition.${String(partition)}`);
+      // While it is not up its owner writes nothing: the record is as old as the claim.
+      const stuck = held?.value.up === false && held.moved_at < claimedBefore;
+      if (held === undefined || stuck || !alive.has(held.value.owner)) count++;
     }
     return count;
   }

@@ -8,6 +8,8 @@ import type { Running } from './kept.ts';
 import { giveWay } from './priority.ts';
 
 const readyShape = z.object({ ready: z.literal(true), port: z.number().int().optional() });
+/** A child whose start takes long says so again and again. */
+const startingShape = z.object({ starting: z.literal(true) });
 
 export interface NodeMainOptions {
   name: string;
@@ -17,6 +19,7 @@ export interface NodeMainOptions {
   logFile: string;
   /** Aborted: end it although it is not ready yet. */
   signal: AbortSignal;
+  /** So long it may say nothing before it is ready; however long it says that it is starting. */
   readyMsMax: number;
   stopMsMax: number;
   /** See giveWay; unset: 0. */
@@ -32,7 +35,7 @@ export interface RunningMain extends Running {
 }
 
 /**
- * Starts it and waits until it says {ready: true}.
+ * Starts it and waits until it says {ready: true}; each {starting: true} before that gives it more time.
  * @throws Error with one line: why it ended first, from its own output
  */
 export async function startNodeMain(options: NodeMainOptions): Promise<RunningMain> {
@@ -51,21 +54,25 @@ export async function startNodeMain(options: NodeMainOptions): Promise<RunningMa
   giveWay(child.pid, options.nice ?? 0);
   const exited = exitOf(child);
   signal.addEventListener('abort', () => child.kill('SIGTERM'), { once: true });
-  const ready = new Promise<z.infer<typeof readyShape>>((resolve) => {
-    child.on('message', (message) => {
-      const parsed = readyShape.safeParse(message);
-      if (parsed.success) resolve(parsed.data);
-    });
-  });
   const late = Promise.withResolvers<'late'>();
   const timer = setTimeout(() => {
     late.resolve('late');
   }, readyMsMax);
+  const ready = new Promise<z.infer<typeof readyShape>>((resolve) => {
+    child.on('message', (message) => {
+      const parsed = readyShape.safeParse(message);
+      if (parsed.success) {
+        // A timer that was cleared would run again after a refresh.
+        clearTimeout(timer);
+        resolve(parsed.data);
+      } else if (startingShape.safeParse(message).success) timer.refresh();
+    });
+  });
   const first = await Promise.race([ready, exited.then(() => 'ended' as const), late.promise]);
   clearTimeout(timer);
   if (first === 'late') {
     child.kill('SIGKILL');
-    throw new Error(`${name} was not ready within ${readyMsMax / 1000} s (see ${logFile})`);
+    throw new Error(`${name} was not ready and said nothing for ${readyMsMax / 1000} s (see ${logFile})`);
   }
   if (first === 'ended') throw new Error(`${name} did not start: ${lastWord(logFile, from)} (see ${logFile})`);
   return {

@@ -18,6 +18,8 @@ export const partitionRecord = z.object({
   checkpoint: z.number().int(),
   /** JetStream sequence up to which every trace is complete and told. */
   completed_through: z.number().int(),
+  /** Whether its owner has brought it up, and written a checkpoint since. Unset by workers of an older version. */
+  up: z.boolean().optional(),
   at: z.string(),
 });
 export type PartitionRecord = z.infer<typeof partitionRecord>;
@@ -31,7 +33,7 @@ export interface OwnershipOptions {
   /** Epochs begin after this one: where the log is newer than the store, the store knows fences of an older log. Unset: 0. */
   epochBase?: number;
   log: Logger;
-  /** Brings partitions up; resolves when they are being read. A rejection gives them back. */
+  /** Brings partitions up; resolves when they are being read. After a rejection it is asked again, also for those that are up already. */
   acquire(records: PartitionRecord[]): Promise<void>;
   /** Finishes a partition that is to be given back: no more is read, what was read has landed and is checkpointed. */
   release(partitions: number[]): Promise<void>;
@@ -44,18 +46,26 @@ interface Held {
   revision: number;
 }
 
+/** A record by which this worker owns the partition. */
+interface Own extends Held {
+  /** Whether acquire is through with it. Until then every tick asks again. */
+  acquired: boolean;
+}
+
 export const BEAT_MS = 500;
 export const TTL_MS = 2000;
 /** A worker that was silent for this long is forgotten. */
 const FORGET_MS = 60_000;
 /** Membership must be unchanged for this long before partitions are given back to a newcomer. */
 const SETTLE_MS = 750;
+const WATCH_AGAIN_MS = 250;
 
+const keyOf = (partition: number): string => `partition.${String(partition)}`;
 const encode = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
 
 export class Ownership {
   readonly #options: OwnershipOptions;
-  readonly #held = new Map<number, Held>();
+  readonly #held = new Map<number, Own>();
   /** All records as the watch shows them. */
   readonly #records = new Map<number, Held>();
   readonly #heartbeats: HeartbeatListener;
@@ -67,6 +77,7 @@ export class Ownership {
   #stopped = false;
   #working: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | null = null;
+  #beats: NodeJS.Timeout | null = null;
   #stopWatch: (() => void) | null = null;
 
   constructor(options: OwnershipOptions) {
@@ -100,19 +111,17 @@ export class Ownership {
   }
 
   async start(): Promise<void> {
-    const watch = await this.#options.kv.watch();
-    this.#stopWatch = () => {
-      watch.stop();
-    };
-    void (async () => {
-      for await (const entry of watch) this.#see(entry);
-    })();
+    await this.#watch();
+    void this.#followConnection();
     this.#listeningSince = performance.now();
     this.#beat();
+    // Beats must go on while a rebalance waits for a recovery, the first one too.
+    this.#beats = setInterval(() => {
+      this.#beat();
+    }, BEAT_MS);
     // The own heartbeat comes back before the flush is confirmed, so the first round can take what is free.
     await this.#options.nc.flush();
     const tick = async (): Promise<void> => {
-      this.#beat();
       this.#working = this.#rebalance().catch((error: unknown) => {
         this.#options.log.warn({ err: error }, 'partitions could not be rebalanced; trying again');
       });
@@ -120,16 +129,7 @@ export class Ownership {
     };
     const loop = (): void => {
       if (this.#stopped) return;
-      this.#timer = setTimeout(() => {
-        // Beats must go on while a rebalance waits for a recovery, so the next tick is not chained to this one's end.
-        const beats = setInterval(() => {
-          this.#beat();
-        }, BEAT_MS);
-        void tick().finally(() => {
-          clearInterval(beats);
-          loop();
-        });
-      }, BEAT_MS);
+      this.#timer = setTimeout(() => void tick().finally(loop), BEAT_MS);
     };
     await tick();
     loop();
@@ -142,7 +142,12 @@ export class Ownership {
   async checkpoint(partition: number, checkpoint: number, completedThrough: number): Promise<boolean> {
     const held = this.#held.get(partition);
     if (held === undefined) return false;
-    return this.#write(held, { ...held.record, checkpoint, completed_through: completedThrough });
+    return this.#write(held, { ...held.record, checkpoint, completed_through: completedThrough, up: true });
+  }
+
+  /** The store knows a newer owner. It is dropped; where the record still names this worker, the next tick claims it anew. */
+  fenced(partition: number): void {
+    if (this.#held.has(partition)) this.#drop(partition);
   }
 
   /** Gives everything back in order and says that this worker ends. */
@@ -150,10 +155,53 @@ export class Ownership {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#working;
+    if (this.#beats !== null) clearInterval(this.#beats);
     await this.#giveBack([...this.#held.keys()]);
     this.#stopWatch?.();
     this.#heartbeats.stop();
     this.#beat(true);
+  }
+
+  /** Shows every record as it is now, and each change from then on. */
+  async #watch(): Promise<void> {
+    const watch = await this.#options.kv.watch();
+    this.#stopWatch?.();
+    if (this.#stopped) {
+      watch.stop();
+      return;
+    }
+    const stop = (): void => {
+      watch.stop();
+    };
+    this.#stopWatch = stop;
+    void (async () => {
+      for await (const entry of watch) this.#see(entry);
+      if (this.#stopWatch === stop) await this.#watchAgain();
+    })();
+  }
+
+  /** Tries until it works: without a watch, what others give back is never seen. */
+  async #watchAgain(): Promise<void> {
+    while (!this.#stopped && !this.#options.nc.isClosed()) {
+      try {
+        await this.#watch();
+        return;
+      } catch (error) {
+        this.#options.log.warn({ err: error }, 'partitions could not be watched; trying again');
+        await new Promise((resolve) => setTimeout(resolve, WATCH_AGAIN_MS));
+      }
+    }
+  }
+
+  /**
+   * Watches anew after a lost connection. The client does so only when a later change shows a gap, or after a minute without a sign of
+   * the server: a change that was lost on its way, and was the last one, would never be shown.
+   */
+  async #followConnection(): Promise<void> {
+    for await (const { type } of this.#options.nc.status()) {
+      if (this.#stopped) return;
+      if (type === 'reconnect') await this.#watchAgain();
+    }
   }
 
   #see(entry: KvEntry): void {
@@ -204,30 +252,42 @@ export class Ownership {
     }
     const mine = (partition: number): boolean => live[partition % live.length] === workerId;
     const all = Array.from({ length: partitions }, (_, partition) => partition);
-    if (now - this.#membersSince >= SETTLE_MS) await this.#giveBack([...this.#held.keys()].filter((partition) => !mine(partition)));
-    const free = (partition: number): boolean => {
+    if (now - this.#membersSince >= SETTLE_MS) {
+      await this.#giveBack([...this.#held.keys()].filter((partition) => !mine(partition)));
+      await Promise.all(
+        all.filter((partition) => !mine(partition) && !this.#held.has(partition)).map((partition) => this.#free(partition)),
+      );
+    }
+    const isFree = (partition: number): boolean => {
       const owner = this.#records.get(partition)?.record.owner ?? '';
       const dead = !live.includes(owner) && now - this.#listeningSince > TTL_MS;
       return owner === '' || dead || owner === workerId;
     };
-    await this.#take(all.filter((partition) => mine(partition) && !this.#held.has(partition) && free(partition)));
+    await this.#take(all.filter((partition) => mine(partition) && !this.#held.has(partition) && isFree(partition)));
+    await this.#bringUp();
   }
 
   async #take(partitions: number[]): Promise<void> {
-    const taken = (await Promise.all(partitions.map((partition) => this.#claim(partition)))).filter((record) => record !== null);
-    if (taken.length === 0) return;
-    this.#options.log.info({ partitions: taken.map((record) => record.partition) }, 'partitions taken');
-    try {
-      await this.#options.acquire(taken);
-    } catch (error) {
-      this.#options.log.warn({ err: error }, 'partitions could not be brought up; giving them back');
-      for (const { partition } of taken) this.#options.lose(partition);
-      await Promise.all(taken.map(({ partition }) => this.#disown(partition)));
-    }
+    await Promise.all(partitions.map((partition) => this.#claim(partition)));
+    const taken = partitions.filter((partition) => this.#held.has(partition));
+    if (taken.length > 0) this.#options.log.info({ partitions: taken }, 'partitions taken');
   }
 
-  async #claim(partition: number): Promise<PartitionRecord | null> {
-    const { kv, workerId, epochBase = 0 } = this.#options;
+  /** Brings up whatever is held and not up: just claimed, or left by a round that failed. */
+  async #bringUp(): Promise<void> {
+    const down = [...this.#held.values()].filter(({ acquired }) => !acquired);
+    if (down.length === 0) return;
+    try {
+      await this.#options.acquire(down.map(({ record }) => record));
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'partitions could not be brought up; trying again');
+      return;
+    }
+    for (const own of down) own.acquired = true;
+  }
+
+  async #claim(partition: number): Promise<void> {
+    const { workerId, epochBase = 0 } = this.#options;
     const known = this.#records.get(partition);
     const record: PartitionRecord = {
       partition,
@@ -235,24 +295,51 @@ export class Ownership {
       epoch: (known?.record.epoch ?? epochBase) + 1,
       checkpoint: known?.record.checkpoint ?? 0,
       completed_through: known?.record.completed_through ?? 0,
+      up: false,
       at: new Date().toISOString(),
     };
+    await this.#attempt(partition, async () => {
+      const revision = await this.#put(record, known?.revision);
+      this.#held.set(partition, { record, revision, acquired: false });
+    });
+  }
+
+  /**
+   * Marks free what names this worker though it does not hold it: the answer to a claim or a hand-over was lost. Nobody would take it,
+   * as this worker lives.
+   */
+  async #free(partition: number): Promise<void> {
+    const known = this.#records.get(partition);
+    if (known?.record.owner !== this.#options.workerId) return;
+    await this.#attempt(partition, async () => {
+      await this.#put({ ...known.record, owner: '', at: new Date().toISOString() }, known.revision);
+    });
+  }
+
+  /** A write that fails keeps nobody from the other partitions; the next tick decides anew by what the record says then. */
+  async #attempt(partition: number, write: () => Promise<void>): Promise<void> {
     try {
-      const key = `partition.${String(partition)}`;
-      const revision = known === undefined ? await kv.create(key, encode(record)) : await kv.update(key, encode(record), known.revision);
-      this.#held.set(partition, { record, revision });
-      this.#records.set(partition, { record, revision });
-      return record;
+      await write();
     } catch (error) {
-      this.#options.log.debug({ err: error, partition }, 'partition was not to be had');
+      this.#options.log.debug({ err: error, partition }, 'the record of a partition was not written');
       // Our view of the record may be old; the watch brings the new one, or this look does.
-      await this.#reread(partition);
-      return null;
+      await this.#reread(partition).catch((cause: unknown) => {
+        this.#options.log.warn({ err: cause, partition }, 'partition could not be looked at; trying again');
+      });
     }
   }
 
+  /** Writes over the revision that was read, or where there is no record. @returns the revision written */
+  async #put(record: PartitionRecord, revision: number | undefined): Promise<number> {
+    const { kv } = this.#options;
+    const [key, value] = [keyOf(record.partition), encode(record)];
+    const written = revision === undefined ? await kv.create(key, value) : await kv.update(key, value, revision);
+    this.#records.set(record.partition, { record, revision: written });
+    return written;
+  }
+
   async #reread(partition: number): Promise<Held | null> {
-    const entry = await this.#options.kv.get(`partition.${String(partition)}`);
+    const entry = await this.#options.kv.get(keyOf(partition));
     if (entry?.operation !== 'PUT') return null;
     const held = { record: partitionRecord.parse(entry.json()), revision: entry.revision };
     this.#records.set(partition, held);
@@ -266,11 +353,15 @@ export class Ownership {
     this.#options.log.info({ partitions }, 'partitions given back');
   }
 
+  /** Lets go of a partition that is released. Where that cannot be written, #free tries again, as the record names this worker still. */
   async #disown(partition: number): Promise<void> {
     const held = this.#held.get(partition);
     if (held === undefined) return;
     await this.#write(held, { ...held.record, owner: '' }).catch((error: unknown) => {
-      this.#options.log.warn({ err: error, partition }, 'partition could not be marked free; others take it when this worker is gone');
+      this.#options.log.warn(
+        { err: error, partition },
+        'partition could not be marked free; trying again, and others take it when this worker is gone',
+      );
     });
     this.#held.delete(partition);
   }
@@ -279,10 +370,8 @@ export class Ownership {
     const { partition } = record;
     const next = { ...record, at: new Date().toISOString() };
     const put = async (revision: number): Promise<void> => {
-      const written = await this.#options.kv.update(`partition.${String(partition)}`, encode(next), revision);
+      held.revision = await this.#put(next, revision);
       held.record = next;
-      held.revision = written;
-      this.#records.set(partition, { record: next, revision: written });
     };
     try {
       await put(held.revision);

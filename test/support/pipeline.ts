@@ -35,8 +35,9 @@ export function startWorker(env: { natsUrl: string; clickhouseUrl: string; more?
     stream?.on('data', (chunk: Buffer) => (output = (output + chunk.toString()).slice(-20_000)));
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
   const ready = new Promise<void>((resolve, reject) => {
-    child.on('message', () => {
-      resolve();
+    child.on('message', (message) => {
+      // Before that it says that it is starting.
+      if (typeof message === 'object' && 'ready' in message) resolve();
     });
     void exited.then((code) => {
       reject(new Error(`the worker ended with ${String(code)} before it was ready:\n${output}`));

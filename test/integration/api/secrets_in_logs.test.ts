@@ -70,12 +70,18 @@ async function run(main: string, env: Record<string, string>): Promise<{ child: 
   });
   children.push(child);
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
-  const [said] = (await Promise.race([
-    once(child, 'message'),
-    once(child, 'exit').then(() => {
+  const ready = new Promise<Record<string, unknown>>((resolve) => {
+    child.on('message', (message) => {
+      // Before that a worker says that it is starting.
+      if (typeof message === 'object' && 'ready' in message) resolve(message);
+    });
+  });
+  const said = await Promise.race([
+    ready,
+    once(child, 'exit').then((): never => {
       throw new Error(`it ended: ${printed.slice(-2000)}`);
     }),
-  ])) as [Record<string, unknown>];
+  ]);
   return { child, said };
 }
 

@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { redactText } from '../../../ops/log.ts';
 import { isAlive, startOf } from '../../../ops/process/identity.ts';
 import { LogFollower, errorsOfClickHouse, errorsOfNats, warningsOfRecords } from '../../../ops/process/log_file.ts';
-import { lastWord } from '../../../ops/process/node_main.ts';
+import { lastWord, startNodeMain } from '../../../ops/process/node_main.ts';
 import { giveWay } from '../../../ops/process/priority.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'millrace-process-'));
@@ -39,6 +39,39 @@ it('a child gives way by what it is told, and one that has ended is no error', a
   await once(child, 'exit');
   giveWay(child.pid, before + 3);
   giveWay(undefined, 3);
+});
+
+describe('a child that is to say when it is ready', () => {
+  const startChild = (script: string) => {
+    const entry = path.join(folder, 'main.mjs');
+    writeFileSync(entry, script);
+    const signal = new AbortController().signal;
+    return startNodeMain({
+      name: 'child',
+      entry,
+      env: process.env,
+      logFile: path.join(folder, 'main.log'),
+      signal,
+      readyMsMax: 2000,
+      stopMsMax: 1000,
+    });
+  };
+
+  it('may take long, as long as it says that it is starting', async () => {
+    const child = await startChild(`
+      setInterval(() => process.send({ starting: true }), 200);
+      setTimeout(() => process.send({ ready: true, port: 7 }), 4000);
+    `);
+    expect(child.port).toBe(7);
+    child.kill();
+    await child.exited;
+  });
+
+  it('is ended when it says nothing', async () => {
+    await expect(startChild('setInterval(() => process.send({ other: true }), 200);')).rejects.toThrow(
+      'child was not ready and said nothing for 2 s',
+    );
+  });
 });
 
 describe('what the console shows of logs', () => {

@@ -1,0 +1,144 @@
+// Heartbeats and a KV bucket in memory, with faults: what the real ones do when answers are lost, for decisions that need no server.
+import type { KV } from '@nats-io/kv';
+import type { NatsConnection } from '@nats-io/transport-node';
+
+/** `lost`: it is done, and the answer never comes. `away`: it is not done. */
+export type Fault = 'lost' | 'away';
+
+interface Entry {
+  key: string;
+  value: unknown;
+  revision: number;
+}
+
+/** What waits to be read by one reader, who waits when there is nothing. */
+class Channel<T> implements AsyncIterable<T> {
+  readonly #items: T[] = [];
+  #wake: (() => void) | null = null;
+  #closed = false;
+
+  push(item: T): void {
+    this.#items.push(item);
+    this.#wake?.();
+  }
+
+  stop(): void {
+    this.#closed = true;
+    this.#wake?.();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T> {
+    while (!this.#closed) {
+      const item = this.#items.shift();
+      if (item !== undefined) yield item;
+      else await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+}
+
+const shown = ({ key, value, revision }: Entry, delta: number) => ({
+  key,
+  revision,
+  delta,
+  operation: 'PUT',
+  created: new Date(),
+  json: () => structuredClone(value),
+  string: () => JSON.stringify(value),
+});
+
+export class FaultyLog {
+  /** Asked at each call; a fault makes it fail. */
+  fault: (method: 'create' | 'update' | 'get', key: string, value: unknown) => Fault | null = () => null;
+  /** Whether watches are told of changes. */
+  telling = true;
+  /** Heartbeats that were sent, with the time of each. */
+  readonly beats: { worker_id: string; at: number }[] = [];
+  readonly nc: NatsConnection;
+  readonly kv: KV;
+  readonly #entries = new Map<string, Entry>();
+  readonly #watches = new Set<Channel<ReturnType<typeof shown>>>();
+  readonly #statuses = new Set<Channel<{ type: string }>>();
+  readonly #listeners = new Set<(error: null, message: { string: () => string }) => void>();
+  #revision = 0;
+
+  constructor() {
+    this.nc = {
+      isClosed: () => false,
+      flush: () => Promise.resolve(),
+      status: () => this.#open(this.#statuses),
+      publish: (_subject: string, text: string) => {
+        this.beats.push({ ...(JSON.parse(text) as { worker_id: string }), at: performance.now() });
+        for (const listener of this.#listeners) listener(null, { string: () => text });
+      },
+      subscribe: (_subject: string, { callback }: { callback: (error: null, message: { string: () => string }) => void }) => {
+        this.#listeners.add(callback);
+        return { unsubscribe: () => this.#listeners.delete(callback) };
+      },
+    } as unknown as NatsConnection;
+    this.kv = {
+      status: () => Promise.resolve({ values: this.#entries.size }),
+      get: (key: string) =>
+        this.#answer('get', key, null, () => {
+          const entry = this.#entries.get(key);
+          return entry === undefined ? null : shown(entry, 0);
+        }),
+      create: (key: string, bytes: Uint8Array) => this.#write('create', key, bytes, 0),
+      update: (key: string, bytes: Uint8Array, revision: number) => this.#write('update', key, bytes, revision),
+      watch: () => {
+        const watch = this.#open(this.#watches);
+        const entries = [...this.#entries.values()];
+        entries.forEach((entry, index) => {
+          watch.push(shown(entry, entries.length - 1 - index));
+        });
+        return Promise.resolve(watch);
+      },
+    } as unknown as KV;
+  }
+
+  value(key: string): unknown {
+    return this.#entries.get(key)?.value;
+  }
+
+  /** What another process writes. */
+  put(key: string, value: object): void {
+    this.#revision += 1;
+    const entry = { key, value, revision: this.#revision };
+    this.#entries.set(key, entry);
+    if (this.telling) for (const watch of this.#watches) watch.push(shown(entry, 0));
+  }
+
+  /** What the client says when it is connected again. */
+  reconnect(): void {
+    for (const status of this.#statuses) status.push({ type: 'reconnect' });
+  }
+
+  /** Ends every watch from the other side. */
+  breakWatches(): void {
+    for (const watch of this.#watches) watch.stop();
+    this.#watches.clear();
+  }
+
+  #open<T>(open: Set<Channel<T>>): Channel<T> {
+    const channel = new Channel<T>();
+    open.add(channel);
+    return channel;
+  }
+
+  #write(method: 'create' | 'update', key: string, bytes: Uint8Array, revision: number): Promise<number> {
+    const value = JSON.parse(Buffer.from(bytes).toString()) as object;
+    return this.#answer(method, key, value, () => {
+      if ((this.#entries.get(key)?.revision ?? 0) !== revision) throw new Error('wrong last sequence');
+      this.put(key, value);
+      return this.#revision;
+    });
+  }
+
+  async #answer<T>(method: 'create' | 'update' | 'get', key: string, value: unknown, act: () => T): Promise<T> {
+    const fault = this.fault(method, key, value);
+    await Promise.resolve();
+    if (fault === 'away') throw new Error('timeout');
+    const answer = act();
+    if (fault === 'lost') throw new Error('timeout');
+    return answer;
+  }
+}

@@ -1,0 +1,198 @@
+// Ownership of partitions while the log answers late or not at all: none may be left to nobody, and none may be landed twice.
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { createLogger } from '../../../ops/log.ts';
+import { sendBeat } from '../../../ops/heartbeats.ts';
+import { BEAT_MS, Ownership, type PartitionRecord, TTL_MS } from '../../../pipeline/runtime/ownership.ts';
+import { FaultyLog } from '../../support/faulty_log.ts';
+
+let log = new FaultyLog();
+let running: Ownership[] = [];
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  log = new FaultyLog();
+});
+afterEach(async () => {
+  log.fault = () => null;
+  for (const ownership of running) await ownership.stop();
+  running = [];
+  vi.useRealTimers();
+});
+
+interface Worker {
+  ownership: Ownership;
+  /** Epochs of the partitions that are being read, by partition. */
+  reading: Map<number, number>;
+  /** What acquire does before it works. */
+  acquiring: { before: (records: PartitionRecord[]) => Promise<void> };
+  released: number[][];
+}
+
+/** A worker of so many partitions that reads what it is told to. */
+function aWorker(workerId: string, partitions: number): Worker {
+  const reading: Worker['reading'] = new Map();
+  const acquiring: Worker['acquiring'] = { before: () => Promise.resolve() };
+  const released: number[][] = [];
+  const ownership = new Ownership({
+    nc: log.nc,
+    kv: log.kv,
+    workerId,
+    partitions,
+    metricsUrl: '',
+    log: createLogger('test', 'silent'),
+    acquire: async (records) => {
+      await acquiring.before(records);
+      for (const { partition, epoch } of records) reading.set(partition, epoch);
+    },
+    release: (given) => {
+      released.push(given);
+      for (const partition of given) reading.delete(partition);
+      return Promise.resolve();
+    },
+    lose: (partition) => reading.delete(partition),
+  });
+  running.push(ownership);
+  return { ownership, reading, acquiring, released };
+}
+
+const ticks = (count: number): Promise<unknown> => vi.advanceTimersByTimeAsync(count * BEAT_MS);
+const record = (partition: number): PartitionRecord => log.value(`partition.${String(partition)}`) as PartitionRecord;
+/** Until both have heard of each other, and membership has settled. */
+const SETTLED_TICKS = 4;
+
+it('claims what it can when the log fails for one partition, reads that, and takes the other later', async () => {
+  const { ownership, reading } = aWorker('w1', 2);
+  log.fault = (method, key) => (key === 'partition.1' && method !== 'get' ? 'lost' : key === 'partition.1' ? 'away' : null);
+  await ownership.start();
+  expect([...reading]).toEqual([[0, 1]]);
+  await ticks(1);
+  log.fault = () => null;
+  await ticks(1);
+  expect([...reading.keys()].toSorted()).toEqual([0, 1]);
+  expect(reading.get(1)).toBe(record(1).epoch);
+});
+
+it('brings up at the next tick what could not be brought up, under the epoch that it has', async () => {
+  const { ownership, reading, acquiring } = aWorker('w1', 2);
+  acquiring.before = (records) => {
+    reading.set(0, records[0]?.epoch ?? 0);
+    return Promise.reject(new Error('only one came up'));
+  };
+  await ownership.start();
+  expect(ownership.owned).toEqual([
+    [0, 1],
+    [1, 1],
+  ]);
+  expect([...reading]).toEqual([[0, 1]]);
+  acquiring.before = () => Promise.resolve();
+  await ticks(1);
+  expect([...reading]).toEqual([
+    [0, 1],
+    [1, 1],
+  ]);
+  const asked = vi.fn(() => Promise.resolve());
+  acquiring.before = asked;
+  await ticks(2);
+  expect(asked).not.toHaveBeenCalled();
+});
+
+it('says that a partition is up with its first checkpoint', async () => {
+  const { ownership } = aWorker('w1', 1);
+  await ownership.start();
+  expect(record(0)).toMatchObject({ owner: 'w1', up: false });
+  await ownership.checkpoint(0, 7, 5);
+  expect(record(0)).toMatchObject({ owner: 'w1', up: true, checkpoint: 7, completed_through: 5 });
+});
+
+it('hands a partition over although the write that frees it fails at first, and nobody reads it twice', async () => {
+  const first = aWorker('w1', 2);
+  await first.ownership.start();
+  expect([...first.reading.keys()]).toEqual([0, 1]);
+  log.fault = (method, _key, value) => (method === 'get' || (value as PartitionRecord).owner === '' ? 'away' : null);
+  const second = aWorker('w2', 2);
+  await second.ownership.start();
+  await ticks(SETTLED_TICKS);
+  expect(first.released).toEqual([[1]]);
+  expect([...first.reading.keys()]).toEqual([0]);
+  expect([...second.reading.keys()]).toEqual([]);
+  log.fault = () => null;
+  await ticks(3);
+  expect([...first.reading.keys()]).toEqual([0]);
+  expect([...second.reading]).toEqual([[1, 2]]);
+  expect(first.released).toEqual([[1]]);
+});
+
+it('marks free what a lost answer left in its name while the shares changed', async () => {
+  log.put('partition.1', { partition: 1, owner: '', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
+  const first = aWorker('w1', 2);
+  log.fault = (method, key) => (key !== 'partition.1' ? null : method === 'get' ? 'away' : 'lost');
+  await first.ownership.start();
+  // The claim was written, and its answer was lost; by the next tick the partition is another's share.
+  sendBeat(log.nc, { worker_id: 'w2', metrics_url: '', ended: false });
+  log.fault = () => null;
+  const beats = setInterval(() => {
+    sendBeat(log.nc, { worker_id: 'w2', metrics_url: '', ended: false });
+  }, BEAT_MS);
+  await ticks(SETTLED_TICKS);
+  clearInterval(beats);
+  expect([...first.reading.keys()]).toEqual([0]);
+  expect(record(1)).toMatchObject({ owner: '', epoch: 5, checkpoint: 9 });
+});
+
+it('takes a partition back that it could not mark free, when the newcomer has gone', async () => {
+  const first = aWorker('w1', 2);
+  await first.ownership.start();
+  const second = aWorker('w2', 2);
+  await second.ownership.start();
+  log.fault = (method, _key, value) => (method === 'get' || (value as PartitionRecord).owner === '' ? 'away' : null);
+  await ticks(SETTLED_TICKS);
+  expect([...first.reading.keys()]).toEqual([0]);
+  await second.ownership.stop();
+  await ticks(1);
+  expect([...first.reading]).toEqual([
+    [0, 1],
+    [1, 2],
+  ]);
+});
+
+it('beats while its first partitions are brought up', async () => {
+  const { ownership, acquiring } = aWorker('w1', 1);
+  acquiring.before = () => new Promise((resolve) => setTimeout(resolve, 3 * TTL_MS));
+  const started = ownership.start();
+  await ticks(13);
+  await started;
+  const times = log.beats.map(({ at }) => at);
+  const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0));
+  expect(Math.max(...gaps)).toBeLessThan(TTL_MS / 2);
+  expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(2 * TTL_MS);
+});
+
+it.each(['reconnect', 'breakWatches'] as const)('sees after %s what was given back while it was not told', async (event) => {
+  log.put('partition.0', { partition: 0, owner: 'w2', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
+  const { ownership, reading } = aWorker('w1', 1);
+  const beats = setInterval(() => {
+    // It lives, and sorts behind.
+    sendBeat(log.nc, { worker_id: 'w2', metrics_url: '', ended: false });
+  }, BEAT_MS);
+  await ownership.start();
+  await ticks(1);
+  expect([...reading]).toEqual([]);
+  log.telling = false;
+  log.put('partition.0', { partition: 0, owner: '', epoch: 4, checkpoint: 11, completed_through: 9, at: '' });
+  log.telling = true;
+  await ticks(2);
+  log[event]();
+  await ticks(2);
+  clearInterval(beats);
+  expect([...reading]).toEqual([[0, 5]]);
+  expect(record(0)).toMatchObject({ owner: 'w1', checkpoint: 11 });
+});
+
+it('claims anew what the store says is a newer owner’s, when the record says that it is nobody else’s', async () => {
+  const { ownership, reading } = aWorker('w1', 1);
+  await ownership.start();
+  ownership.fenced(0);
+  expect([...reading]).toEqual([]);
+  await ticks(1);
+  expect([...reading]).toEqual([[0, 2]]);
+});
