@@ -3,7 +3,6 @@
 // Guarantees: a dry run calls nobody and stores nothing; a commit stores all of its calls together or, when one of them cannot be made,
 // none; calls are bounded in number, in how many run at a time, and in time.
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChatAnswer, Upstream } from '../../ops/llm/upstream.ts';
 import { type AnsweredCall, replayEvents } from '../../pipeline/domain/replay_events.ts';
 import { planReplay, type ReplayCall, type ReplaySpan } from '../../pipeline/domain/replay.ts';
@@ -22,8 +21,6 @@ import { placeKey, type TextsByPlace, textsOf } from './tree.ts';
 /** Spans of a trace that can be replayed, as a tree shows them. */
 const SPANS_MAX = 1000;
 const TEXT_BYTES_MAX = 16 * 1024 * 1024;
-const TEXT_TRIES = 5;
-const TEXT_PAUSE_MS = 300;
 
 /** What commit needs beyond reading traces: it spends what a call of a model costs. */
 const COMMIT_PERMISSION = 'gateway:invoke';
@@ -74,16 +71,12 @@ async function readReplaySpans(clickhouse: ClickHouse, range: TraceRange, signal
   });
 }
 
-/** Texts land beside their spans, so those of a trace that has just come may be a little later: what is missing is looked for again. */
 async function readTexts(clickhouse: ClickHouse, range: TraceRange, calls: readonly SpanRow[], signal: AbortSignal): Promise<TextsByPlace> {
-  for (let tries = 1; ; tries++) {
-    const texts = await textsOf(clickhouse, range, calls, { signal, bytesMax: TEXT_BYTES_MAX }).catch((error: unknown) => {
-      if (!isTooLarge(error)) throw error;
-      throw new ApiError('replay_failed', `The prompts and responses of the trace have more than ${String(TEXT_BYTES_MAX)} bytes.`);
-    });
-    const complete = calls.every((row) => !row.sampled || texts.has(placeKey(row)));
-    if (complete || tries === TEXT_TRIES) return texts;
-    await sleep(TEXT_PAUSE_MS, undefined, { signal });
+  try {
+    return await textsOf(clickhouse, range, calls, { signal, bytesMax: TEXT_BYTES_MAX });
+  } catch (error) {
+    if (!isTooLarge(error)) throw error;
+    throw new ApiError('replay_failed', `The prompts and responses of the trace have more than ${String(TEXT_BYTES_MAX)} bytes.`);
   }
 }
 

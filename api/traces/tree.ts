@@ -39,7 +39,9 @@ export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: s
   ]);
   const total = rows[0]?.total ?? 0;
   if (total === 0) throw traceNotFound();
-  const texts = ahead ?? (await textsOrNothing(clickhouse, range, rows, signal));
+  // What landed between the two reads has its texts in the store by now: they land ahead of the spans.
+  const isWhole = ahead !== null && rows.every((row) => !hasTexts(row) || ahead.has(placeKey(row)));
+  const texts = isWhole ? ahead : await textsOrNothing(clickhouse, range, rows, signal);
   const children = childrenOf(rows);
   const spans = rows.map((row) => spanItem(row, texts?.get(placeKey(row)), children.get(row.span_id) ?? []));
   const root = spans.find((span) => span.parent_span_id === null);
@@ -48,6 +50,9 @@ export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: s
     meta: { total, truncated: total > rows.length || texts === null },
   };
 }
+
+/** Whether a span came with texts, as far as its row tells. */
+const hasTexts = ({ sampled, kind, attributes }: SpanRow): boolean => sampled && (kind === 'llm' || attributes.includes('"$ref"'));
 
 /** All texts of a trace that is short in time and no larger than a tree; null where they have to be read by span. */
 async function textsAhead(clickhouse: ClickHouse, range: TraceRange, signal: AbortSignal): Promise<TextsByPlace | null> {

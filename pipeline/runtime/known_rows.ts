@@ -78,8 +78,13 @@ export class KnownRows {
   async #findLanded(events: readonly EventRef[]): Promise<string[]> {
     const rows = await this.#rows<{ org_id: string; event_hex: string; partition: number; log_seq: string; log_index: number }>(
       'find_landed',
-      `SELECT org_id, leftPad(lower(hex(event_key)), 16, '0') AS event_hex, partition, log_seq, log_index FROM spans
-       WHERE org_id IN {orgs:Array(String)} AND trace_key IN (SELECT sipHash64(arrayJoin({traces:Array(String)})))
+      // An event that comes again names its trace again, and the look-up knows when that was: without it all spans of the org are read.
+      `WITH (
+         SELECT (min(first_at), max(last_at)) FROM trace_lookup WHERE trace_key IN (SELECT sipHash64(arrayJoin({traces:Array(String)})))
+       ) AS times
+       SELECT org_id, leftPad(lower(hex(event_key)), 16, '0') AS event_hex, partition, log_seq, log_index FROM spans
+       WHERE org_id IN {orgs:Array(String)} AND started_at >= times.1 AND started_at <= times.2
+         AND trace_key IN (SELECT sipHash64(arrayJoin({traces:Array(String)})))
          AND event_key IN (SELECT reinterpretAsUInt64(reverse(unhex(arrayJoin({events:Array(String)})))))`,
       {
         orgs: [...new Set(events.map(({ org_id }) => org_id))],

@@ -37,6 +37,8 @@ export interface LandingStore {
   end(queryId: string): Promise<void>;
   /** Keys of the rows of a partition that are in a table from a log position on. */
   landedKeys(table: LandingTable, partition: number, fromSeq: number): Promise<ReadonlySet<string>>;
+  /** Writes what finds a trace by its id once more, for the spans of a partition from a log position on. Written twice changes nothing. */
+  mendLookup(partition: number, fromSeq: number): Promise<void>;
   /** Those of the given (partition, epoch) pairs that are no longer the newest. */
   fencedOff(owned: readonly (readonly [number, number])[]): Promise<number[]>;
   /** Is the failure one of the row (refused), or of the store (unavailable)? */
@@ -54,7 +56,11 @@ export interface LandingOptions {
   observe(table: LandingTable, rows: number, seconds: number): void;
 }
 
-const SPECS: readonly TableSpec[] = [SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS, JUDGE_SCORES];
+/**
+ * One step after the other, so that whatever a reader finds is whole: a listed trace has its spans, and a span its texts, its scores and
+ * its share of the costs. The tables of one step land side by side.
+ */
+const STEPS: readonly (readonly TableSpec[])[] = [[SPAN_TEXTS, USAGE_EVENTS, JUDGE_SCORES], [SPANS], [TRACES]];
 
 export function emptyUnit(): LandingUnit {
   return { spans: [], span_texts_recent: [], traces: [], usage_events: [], judge_scores: [] };
@@ -96,9 +102,10 @@ export class Lander {
     this.#options = options;
   }
 
-  /** Lands a unit; all tables at once. */
+  /** Lands a unit, in STEPS. */
   async land(unit: LandingUnit): Promise<RefusedRow[]> {
-    const refused = await Promise.all(SPECS.map((spec) => this.#landTable(spec, unit[spec.table])));
+    const refused: RefusedRow[][] = [];
+    for (const specs of STEPS) refused.push(...(await Promise.all(specs.map((spec) => this.#landTable(spec, unit[spec.table])))));
     return refused.flat();
   }
 
@@ -158,7 +165,11 @@ export class Lander {
             [...from].map(async ([partition, seq]) => [partition, await this.#options.store.landedKeys(table, partition, seq)] as const),
           ),
         );
-        return rows.filter((row) => landed.get(row.partition)?.has(row.key) !== true);
+        const left = rows.filter((row) => landed.get(row.partition)?.has(row.key) !== true);
+        // An insert that was cut off may have written its spans and not what its view makes of them.
+        if (table === 'spans' && left.length < rows.length)
+          await Promise.all([...from].map(([partition, seq]) => this.#options.store.mendLookup(partition, seq)));
+        return left;
       } catch (error) {
         if (ownRows(rows, this.#options.owned()).length === 0) return [];
         this.#options.log.warn({ err: error, table }, 'the store does not say what has landed; asking again');

@@ -17,6 +17,8 @@ const MOVER_PARTITION = 65_535;
 /** A landing that takes longer than this is given up and looked after. */
 const INSERT_TIMEOUT_MS = 30_000;
 const READ_TIMEOUT_MS = 60_000;
+/** What is read next, from the checkpoint on, is older than what landed last by a landing or two. */
+const RECALL_SLACK_MS = 600_000;
 /** How long a new owner waits for statements of former owners to end by themselves before it ends them. */
 const FORMER_WAIT_MS = 3000;
 const LOOK_MS = 50;
@@ -125,6 +127,16 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     return new Set(rows.map((row) => rowKey(Number(row.log_seq), row.log_index, row.log_sub)));
   }
 
+  async mendLookup(partition: number, fromSeq: number): Promise<void> {
+    await this.#command(
+      'mend_lookup',
+      `INSERT INTO trace_lookup (trace_key, org_id, first_at, last_at)
+       SELECT sipHash64(s.trace_id), s.org_id, min(s.started_at), max(s.started_at) FROM spans AS s
+       WHERE s.partition = {partition:UInt16} AND s.log_seq >= {from:UInt64} GROUP BY s.trace_id, s.org_id`,
+      { partition, from: fromSeq },
+    );
+  }
+
   /**
    * Fences former owners off: after this resolves, no statement of theirs can still write to these partitions.
    * The fence is written first, so what starts later writes nothing; what had started is waited for.
@@ -209,13 +221,7 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     const checkpoint = logBase + record.checkpoint;
     const above = checkpoint + 1;
     // Power loss may have taken the look-up's rows of an insert whose spans survived; a repeated row changes nothing there.
-    await this.#command(
-      'mend_lookup',
-      `INSERT INTO trace_lookup (trace_key, org_id, first_at, last_at)
-       SELECT sipHash64(s.trace_id), s.org_id, min(s.started_at), max(s.started_at) FROM spans AS s
-       WHERE s.partition = {partition:UInt16} AND s.log_seq > {checkpoint:UInt64} GROUP BY s.trace_id, s.org_id`,
-      { partition, checkpoint },
-    );
+    await this.mendLookup(partition, above);
     // A worker that died had not written what it landed after its last checkpoint.
     await this.#command(
       'mend_activity',
@@ -224,14 +230,15 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
        WHERE partition = {partition:UInt16} AND log_seq > {checkpoint:UInt64} AND agent_id != '' GROUP BY org_id, agent_id`,
       { partition, checkpoint },
     );
-    const [spans, texts, usage, traces, decided] = await Promise.all([
+    const [landed] = await this.#rows<{ seq: string; received_ms: string }>(
+      'usage_through',
+      `SELECT toString(max(log_seq)) AS seq, toString(toUnixTimestamp64Milli(max(last_received_at))) AS received_ms
+       FROM usage_events WHERE partition = {partition:UInt16}`,
+      { partition },
+    );
+    const [spans, texts, traces, decided] = await Promise.all([
       this.landedKeys('spans', partition, above),
       this.landedKeys('span_texts_recent', partition, above),
-      this.#rows<{ seq: string }>(
-        'usage_through',
-        'SELECT toString(max(log_seq)) AS seq FROM usage_events WHERE partition = {partition:UInt16}',
-        { partition },
-      ),
       this.#rows<TraceRecord>(
         'open_traces',
         `SELECT * FROM (SELECT ${TRACE_COLUMNS} FROM traces WHERE partition = {partition:UInt16} AND log_seq > {through:UInt64} AND sign = 1 ORDER BY version DESC LIMIT 1 BY org_id, trace_id) ORDER BY version`,
@@ -239,9 +246,9 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
       ),
       tail ? this.#decided(partition, above) : new Map<string, FullFrom>(),
       this.#recallTraces(partition, memory),
-      this.#recallIds(partition, checkpoint, windowMs, memory),
+      this.#recallIds({ partition, checkpoint, since: windowStart(windowMs, Number(landed?.received_ms ?? 0)) }, memory),
     ]);
-    return { spans, texts, usage_through: Number(usage[0]?.seq ?? 0), traces: traces.map(storedTrace), decided };
+    return { spans, texts, usage_through: Number(landed?.seq ?? 0), traces: traces.map(storedTrace), decided };
   }
 
   /**
@@ -326,12 +333,15 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     });
   }
 
-  async #recallIds(partition: number, checkpoint: number, windowMs: number, memory: PartitionMemory): Promise<void> {
+  async #recallIds(
+    { partition, checkpoint, since }: { partition: number; checkpoint: number; since: number },
+    memory: PartitionMemory,
+  ): Promise<void> {
     const read = {
       name: 'window_ids',
       sql: `SELECT event_key, toUnixTimestamp(received_at), ${ORG_HIGH_SQL}, ${ORG_LOW_SQL} FROM spans
         WHERE partition = {partition:UInt16} AND received_at >= fromUnixTimestamp64Milli({since:Int64}, 'UTC') AND log_seq <= {checkpoint:UInt64} AND log_sub = 0 FORMAT RowBinary`,
-      params: { partition, since: Date.now() - windowMs, checkpoint },
+      params: { partition, since, checkpoint },
       timeoutMs: READ_TIMEOUT_MS,
     };
     await this.#client.records(read, ID_BYTES, (records) => {
@@ -350,4 +360,13 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
   async #command(name: string, sql: string, params: Record<string, unknown>): Promise<void> {
     await this.#client.execute({ name, sql, params, timeoutMs: READ_TIMEOUT_MS });
   }
+}
+
+/**
+ * From when on the ids of a partition are recalled, milliseconds: the window before what landed last. That may be long ago, where the log
+ * waited for the store longer than the window.
+ */
+function windowStart(windowMs: number, landedMs: number): number {
+  const newest = landedMs > 0 ? Math.min(landedMs, Date.now()) : Date.now();
+  return newest - windowMs - RECALL_SLACK_MS;
 }

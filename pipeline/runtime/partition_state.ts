@@ -74,11 +74,7 @@ export interface PartitionMemory {
 }
 
 /** An empty window and filter, and the way in; the window is kept within its bound while it fills. */
-export function emptyMemory(
-  windowMs: number,
-  idsExactMax: number,
-  now: number,
-): PartitionMemory & { window: IdWindow; known: TraceFilter } {
+export function emptyMemory(windowMs: number, idsExactMax: number): PartitionMemory & { window: IdWindow; known: TraceFilter } {
   const window = new IdWindow(windowMs, idsExactMax);
   const known = new TraceFilter();
   let recalled = 0;
@@ -88,7 +84,7 @@ export function emptyMemory(
     id(high, low, receivedAt) {
       window.addHalves(high, low, receivedAt);
       recalled += 1;
-      if (recalled % TRIM_EVERY_IDS === 0) window.trim(now);
+      if (recalled % TRIM_EVERY_IDS === 0) window.trim();
     },
     trace(hash) {
       known.add(hash);
@@ -123,7 +119,7 @@ export function rebuild(
   { window, known }: { window: IdWindow; known: TraceFilter },
   options: RebuildOptions,
 ): PartitionState {
-  window.trim(options.now);
+  window.trim();
   const book = new TraceBook(record.partition, options.limits, known, options.inputs);
   const checkpoint = options.logBase + record.checkpoint;
   let until = Math.max(checkpoint, history.usage_through);

@@ -157,6 +157,8 @@ export class TextMover {
       return moved;
     } catch (error) {
       this.#bytesMax = Math.max(MOVE_BYTES_MIN, this.#bytesMax / 2);
+      // The statement may run on without us, and a second one beside it would not see its rows: a new fence waits for it, or ends it.
+      this.#epoch = null;
       throw error;
     }
   }

@@ -124,6 +124,9 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
   const publisher = createPublisher(log, logger, {
     now: () => Date.now(),
     onTold,
+    onLetterLost: () => {
+      metrics.deadLettersLostTotal.inc();
+    },
   });
   const known = new KnownRows(clickhouse);
   const topology = createTopology(parts, known, () => worker);
@@ -148,7 +151,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     owned: () => ownership.owned,
     onFenced: (partition) => {
       logger.warn({ partition }, 'the store has a newer owner of this partition');
-      worker.lose(partition);
+      ownership.fenced(partition);
     },
     observe: (table, rows, seconds) => {
       metrics.clickhouseInsertSeconds.observe({ table }, seconds);
@@ -224,7 +227,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     const mine = records.filter(({ partition, epoch }) => ownership.isOwner(partition) && worker.states.get(partition)?.epoch !== epoch);
     await store.fence(mine.map((record) => [record.partition, record.epoch] as const));
     for (const record of mine) {
-      const memory = emptyMemory(windowMs, Math.ceil(LIMITS.dedupe_ids_exact_max / partitions), Date.now());
+      const memory = emptyMemory(windowMs, Math.ceil(LIMITS.dedupe_ids_exact_max / partitions));
       const history = await store.partitionHistory(record, { logBase, windowMs, tail: holds(env) }, memory);
       const limits = {
         graceMs: env.SERVICE_TRACE_GRACE_MS,

@@ -47,8 +47,8 @@ export async function openTestStore(): Promise<TestStore> {
       const first = logSeq + 1;
       const placed = spans.map((span) => ({ span, place: { partition: 0, log_seq: ++logSeq, log_index: 0 } }));
       await land(
-        SPANS,
-        placed.map(({ span, place }) => spanLine(span, place, 0, true)),
+        SPAN_TEXTS,
+        placed.flatMap(({ span, place }) => textLine(span, place, 0, DAYS) ?? []),
       );
       await land(
         USAGE_EVENTS,
@@ -57,8 +57,8 @@ export async function openTestStore(): Promise<TestStore> {
         ),
       );
       await land(
-        SPAN_TEXTS,
-        placed.flatMap(({ span, place }) => textLine(span, place, 0, DAYS) ?? []),
+        SPANS,
+        placed.map(({ span, place }) => spanLine(span, place, 0, true)),
       );
       return first;
     },

@@ -238,7 +238,7 @@ export class TailModel {
   }
 
   #rebuilt(partition: number, record: { checkpoint: number; completed_through: number; epoch: number }): PartitionState {
-    const memory = emptyMemory(86_400_000, 1_000_000, this.now);
+    const memory = emptyMemory(86_400_000, 1_000_000);
     const above = (row: ModelRow): boolean => row.partition === partition && row.log_seq > record.checkpoint;
     const mine = this.spans.filter((row) => row.partition === partition);
     for (const { hex, log_seq } of mine)

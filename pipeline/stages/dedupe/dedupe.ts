@@ -36,11 +36,9 @@ export function createDedupeStage(deps: DedupeDeps): Stage<DecodedEvent, Decoded
       landed = unsure.length === 0 ? new Set() : await deps.findLanded(unsure);
     },
     run(batch) {
-      const now = deps.now();
-      const windows = new Set<IdWindow>();
+      const windows = windowsOf(batch, deps);
       const outcomes = batch.map((event): Outcome<DecodedEvent> => {
         const window = deps.windowOf(event.partition);
-        windows.add(window);
         const [high, low] = identityHalves(event);
         const sighting = window.lookHalves(high, low);
         if (sighting === 'seen' || (sighting === 'unsure' && landed.has(eventIdentity(event))))
@@ -48,8 +46,20 @@ export function createDedupeStage(deps: DedupeDeps): Stage<DecodedEvent, Decoded
         window.addHalves(high, low, event.received_at);
         return { kind: 'emit', out: event };
       });
-      for (const window of windows) window.trim(now);
+      for (const window of windows) window.trim();
       return outcomes;
     },
   };
+}
+
+/** The windows of a batch, without what is too old for all of its events. */
+function windowsOf(batch: readonly DecodedEvent[], { windowOf, now }: DedupeDeps): Iterable<IdWindow> {
+  const oldest = new Map<IdWindow, number>();
+  const clock = now();
+  for (const { partition, received_at } of batch) {
+    const window = windowOf(partition);
+    oldest.set(window, Math.min(oldest.get(window) ?? clock, received_at));
+  }
+  for (const [window, at] of oldest) window.forget(at);
+  return oldest.keys();
 }

@@ -1,12 +1,17 @@
 // The ids of the events seen within the dedupe window, for one partition.
-// Exact while they fit: 64-bit ids in open-addressing tables, one table a generation (a sixth of the window), so that old
-// ids leave by dropping a table. Past the bound the oldest table becomes a Bloom filter: what it does not know is new for
-// certain, what it may know has to be looked up in the store.
+// Exact while they fit: 64-bit ids in open-addressing tables, by generation (a sixth of the window), so that old ids leave
+// by dropping tables. Past the bound, what was added first goes into Bloom filters: what they do not know is new for
+// certain, what they may know has to be looked up in the store.
+// Guarantee: an id stays exact until half as many others as are held exactly were added after it. So what is in a filter has
+// landed long since, and the store can answer for it.
 
 const GENERATIONS = 6;
-const FILTER_BITS_PER_ID = 14;
+const FILTER_BITS_PER_ID = 16;
 const FILTER_HASHES = 10;
+/** A filter holds at most so many ids: 32 MB. */
+const FILTER_IDS_MAX = 16_000_000;
 const LOAD_MAX = 0.6;
+const SLOTS_MIN = 1024;
 
 /** Open-addressing set of 64-bit ids as pairs of 32-bit halves. */
 class IdSet {
@@ -79,19 +84,25 @@ class IdSet {
 
 /** Bloom filter over 64-bit ids; the ids are hashes already, so their halves serve as the two hash functions. */
 class IdFilter {
+  /** Ids that it takes at its rate of false answers, one in two thousand: (1 - e^(-10 / 16))^10. */
+  readonly capacity: number;
+  size = 0;
   readonly #bits: Uint32Array;
   readonly #count: number;
 
-  constructor(ids: IdSet) {
-    this.#count = Math.max(64, ids.size * FILTER_BITS_PER_ID);
+  constructor(capacity: number) {
+    this.capacity = capacity;
+    this.#count = Math.max(64, capacity * FILTER_BITS_PER_ID);
     this.#bits = new Uint32Array(Math.ceil(this.#count / 32));
-    for (const [high, low] of ids.ids()) {
-      for (let i = 0; i < FILTER_HASHES; i += 1) this.#set(this.#position(high, low, i));
-    }
   }
 
   get bytes(): number {
     return this.#bits.byteLength;
+  }
+
+  add(high: number, low: number): void {
+    for (let i = 0; i < FILTER_HASHES; i += 1) this.#set(this.#position(high, low, i));
+    this.size += 1;
   }
 
   mayHave(high: number, low: number): boolean {
@@ -111,11 +122,68 @@ class IdFilter {
   }
 }
 
-interface Generation {
+/** The ids that were received in a sixth of the window. */
+class Generation {
   /** Start of its time, milliseconds. */
-  since: number;
-  ids: IdSet | null;
-  filter: IdFilter | null;
+  readonly since: number;
+  /** Those that were added last, and those of the time before. */
+  #young: IdSet | null = null;
+  #old: IdSet | null = null;
+  /** All before: each filter is full but the last, and takes twice as many as the one before it. */
+  readonly #filters: IdFilter[] = [];
+
+  constructor(since: number) {
+    this.since = since;
+  }
+
+  get young(): number {
+    return this.#young?.size ?? 0;
+  }
+
+  get size(): number {
+    return this.young + (this.#old?.size ?? 0);
+  }
+
+  get bytes(): number {
+    return this.#filters.reduce((sum, filter) => sum + filter.bytes, (this.#young?.bytes ?? 0) + (this.#old?.bytes ?? 0));
+  }
+
+  get isExact(): boolean {
+    return this.#filters.length === 0;
+  }
+
+  has(high: number, low: number): boolean {
+    return this.#young?.has(high, low) === true || this.#old?.has(high, low) === true;
+  }
+
+  mayHave(high: number, low: number): boolean {
+    return this.#filters.some((filter) => filter.mayHave(high, low));
+  }
+
+  add(high: number, low: number): void {
+    this.#young ??= new IdSet(SLOTS_MIN);
+    this.#young.add(high, low);
+  }
+
+  /** What was old goes into the filters, what was young is old. @param least ids that a filter takes: few large ones are quicker to ask */
+  age(least: number): void {
+    if (this.#old !== null) this.#fold(this.#old, least);
+    this.#old = this.#young;
+    this.#young = null;
+  }
+
+  #fold(ids: IdSet, least: number): void {
+    let left = ids.size;
+    let filter = this.#filters.at(-1);
+    for (const [high, low] of ids.ids()) {
+      if (filter === undefined || filter.size >= filter.capacity) {
+        filter = new IdFilter(Math.min(FILTER_IDS_MAX, Math.max(left, least, 2 * (filter?.capacity ?? 0))));
+        this.#filters.push(filter);
+      }
+      filter.add(high, low);
+      left -= 1;
+    }
+  }
 }
 
 /** `seen`: a repeat. `new`: not in the window. `unsure`: has to be looked up in the store. */
@@ -123,7 +191,7 @@ export type Sighting = 'seen' | 'new' | 'unsure';
 
 /**
  * Window over the ids of one partition. Ids are hex16 (64 bits).
- * Memory: 13 to 27 bytes an id in the exact tables, 2 in the filters.
+ * Memory: 13 to 27 bytes an id in the exact tables, 2 to 6 in the filters.
  */
 export class IdWindow {
   #generations: Generation[] = [];
@@ -132,24 +200,25 @@ export class IdWindow {
 
   /**
    * @param windowMs how long an id is remembered
-   * @param exactIdsMax ids held exactly before the oldest generation becomes a filter
+   * @param exactIdsMax ids held exactly before those that were added first go into filters
    */
   constructor(windowMs: number, exactIdsMax: number) {
     this.#windowMs = windowMs;
     this.#exactIdsMax = exactIdsMax;
   }
 
+  /** Ids that are held exactly. */
   get size(): number {
-    return this.#generations.reduce((sum, generation) => sum + (generation.ids?.size ?? 0), 0);
+    return this.#generations.reduce((sum, generation) => sum + generation.size, 0);
   }
 
   get bytes(): number {
-    return this.#generations.reduce((sum, generation) => sum + (generation.ids?.bytes ?? 0) + (generation.filter?.bytes ?? 0), 0);
+    return this.#generations.reduce((sum, generation) => sum + generation.bytes, 0);
   }
 
   /** Whether it is sure of every id: nothing has to be looked up. */
   get isExact(): boolean {
-    return this.#generations.every((generation) => generation.filter === null);
+    return this.#generations.every((generation) => generation.isExact);
   }
 
   look(eventHex: string): Sighting {
@@ -157,12 +226,8 @@ export class IdWindow {
   }
 
   lookHalves(high: number, low: number): Sighting {
-    let unsure = false;
-    for (const generation of this.#generations) {
-      if (generation.ids?.has(high, low) === true) return 'seen';
-      unsure ||= generation.filter?.mayHave(high, low) === true;
-    }
-    return unsure ? 'unsure' : 'new';
+    for (const generation of this.#generations) if (generation.has(high, low)) return 'seen';
+    return this.#generations.some((generation) => generation.mayHave(high, low)) ? 'unsure' : 'new';
   }
 
   /** Remembers an id that was received at a time; ids of the past (a rebuild) go into their own generation. */
@@ -175,26 +240,27 @@ export class IdWindow {
     const since = Math.floor(receivedAt / length) * length;
     let generation = this.#generations.find((candidate) => candidate.since === since);
     if (generation === undefined) {
-      generation = { since, ids: new IdSet(1024), filter: null };
+      generation = new Generation(since);
       this.#generations.push(generation);
       this.#generations.sort((a, b) => a.since - b.since);
     }
-    // A late id for a generation that is a filter by now: it is kept in the exact table beside the filter.
-    generation.ids ??= new IdSet(1024);
-    generation.ids.add(high, low);
+    generation.add(high, low);
   }
 
-  /** Forgets what is older than the window and keeps the exact tables within their bound. Call it once a batch. */
-  trim(now: number): void {
+  /**
+   * Forgets what is older than the window.
+   * @param now the time of what is read, not of the clock: whoever catches up with a log of yesterday needs the ids of the day before
+   */
+  forget(now: number): void {
     const oldest = now - this.#windowMs - this.#windowMs / GENERATIONS;
+    if (this.#generations.every((generation) => generation.since > oldest)) return;
     this.#generations = this.#generations.filter((generation) => generation.since > oldest);
-    let exact = this.size;
-    for (const generation of this.#generations) {
-      if (exact <= this.#exactIdsMax) return;
-      if (generation.ids === null || generation.filter !== null) continue;
-      exact -= generation.ids.size;
-      generation.filter = new IdFilter(generation.ids);
-      generation.ids = null;
-    }
+  }
+
+  /** Keeps the exact tables within their bound. Call it once a batch. */
+  trim(): void {
+    const young = this.#generations.reduce((sum, generation) => sum + generation.young, 0);
+    if (young <= this.#exactIdsMax / 2) return;
+    for (const generation of this.#generations) generation.age(Math.ceil(this.#exactIdsMax / 2));
   }
 }

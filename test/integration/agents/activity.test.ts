@@ -140,7 +140,7 @@ describe('agent activity', () => {
     await store.insert(USAGE_EVENTS, [line('settled', 100, 500)], [[2, 1]], `settled-${database.database}`);
     await store.insert(USAGE_EVENTS, [line('orphan', 200, 501), line('orphan', 300, 502)], [[2, 1]], `orphan-${database.database}`);
     const record = { partition: 2, epoch: 2, owner: null, checkpoint: 500, completed_through: 500 } as unknown as PartitionRecord;
-    const memory = emptyMemory(1000, 10, Date.now());
+    const memory = emptyMemory(1000, 10);
     await store.partitionHistory(record, { logBase: 0, windowMs: 1000, tail: false }, memory);
     // What a checkpoint covers was written before it.
     const seen = `SELECT agent_id, toUnixTimestamp64Milli(max(last_seen_at)) FROM agent_activity WHERE agent_id IN ('settled', 'orphan') GROUP BY agent_id FORMAT TSV`;

@@ -19,6 +19,8 @@ class Refused extends Error {}
 class FaultyStore implements LandingStore {
   readonly rows: string[] = [];
   readonly ended: string[] = [];
+  /** Partition and position that the look-up by trace id was mended from. */
+  readonly mended: [number, number][] = [];
   fenced = new Set<number>();
   failures: ('before' | 'after')[] = [];
 
@@ -43,6 +45,11 @@ class FaultyStore implements LandingStore {
     );
   }
 
+  mendLookup(partition: number, fromSeq: number): Promise<void> {
+    this.mended.push([partition, fromSeq]);
+    return Promise.resolve();
+  }
+
   fencedOff(): Promise<number[]> {
     return Promise.resolve([...this.fenced]);
   }
@@ -57,6 +64,17 @@ class CountingStore extends FaultyStore {
   readonly inserts: number[] = [];
   override insert(spec: TableSpec, lines: readonly string[], owned: readonly (readonly [number, number])[]): Promise<number> {
     this.inserts.push(lines.length);
+    return super.insert(spec, lines, owned);
+  }
+}
+
+/** A store that keeps the order of what goes on: the table of each insert as it begins and as it ends. */
+class WatchedStore extends FaultyStore {
+  readonly log: string[] = [];
+  override async insert(spec: TableSpec, lines: readonly string[], owned: readonly (readonly [number, number])[]): Promise<number> {
+    this.log.push(`${spec.table} begins`);
+    await new Promise((resolve) => setTimeout(resolve, spec.table === 'traces' ? 0 : 5));
+    this.log.push(`${spec.table} ends`);
     return super.insert(spec, lines, owned);
   }
 }
@@ -108,8 +126,21 @@ describe('Lander', () => {
       expect(await lander(store).land(unit)).toEqual([]);
       expect(store.rows.toSorted()).toEqual(['0:1', '0:2', '1:3']);
       expect(store.ended.length).toBeGreaterThan(0);
+      // Of spans whose statement did not end well the look-up by trace id may be missing.
+      expect(store.mended.length > 0).toBe(failures.some((failure) => failure === 'after'));
     },
   );
+
+  it('lands the texts of a span and its share of the costs before it, and what lists a trace after all its spans', async () => {
+    const store = new WatchedStore();
+    const rows = [row(0, 1)];
+    await lander(store).land({ spans: rows, span_texts_recent: rows, traces: rows, usage_events: rows, judge_scores: rows });
+    const at = (what: string): number => store.log.indexOf(what);
+    expect(store.log).toHaveLength(10);
+    for (const table of ['span_texts_recent', 'usage_events', 'judge_scores']) expect(at(`${table} ends`)).toBeLessThan(at('spans begins'));
+    expect(at('spans ends')).toBeLessThan(at('traces begins'));
+    expect(at('usage_events begins')).toBeLessThan(at('span_texts_recent ends'));
+  });
 
   it('hands back the poisoned row alone and lands its neighbours once', async () => {
     const store = new FaultyStore();

@@ -38,11 +38,26 @@ describe('dedupe', () => {
     const window = new IdWindow(HOUR_MS, 0);
     const hex = 'ffffffffffffffff';
     for (const org_id of ['org_a', 'org_b']) window.add(eventIdentity({ org_id, event_hex: hex }), 1000);
-    window.trim(2000);
+    window.trim();
+    window.add('0123456789abcdef', 1000);
+    window.trim();
     const dedupe = stage(window, new Set([eventIdentity({ org_id: 'org_a', event_hex: hex })]));
     const batch = [event('org_a', hex, 1), event('org_b', hex, 2)];
     await dedupe.prefetch?.(batch);
     expect(kinds(dedupe.run(batch))).toEqual(['drop', 'emit']);
+  });
+
+  it('knows what came within the window before an event, however long ago that was', () => {
+    const window = new IdWindow(HOUR_MS, 1000);
+    const dedupe = createDedupeStage({ windowOf: () => window, findLanded: () => Promise.resolve(new Set()), now: () => 100 * HOUR_MS });
+    const hex = '00112233445566ff';
+    const at = (received_at: number, log_seq: number): DecodedEvent => ({ ...event('org_a', hex, log_seq), received_at });
+    const other = (received_at: number, log_seq: number): DecodedEvent => ({ ...event('org_b', hex, log_seq), received_at });
+    // A log of three days ago that is read only now.
+    expect(kinds(dedupe.run([at(10 * HOUR_MS, 1)]))).toEqual(['emit']);
+    expect(kinds(dedupe.run([other(10.4 * HOUR_MS, 2)]))).toEqual(['emit']);
+    expect(kinds(dedupe.run([at(10.5 * HOUR_MS, 3)]))).toEqual(['drop']);
+    expect(kinds(dedupe.run([at(13 * HOUR_MS, 4)]))).toEqual(['emit']);
   });
 });
 

@@ -4,6 +4,13 @@ import { IdWindow } from '../../../pipeline/stages/dedupe/id_window.ts';
 const HOUR_MS = 3_600_000;
 const id = (n: number): string => ((BigInt(n) * 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn).toString(16).padStart(16, '0');
 
+/** How many ids that were never added it is not sure of: one in two thousand for each filter. */
+function unsureOf(window: IdWindow, from: number, to: number): number {
+  let unsure = 0;
+  for (let n = from; n < to; n += 1) if (window.look(id(n)) === 'unsure') unsure += 1;
+  return unsure;
+}
+
 describe('IdWindow', () => {
   it('knows every id that was added and no other', () => {
     const window = new IdWindow(24 * HOUR_MS, 1_000_000);
@@ -23,23 +30,47 @@ describe('IdWindow', () => {
   it('keeps an id for the whole window, and forgets it within a sixth of the window after', () => {
     const window = new IdWindow(24 * HOUR_MS, 1000);
     window.add(id(1), 3.9 * HOUR_MS);
-    window.trim(27.8 * HOUR_MS);
+    window.forget(27.8 * HOUR_MS);
     expect(window.look(id(1))).toBe('seen');
-    window.trim(32 * HOUR_MS);
+    window.forget(32 * HOUR_MS);
     expect(window.look(id(1))).toBe('new');
   });
 
   it('is unsure, never wrong, about ids past its bound', () => {
     const window = new IdWindow(24 * HOUR_MS, 10_000);
     for (let n = 0; n < 20_000; n += 1) window.add(id(n), 1 * HOUR_MS);
-    for (let n = 20_000; n < 25_000; n += 1) window.add(id(n), 9 * HOUR_MS);
-    window.trim(9 * HOUR_MS);
+    window.trim();
+    for (let n = 20_000; n < 26_000; n += 1) window.add(id(n), 9 * HOUR_MS);
+    window.trim();
+    expect(window.isExact).toBe(false);
     expect(window.size).toBeLessThanOrEqual(10_000);
     for (let n = 0; n < 20_000; n += 1) expect(window.look(id(n))).toBe('unsure');
-    for (let n = 20_000; n < 25_000; n += 1) expect(window.look(id(n))).toBe('seen');
-    let unsure = 0;
-    for (let n = 30_000; n < 40_000; n += 1) if (window.look(id(n)) === 'unsure') unsure += 1;
-    // 14 bits an id and 10 hashes: about one in a thousand.
-    expect(unsure).toBeLessThan(60);
+    for (let n = 20_000; n < 26_000; n += 1) expect(window.look(id(n))).toBe('seen');
+    expect(unsureOf(window, 30_000, 40_000)).toBeLessThan(60);
+    window.forget(33 * HOUR_MS);
+    expect(window.look(id(1))).toBe('new');
+    expect(window.look(id(20_000))).toBe('seen');
+  });
+
+  it.each([
+    ['in one stretch of time', () => 9 * HOUR_MS],
+    ['of all times at once, as when it is rebuilt', (n: number) => ((n * 7) % 24) * HOUR_MS],
+  ])('keeps to its bound however many ids there are %s, and what was added last stays exact', (_what, timeOf) => {
+    const bound = 4000;
+    const window = new IdWindow(24 * HOUR_MS, bound);
+    const count = 200_000;
+    let bytesMax = 0;
+    for (let n = 0; n < count; n += 1) {
+      window.add(id(n), timeOf(n));
+      if (n % 100 !== 99) continue;
+      window.trim();
+      expect(window.size).toBeLessThanOrEqual(bound + 200);
+      bytesMax = Math.max(bytesMax, window.bytes);
+    }
+    for (let n = 0; n < count; n += 1) if (window.look(id(n)) === 'new') throw new Error(`id ${String(n)} was forgotten`);
+    for (let n = count - bound / 2; n < count; n += 1) expect(window.look(id(n))).toBe('seen');
+    expect(unsureOf(window, count, count + 10_000)).toBeLessThan(300);
+    // Two bytes an id in filters, the last of which is a third full at worst, and the exact tables of seven generations.
+    expect(bytesMax).toBeLessThan(count * 6 + 7 * 2 * 8 * 8192);
   });
 });
