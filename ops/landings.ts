@@ -3,10 +3,14 @@
 // landing wrote for orgs with a budget.
 import type { NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
+import { MESSAGE_BYTES_MAX } from './streams.ts';
 
 const SUBJECT = 'workers.landings';
-/** Rows of one message; a landing with more sends several. */
+/** Rows of one message and its bytes; a landing with more sends several. */
 const ROWS_MAX = 2000;
+const BYTES_MAX = 1024 * 1024;
+/** What a list takes beside its items. */
+const FRAME_BYTES = 16;
 
 const count = z.number();
 const row = z.object({
@@ -40,27 +44,35 @@ const message = z.array(report);
 /** A landing in one partition, with the rows of the orgs that have a budget. */
 export type Landing = z.output<typeof report>;
 
-/** Tells of landings. Nothing waits for it; without a connection it is lost, and read from the store by those who missed it. */
+/**
+ * Tells of landings. Nothing waits for it; without a connection it is lost, and read from the store by those who missed it. So are the rows of a
+ * report that no message holds: it is told without them, as after one that was lost.
+ */
 export function tellLanded(nc: NatsConnection, reports: readonly Landing[]): void {
-  let batch: Landing[] = [];
-  let rows = 0;
+  const largest = Math.min(MESSAGE_BYTES_MAX, nc.info?.max_payload ?? MESSAGE_BYTES_MAX);
+  let texts: string[] = [];
+  let [rows, bytes] = [0, 0];
   const send = () => {
-    if (batch.length > 0)
-      nc.publish(
-        SUBJECT,
-        JSON.stringify(batch, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
-      );
-    batch = [];
-    rows = 0;
+    if (texts.length > 0) nc.publish(SUBJECT, `[${texts.join(',')}]`);
+    texts = [];
+    [rows, bytes] = [0, 0];
   };
   for (const one of reports) {
     // The rows of one place in the log stay together: they are recognised by it.
-    if (rows > 0 && rows + one.rows.length > ROWS_MAX) send();
-    batch.push(one);
+    const whole = textOf(one);
+    const fits = Buffer.byteLength(whole) + FRAME_BYTES <= largest;
+    const text = fits ? whole : textOf({ ...one, after: one.log_seq, log_seq: 0, rows: [] });
+    const size = Buffer.byteLength(text) + 1;
+    if (texts.length > 0 && (rows + one.rows.length > ROWS_MAX || bytes + size > Math.min(BYTES_MAX, largest - FRAME_BYTES))) send();
+    texts.push(text);
     rows += one.rows.length;
+    bytes += size;
   }
   send();
 }
+
+const textOf = (report: Landing): string =>
+  JSON.stringify(report, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value));
 
 /** Hears of landings until it is stopped. */
 export function hearLanded(

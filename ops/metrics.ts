@@ -68,7 +68,7 @@ export const checkOk = gauge({
 });
 export const partitionsUnowned = gauge({
   name: 'millrace_partitions_unowned',
-  help: 'Partitions of the log that no live worker owns',
+  help: 'Partitions of the log that no live worker owns, or that one has owned for half a minute and does not read yet',
   role: 'api',
 });
 export const streamMessages = gauge({
@@ -147,6 +147,11 @@ export const pipelineEventsDeadTotal = counter({
   help: 'Events that went to the dead letters',
   role: 'pipeline',
   labels: ['stage', 'reason'],
+});
+export const deadLettersLostTotal = counter({
+  name: 'millrace_dead_letters_lost_total',
+  help: 'Dead letters that were not kept, as there was no room for them',
+  role: 'pipeline',
 });
 export const pipelineLagMessages = gauge({
   name: 'millrace_pipeline_lag_messages',

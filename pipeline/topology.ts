@@ -52,8 +52,12 @@ export const LIMITS = {
   held_idles_max: 4,
   /** Bytes of one insert: what many held traces become at once goes in pieces. */
   insert_bytes_max: 32 * 1024 * 1024,
-  /** Platform events of one message. */
+  /**
+   * Platform events of one message, and their bytes. An event is some hundred bytes; a trace.completed with the scores of 200 judges of the
+   * longest names, each escaped, 250 KB; with those of all 2,000 judges that an org can have made, 2.5 MB. So each fits a message alone.
+   */
   service_events_batch_max: 2000,
+  service_events_bytes_max: 1024 * 1024,
   /** The janitor keeps consumed messages for re-reading until the log is this full. */
   log_keep_fraction: 0.5,
 } as const;

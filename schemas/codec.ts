@@ -168,6 +168,8 @@ export interface UserScore {
 
 /** Header of every JetStream message of ours. */
 export const FINGERPRINT_HEADER = 'Schema-Fingerprint';
+/** Header of a dead letter that holds the first part of its body only, or nothing of it: the bytes of the whole. */
+export const BODY_BYTES_HEADER = 'Body-Bytes';
 
 export class UnknownSchemaError extends Error {}
 

@@ -1,6 +1,7 @@
 // The log file of a child: shows its warnings and errors on the console, and keeps the file within a bound.
 // The child writes to it directly, so what it says is kept when the supervisor is gone; here it is only followed and rotated.
-import { copyFileSync, openSync, closeSync, readSync, renameSync, statSync, truncateSync } from 'node:fs';
+// Guarantees: whatever becomes of a file, on a full disk above all, nothing is thrown at whoever looks after the children.
+import { copyFileSync, openSync, closeSync, readSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { z } from 'zod';
 
 const BYTES_MAX = 20 * 1024 * 1024;
@@ -39,6 +40,10 @@ interface Followed {
   filter: LineFilter;
   rotate: boolean;
   offset: number;
+  /** Length from which on it is rotated: more than BYTES_MAX after that has failed. */
+  bytesMax: number;
+  /** Told once, until it works again. */
+  failing: boolean;
 }
 
 /** Follows log files until stop(). */
@@ -57,20 +62,43 @@ export class LogFollower {
 
   /** Follows a file from its present end. rotate: false where its writer does that itself. */
   add(name: string, file: string, filter: LineFilter, rotate: boolean): void {
-    this.#files.push({ name, file, filter, rotate, offset: sizeOf(file) });
+    this.#files.push({ name, file, filter, rotate, offset: sizeOf(file), bytesMax: BYTES_MAX, failing: false });
   }
 
   /** Shows what is new, and rotates what has grown too large. */
   turn(): void {
     for (const followed of this.#files) {
-      this.#follow(followed);
-      if (followed.rotate && followed.offset > BYTES_MAX) rotate(followed);
+      try {
+        this.#follow(followed);
+        if (followed.rotate && followed.offset > followed.bytesMax) this.#rotate(followed);
+        followed.failing = false;
+      } catch (error) {
+        if (!followed.failing) this.#show(`[${followed.name}] its log cannot be looked after: ${messageOf(error)}`);
+        followed.failing = true;
+      }
     }
   }
 
   stop(): void {
     clearInterval(this.#timer);
     this.turn();
+  }
+
+  /** Copies and truncates, since the child holds the file open for appending. Two old ones are kept; without room for one, none of this. */
+  #rotate(followed: Followed): void {
+    const { name, file } = followed;
+    // Not to be tried with every turn where the file cannot be truncated: each try would cost an old one.
+    followed.bytesMax = followed.offset + BYTES_MAX;
+    try {
+      if (sizeOf(`${file}.1`) > 0) renameSync(`${file}.1`, `${file}.2`);
+      copyFileSync(file, `${file}.1`);
+    } catch (error) {
+      this.#show(`[${name}] ${file} is emptied without a copy: ${messageOf(error)}`);
+      tidy(`${file}.1`);
+    }
+    truncateSync(file);
+    followed.offset = 0;
+    followed.bytesMax = BYTES_MAX;
   }
 
   #follow(followed: Followed): void {
@@ -93,6 +121,8 @@ export class LogFollower {
   }
 }
 
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 
 function readRange(file: string, from: number, length: number): Buffer {
@@ -105,11 +135,11 @@ function readRange(file: string, from: number, length: number): Buffer {
   }
 }
 
-/** Copies and truncates, since the child holds the file open for appending. Two old ones are kept. */
-function rotate(followed: Followed): void {
-  const { file } = followed;
-  if (sizeOf(`${file}.1`) > 0) renameSync(`${file}.1`, `${file}.2`);
-  copyFileSync(file, `${file}.1`);
-  truncateSync(file);
-  followed.offset = 0;
+/** Takes away what a copy that failed has left: it takes the room that there is too little of. */
+function tidy(file: string): void {
+  try {
+    rmSync(file, { force: true });
+  } catch {
+    // It stays as it is, and no later copy is worse off.
+  }
 }

@@ -85,7 +85,10 @@ export async function openBudgets({ log, logger, clickhouse, policies, records, 
   return {
     keeper,
     landed: (prepared) => {
-      const landed = reports.ofLanding(prepared, (org_id) => keeper.isBudgeted(org_id));
+      const landed = reports.ofLanding(prepared, {
+        isBudgeted: (org_id) => keeper.isBudgeted(org_id),
+        limitedAgents: (org_id) => keeper.limitedAgents(org_id),
+      });
       if (!log.nc.isClosed()) tellLanded(log.nc, landed);
     },
     progress: (states) => {

@@ -31,6 +31,8 @@ const BATCHES_UNANSWERED_MAX = 64;
 const STORING_MAX = 256;
 /** Of a payload; the rest of a message is ids and names. */
 const PAYLOAD_BYTES_MAX = WEBHOOK_MESSAGE_BYTES_MAX - 4096;
+/** After this, what cannot be read and could not be buried comes again. */
+const UNBURIED_MS = 10_000;
 /** Tag of a first try, see publishDelivery. */
 const FIRST_TAG = '0';
 
@@ -84,23 +86,15 @@ export class WebhookFanout {
   }
 
   async #spread(message: JsMsg): Promise<void> {
-    const { bury, logger, observe } = this.#options;
+    const { logger, observe } = this.#options;
     let events: ServiceEvent[];
     try {
       ({ events } = serviceEventsCodec.decode(message.data, message.headers?.get(FINGERPRINT_HEADER)));
     } catch (error) {
       const reason = error instanceof UnknownSchemaError ? 'unknown_schema' : 'unreadable_message';
-      logger.error({ err: error, seq: message.seq, reason }, 'platform events that cannot be read; they are kept in DEAD_LETTERS');
-      await this.#untilDone(() =>
-        bury({
-          queue: 'events',
-          reason,
-          detail: error instanceof Error ? error.message : String(error),
-          seq: message.seq,
-          data: message.data,
-        }),
-      );
-      message.term(reason);
+      logger.error({ err: error, seq: message.seq, reason }, 'platform events that cannot be read; they go to DEAD_LETTERS');
+      const detail = error instanceof Error ? error.message : String(error);
+      await this.#bury(message, { queue: 'events', reason, detail, seq: message.seq, data: message.data });
       return;
     }
     const heartbeat = setInterval(() => {
@@ -114,6 +108,18 @@ export class WebhookFanout {
       else message.nak();
     } finally {
       clearInterval(heartbeat);
+    }
+  }
+
+  /** Without room for a letter the message comes again: the others do not wait for that. */
+  async #bury(message: JsMsg, item: DeadItem): Promise<void> {
+    const { bury, logger, log } = this.#options;
+    try {
+      await bury(item);
+      if (!log.nc.isClosed()) message.term(item.reason);
+    } catch (error) {
+      logger.warn({ err: error, seq: message.seq }, 'a dead letter could not be stored; trying again');
+      if (!log.nc.isClosed()) message.nak(UNBURIED_MS);
     }
   }
 

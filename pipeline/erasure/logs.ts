@@ -5,7 +5,7 @@
 import { DeliverPolicy } from '@nats-io/jetstream';
 import type { Log } from '../../ops/nats/open_log.ts';
 import { DEAD_LETTERS_STREAM, INGEST_STREAM } from '../../ops/streams.ts';
-import { type DeadLetter, deadLetterCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
+import { BODY_BYTES_HEADER, type DeadLetter, deadLetterCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
 
 /** Letters that are looked at together. */
 const LETTERS_AT_ONCE = 200;
@@ -23,7 +23,7 @@ export async function purgeIngest(log: Log, through: number): Promise<number> {
 }
 
 /**
- * Overwrites dead letters.
+ * Overwrites dead letters. One that holds only the first part of its body goes too: whom the rest named cannot be told any more.
  * @param isMeant which of some letters are to go
  * @returns how many went
  */
@@ -34,28 +34,35 @@ export async function eraseLetters(
   signal: AbortSignal,
 ): Promise<number> {
   let erased = 0;
-  let batch: { seq: number; letter: DeadLetter }[] = [];
+  let batch: Stored[] = [];
   const settle = async (): Promise<void> => {
     const meant = await isMeant(batch.map(({ letter }) => letter));
-    for (const [index, { seq }] of batch.entries())
-      if (meant[index] === true) {
+    for (const [index, { seq, cut }] of batch.entries())
+      if (cut || meant[index] === true) {
         await log.jsm.streams.deleteMessage(DEAD_LETTERS_STREAM, seq, true);
         erased += 1;
       }
     batch = [];
   };
-  for await (const { seq, letter } of letters(log)) {
+  for await (const stored of letters(log)) {
     signal.throwIfAborted();
-    if (letter.org_id !== org_id) continue;
-    batch.push({ seq, letter });
+    if (stored.letter.org_id !== org_id) continue;
+    batch.push(stored);
     if (batch.length >= LETTERS_AT_ONCE) await settle();
   }
   if (batch.length > 0) await settle();
   return erased;
 }
 
+interface Stored {
+  seq: number;
+  letter: DeadLetter;
+  /** Holds a part of its body, and not all of it. */
+  cut: boolean;
+}
+
 /** Every letter that is there now and can be read. */
-async function* letters(log: Log): AsyncGenerator<{ seq: number; letter: DeadLetter }> {
+async function* letters(log: Log): AsyncGenerator<Stored> {
   const { state } = await log.jsm.streams.info(DEAD_LETTERS_STREAM);
   if (state.messages === 0) return;
   const consumer = await log.js.consumers.get(DEAD_LETTERS_STREAM, { deliver_policy: DeliverPolicy.All });
@@ -63,7 +70,8 @@ async function* letters(log: Log): AsyncGenerator<{ seq: number; letter: DeadLet
   try {
     for await (const message of messages) {
       const letter = read(message.data, message.headers?.get(FINGERPRINT_HEADER));
-      if (letter !== null) yield { seq: message.seq, letter };
+      const cut = message.headers?.has(BODY_BYTES_HEADER) === true && (letter?.body.length ?? 0) > 0;
+      if (letter !== null) yield { seq: message.seq, letter, cut };
       if (message.seq >= state.last_seq || message.info.pending === 0) return;
     }
   } finally {

@@ -3,13 +3,16 @@
 import { createHash } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
 import type { Log } from '../../ops/nats/open_log.ts';
-import { INGEST_STREAM, ingestSubject, MIXED_SUBJECT } from '../../ops/streams.ts';
+import { INGEST_STREAM, ingestSubject, MESSAGE_BYTES_MAX, MIXED_SUBJECT } from '../../ops/streams.ts';
 import { type CostChange, type CostCorrections, costCorrectionsCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
 import { partitionOf } from '../domain/ids.ts';
+import { pieces } from '../domain/pieces.ts';
 import { partitionRecord } from '../runtime/ownership.ts';
 
-/** Changes of one message: each is a few hundred bytes, and 3 KiB at most. */
-const CHANGES_MAX = 2000;
+/** Changes of one message: each is a few hundred bytes as a rule, and 8 KiB with the longest names in the longest UTF-8. */
+const MESSAGE_CHANGES = { count: 2000, bytes: MESSAGE_BYTES_MAX - 64 * 1024 };
+/** Numbers and lengths of a change in its message. */
+const CHANGE_FRAME_BYTES = 64;
 const PUBLISH_MS_MAX = 10_000;
 const LOOK_MS = 200;
 
@@ -27,7 +30,7 @@ export function correctionMessages(
 ): CorrectionMessage[] {
   const byPartition = Map.groupBy(changes, ({ trace_id }) => partitionOf(plan.org_id, trace_id, partitions));
   return [...byPartition].flatMap(([partition, own]) =>
-    Array.from({ length: Math.ceil(own.length / CHANGES_MAX) }, (_, index) => ({
+    [...pieces(own, changeBytes, MESSAGE_CHANGES)].map((some, index) => ({
       partition,
       corrections: {
         correction_hex: createHash('sha256')
@@ -35,11 +38,14 @@ export function correctionMessages(
           .digest('hex')
           .slice(0, 16),
         org_id: plan.org_id,
-        changes: own.slice(index * CHANGES_MAX, (index + 1) * CHANGES_MAX),
+        changes: some,
       },
     })),
   );
 }
+
+const changeBytes = ({ trace_id, agent_id, model, department, realm, cost_usd }: CostChange): number =>
+  [trace_id, agent_id, model, department, realm, cost_usd].reduce((sum, text) => sum + Buffer.byteLength(text), CHANGE_FRAME_BYTES);
 
 export class CorrectionLog {
   readonly #log: Log;

@@ -93,7 +93,7 @@ export async function prepare(
     const events = slice.flatMap((message) => readMessage(deps, message, casualties, sent));
     for (const event of events) addSource(sources, event);
     const dead: DeadEvent[] = [];
-    metered.push(...(await runStages(deps, events, dead)));
+    for (const event of await runStages(deps, events, dead)) metered.push(event);
     for (const one of dead) casualties.push({ dead: one, event: sourceOf(sources, one.position), raw: null });
     await deps.yield();
   }

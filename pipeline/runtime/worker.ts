@@ -17,9 +17,9 @@ export interface WorkerDeps {
   lander: Lander;
   log: Logger;
   isOwner(partition: number): boolean;
-  /** Resolves when all are stored in DEAD_LETTERS. */
+  /** Resolves when all are stored in DEAD_LETTERS, those that have no room there told of. */
   bury(casualties: readonly Casualty[]): Promise<void>;
-  /** Resolves when all are stored in EVENTS. */
+  /** Resolves when all are stored in EVENTS, what no message can hold in DEAD_LETTERS. */
   tell(events: readonly BookEvent[]): Promise<void>;
   /** Resolves when all are stored in JUDGING. */
   hand(tasks: readonly JudgingTask[]): Promise<void>;

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/log.ts';
 import { openSealer } from '../../../ops/sealing.ts';
 import type { Log } from '../../../ops/nats/open_log.ts';
-import { WEBHOOK_MESSAGE_BYTES_MAX, WEBHOOKS_STREAM, webhookSubject } from '../../../ops/streams.ts';
+import { EVENTS_SUBJECT, WEBHOOK_MESSAGE_BYTES_MAX, WEBHOOKS_STREAM, webhookSubject } from '../../../ops/streams.ts';
 import { DEAD_LETTERS_ORG_MAX, WebhookDeadLetters } from '../../../ops/webhook_queue.ts';
 import { createBurial } from '../../../pipeline/delivery/dead_items.ts';
 import { BACKLOG, type BacklogBounds, WebhookBacklog } from '../../../pipeline/delivery/webhook_backlog.ts';
@@ -33,7 +33,11 @@ afterAll(async () => {
 });
 
 /** A fan-out without a sender: what it stores stays. */
-async function startFanout(subscribers: Readonly<Record<string, readonly string[]>>, bounds: Partial<BacklogBounds>) {
+async function startFanout(
+  subscribers: Readonly<Record<string, readonly string[]>>,
+  bounds: Partial<BacklogBounds>,
+  bury: ReturnType<typeof createBurial> = createBurial(log, now),
+) {
   const backlog = new WebhookBacklog(log, logger, { ...BACKLOG, ...bounds });
   await backlog.poll();
   const deadLetters = await WebhookDeadLetters.open(log);
@@ -44,7 +48,7 @@ async function startFanout(subscribers: Readonly<Record<string, readonly string[
     targets,
     backlog,
     deadLetters,
-    bury: createBurial(log, now),
+    bury,
     now,
     observe: () => undefined,
   });
@@ -81,6 +85,19 @@ it('an event that is too large is kept in the dead letters and holds nobody up',
   await eventually(async () => (await waiting())['webhooks.org_big.wh_1'] === 1);
   const letters = await deadLetters.read(await deadLetters.keys('org_big'));
   expect(letters.map(({ letter }) => [letter.reason, letter.body.includes(event)])).toEqual([['too_large', true]]);
+  await fanout.stop();
+});
+
+it('what cannot be read, while there is no room for its letter, holds nobody up', async () => {
+  const buried: number[] = [];
+  const { fanout } = await startFanout({ org_next: ['wh_1'] }, {}, ({ seq }) => {
+    buried.push(seq);
+    return Promise.reject(new Error('no room'));
+  });
+  await log.js.publish(EVENTS_SUBJECT, 'rubbish');
+  await publishEvents(log, 1, { org_id: 'org_next' });
+  await eventually(async () => (await waiting())['webhooks.org_next.wh_1'] === 1);
+  expect(buried).toHaveLength(1);
   await fanout.stop();
 });
 

@@ -1,0 +1,161 @@
+// Dead letters where there is little room for them: landing goes on, letters shrink, and the operator's command brings back what they lack.
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { headers } from '@nats-io/transport-node';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { createLogger } from '../../../ops/log.ts';
+import { isFull } from '../../../ops/nats/refused.ts';
+import { DEAD_LETTERS_STREAM, EVENTS_STREAM, MESSAGE_BYTES_MAX } from '../../../ops/streams.ts';
+import { createPublisher } from '../../../pipeline/runtime/publish.ts';
+import { BODY_BYTES_HEADER, deadLetterCodec, FINGERPRINT_HEADER, type IngestEvent } from '../../../schemas/codec.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
+import { startTestNats, type TestNats } from '../../support/nats.ts';
+import { logged, openTestLog, startWorker, type TestLog, type TestWorker } from '../../support/pipeline.ts';
+import { toldEvents } from '../../support/told.ts';
+import { eventually } from '../../support/wait.ts';
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
+
+const COMMAND = fileURLToPath(new URL('../../../ops/dead_letters.ts', import.meta.url));
+const PARTITION = 1;
+const MIB = 1024 * 1024;
+
+let database: TestDatabase;
+let nats: TestNats;
+let log: TestLog;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+  log = await openTestLog(nats.url);
+  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url });
+  await worker.ready;
+});
+afterAll(async () => {
+  worker.kill('SIGKILL');
+  await worker.exited;
+  await log.close();
+  await nats.remove();
+  await database.drop();
+});
+
+const command = async (...args: string[]): Promise<string> => {
+  const { stdout } = await promisify(execFile)(process.execPath, [COMMAND, ...args], {
+    env: { ...process.env, SERVICE_NATS_URL: nats.url },
+    maxBuffer: 64 * MIB,
+  });
+  return stdout;
+};
+const bad = (n: number, bytes: number, org_id: string): IngestEvent =>
+  logged('chatcompletion', { not: 'a chat completion', n, filler: 'x'.repeat(bytes), trace_id: `trace-${String(n)}` }, { org_id });
+const good = (n: number): IngestEvent =>
+  logged('custom', { name: 'step', n, duration_ms: 1, outcome: 'success', trace_id: `good-${String(n)}` });
+const publish = (events: IngestEvent[]): Promise<void> => log.publish(events, () => PARTITION);
+const letters = async (): Promise<number> => (await log.log.jsm.streams.info(DEAD_LETTERS_STREAM)).state.messages;
+const landed = async (): Promise<number> => Number((await database.run('SELECT sum(events) FROM usage_events')).trim());
+const bound = (max_bytes: number) => log.log.jsm.streams.update(DEAD_LETTERS_STREAM, { max_bytes });
+
+/** Letters as they are stored, with the bytes of the whole body where they do not hold it. */
+async function stored() {
+  const { state } = await log.log.jsm.streams.info(DEAD_LETTERS_STREAM);
+  const found = [];
+  for (let seq = state.first_seq; seq <= state.last_seq; seq += 1) {
+    const message = await log.log.jsm.streams.getMessage(DEAD_LETTERS_STREAM, { seq });
+    if (message === null) continue;
+    const letter = deadLetterCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER));
+    found.push({ seq, letter, whole: message.header.has(BODY_BYTES_HEADER) ? Number(message.header.get(BODY_BYTES_HEADER)) : null });
+  }
+  return found;
+}
+
+/** Leaves no room in DEAD_LETTERS for anything. */
+async function fill(): Promise<void> {
+  for (const bytes of [4096, 256, 16]) {
+    for (let full = false; !full;) {
+      const head = headers();
+      head.set(FINGERPRINT_HEADER, 'none');
+      await log.log.js.publish('dead.test', Buffer.alloc(bytes), { headers: head }).catch((error: unknown) => {
+        if (!isFull(error)) throw error;
+        full = true;
+      });
+    }
+  }
+}
+
+it('letters shrink with the room that there is, landing goes on without any, and what they lack comes from the log', async () => {
+  await bound(MIB);
+  await publish(Array.from({ length: 12 }, (_, n) => bad(n, 250_000, 'org_flood')));
+  await eventually(async () => (await letters()) === 12, { what: 'twelve letters' });
+  const kept = await stored();
+  expect(kept.every(({ letter, whole }) => letter.org_id === 'org_flood' && (whole ?? letter.body.length) > 250_000)).toBe(true);
+  expect(kept.filter(({ whole }) => whole !== null).length).toBeGreaterThan(6);
+
+  await fill();
+  const before = await letters();
+  await publish([good(0), bad(100, 10, 'org_b'), good(1)]);
+  await publish([good(2)]);
+  await eventually(async () => (await landed()) === 3, { what: 'the neighbours' });
+  expect(await letters()).toBe(before);
+  const position = (await log.log.jsm.streams.info('INGEST')).state.last_seq;
+  const kv = await log.log.bucket('partitions');
+  await eventually(
+    async () => ((await kv.get(`partition.${String(PARTITION)}`))?.json<{ checkpoint: number }>().checkpoint ?? 0) >= position,
+    {
+      what: 'the checkpoint behind it',
+    },
+  );
+
+  // Room again: the command brings the bound back to what it is. A cut letter is replayed whole, and dies whole.
+  await log.log.jsm.streams.purge(DEAD_LETTERS_STREAM, { filter: 'dead.test' });
+  const cut = kept.find(({ whole }) => whole !== null);
+  expect(await command('show', String(cut?.seq))).toContain(`"body_bytes": ${String(cut?.whole)}`);
+  // The lost one, by the place that the worker's log names: the second event of the message before the newest.
+  const { base } = (await (await log.log.bucket('service')).get('log'))?.json<{ base: number }>() ?? { base: 0 };
+  expect(await command('resend', String(base + position - 1), '1')).toContain('of org_b');
+  await eventually(async () => (await stored()).some(({ letter }) => letter.org_id === 'org_b'), { what: 'the letter that was lost' });
+  await command('replay', String(cut?.seq));
+  await eventually(
+    async () =>
+      (await stored()).some(
+        ({ letter, whole, seq }) => seq > (cut?.seq ?? 0) && whole === null && letter.event_hex === cut?.letter.event_hex,
+      ),
+    {
+      what: 'the whole letter',
+    },
+  );
+
+  const [one] = (await stored()).filter(({ letter }) => letter.org_id === 'org_b');
+  expect(await command('delete', '--org', 'org_flood')).toBe('deleted 12 of org_flood\n');
+  expect(await letters()).toBe(1);
+  expect(await command('delete', String(one?.seq))).toBe(`deleted ${String(one?.seq)}\n`);
+  expect(await command('list')).toBe('no dead letters\n');
+  await expect(command('delete')).rejects.toThrow('usage');
+});
+
+it('events with more scores than one message holds are told in several, and the largest body that the log takes has a letter', async () => {
+  const publisher = createPublisher(log.log, createLogger('test', 'silent'), {
+    now: () => Date.now(),
+    onTold: () => undefined,
+    onLetterLost: () => undefined,
+  });
+  const judge_scores = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`${'\u{1F600}'.repeat(99)}${String(n)}`, 0.5]));
+  const before = (await log.log.jsm.streams.info(EVENTS_STREAM)).state.messages;
+  await publisher.tell(
+    Array.from({ length: 150 }, (_, n) => ({
+      event: 'trace.completed' as const,
+      org_id: 'org_scores',
+      trace_id: `scored-${String(n)}`,
+      payload: { event: 'trace.completed', trace_id: `scored-${String(n)}`, outcome: 'success', judge_scores },
+    })),
+  );
+  expect((await log.log.jsm.streams.info(EVENTS_STREAM)).state.messages).toBeGreaterThan(before + 10);
+  expect((await toldEvents(log.log)).filter(({ org_id }) => org_id === 'org_scores')).toHaveLength(150);
+
+  const event = { ...bad(1, MESSAGE_BYTES_MAX - 8192, 'org_big'), partition: PARTITION, log_seq: 1, log_index: 0 };
+  await publisher.bury([
+    { dead: { stage: 'decode', reason: 'decode_failed', detail: '漢'.repeat(5000), position: event }, event, raw: null },
+  ]);
+  const [letter] = (await stored()).filter(({ letter: one }) => one.org_id === 'org_big');
+  expect(letter?.whole).toBe(event.body.length);
+});

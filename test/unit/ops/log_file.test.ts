@@ -1,0 +1,84 @@
+// Rotation of the logs of children: it keeps them within their bound, and never ends who looks after the children.
+import type fs from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+
+/** The disk as a copy meets it; null: there is room. */
+const disk = vi.hoisted((): { full: NodeJS.ErrnoException | null } => ({ full: null }));
+vi.mock('node:fs', async (original) => {
+  const real = await original<typeof fs>();
+  return {
+    ...real,
+    copyFileSync: (from: string, to: string) => {
+      if (disk.full === null) {
+        real.copyFileSync(from, to);
+        return;
+      }
+      real.writeFileSync(to, 'the first part');
+      throw disk.full;
+    },
+  };
+});
+const { LogFollower } = await import('../../../ops/process/log_file.ts');
+
+const TOO_LARGE = 'x'.repeat(21 * 1024 * 1024);
+let folder = '';
+let file = '';
+let shown: string[] = [];
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'millrace-log-'));
+  file = path.join(folder, 'api.log');
+  shown = [];
+  disk.full = null;
+  writeFileSync(file, '');
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+/** Follows the file, which then grows beyond its bound. */
+function follow() {
+  const follower = new LogFollower((line) => shown.push(line));
+  follower.add('api', file, () => null, true);
+  writeFileSync(file, `${TOO_LARGE}\n`, { flag: 'a' });
+  return follower;
+}
+
+it('keeps a copy and begins anew', () => {
+  const follower = follow();
+  follower.turn();
+  expect([statSync(file).size, statSync(`${file}.1`).size]).toEqual([0, TOO_LARGE.length + 1]);
+  follower.stop();
+  expect(shown).toEqual([]);
+});
+
+it('without room for a copy empties the file, takes the part of a copy away, and says so', () => {
+  disk.full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
+  writeFileSync(`${file}.1`, 'the one before');
+  const follower = follow();
+  follower.turn();
+  expect([statSync(file).size, existsSync(`${file}.1`)]).toEqual([0, false]);
+  expect(readFileSync(`${file}.2`, 'utf8')).toBe('the one before');
+  expect(shown).toEqual([`[api] ${file} is emptied without a copy: ENOSPC: no space left on device`]);
+  writeFileSync(file, `${TOO_LARGE}\n`, { flag: 'a' });
+  disk.full = null;
+  follower.stop();
+  expect([statSync(file).size, statSync(`${file}.1`).size]).toEqual([0, TOO_LARGE.length + 1]);
+});
+
+it('a file that cannot be looked after ends nothing, and the others are', () => {
+  const follower = new LogFollower((line) => shown.push(line));
+  const gone = path.join(folder, 'gone.log');
+  follower.add('gone', gone, (line) => line, true);
+  follower.add('api', file, (line) => line, true);
+  mkdirSync(gone);
+  writeFileSync(file, 'still heard\n', { flag: 'a' });
+  follower.turn();
+  follower.turn();
+  follower.stop();
+  expect(shown.filter((line) => line.startsWith('[gone]'))).toHaveLength(1);
+  expect(shown).toContain('[api] still heard');
+});

@@ -1,0 +1,261 @@
+// What the pipeline publishes, against a JetStream that refuses: for what waiting cannot help, nobody waits, and nothing goes without a word.
+import { InvalidArgumentError, type MsgHdrs } from '@nats-io/transport-node';
+import { JetStreamApiError } from '@nats-io/jetstream';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { createLogger } from '../../../ops/log.ts';
+import type { Log } from '../../../ops/nats/open_log.ts';
+import { EVENTS_SUBJECT, MESSAGE_BYTES_MAX } from '../../../ops/streams.ts';
+import { createPublisher } from '../../../pipeline/runtime/publish.ts';
+import {
+  bodyBytesMax,
+  CUT_BODY_BYTES_MAX,
+  DeadLetters,
+  itemLetter,
+  NoRoomForLetter,
+  WHOLE_BODY_BYTES_MAX,
+} from '../../../pipeline/runtime/dead_letters.ts';
+import type { Casualty } from '../../../pipeline/runtime/prepare.ts';
+import type { BookEvent } from '../../../pipeline/runtime/trace_book.ts';
+import { LIMITS } from '../../../pipeline/topology.ts';
+import { BODY_BYTES_HEADER, type DeadLetter, deadLetterCodec, type JudgingTask, serviceEventsCodec } from '../../../schemas/codec.ts';
+
+const MIB = 1024 * 1024;
+const full = (): Error => new JetStreamApiError({ code: 503, err_code: 10077, description: 'maximum bytes exceeded' });
+
+interface Message {
+  subject: string;
+  data: Uint8Array;
+  msgID: string;
+  head: MsgHdrs;
+}
+
+/** A JetStream that stores in memory, within what a message and DEAD_LETTERS may hold. */
+class BoundedStreams {
+  readonly stored: Message[] = [];
+  tries = 0;
+  payloadMax = MESSAGE_BYTES_MAX;
+  lettersMax = 1024 * MIB;
+  lettersBytes = 0;
+  /** Rejections of the next publishes. */
+  failures: Error[] = [];
+
+  readonly log = {
+    js: {
+      publish: (subject: string, data: Uint8Array, { msgID, headers: head }: { msgID: string; headers: MsgHdrs }) => {
+        this.tries += 1;
+        // A test that would try for ever fails instead.
+        if (this.tries > 5000) throw new Error('tried for ever');
+        const failure = this.failures.shift();
+        if (failure !== undefined) return Promise.reject(failure);
+        if (data.length > this.payloadMax) return Promise.reject(InvalidArgumentError.format('payload', 'max_payload size exceeded'));
+        if (subject.startsWith('dead.')) {
+          if (this.lettersBytes + data.length > this.lettersMax) return Promise.reject(full());
+          this.lettersBytes += data.length;
+        }
+        this.stored.push({ subject, data, msgID, head });
+        return Promise.resolve({ seq: this.stored.length });
+      },
+    },
+    jsm: {
+      streams: {
+        info: () => Promise.resolve({ state: { bytes: this.lettersBytes }, config: { max_bytes: this.lettersMax } }),
+      },
+    },
+  } as unknown as Log;
+
+  letters(): { letter: DeadLetter; whole: number }[] {
+    return this.stored.flatMap(({ subject, data, head }) => {
+      if (!subject.startsWith('dead.')) return [];
+      const letter = deadLetterCodec.decode(data, deadLetterCodec.fingerprint);
+      return [{ letter, whole: head.has(BODY_BYTES_HEADER) ? Number(head.get(BODY_BYTES_HEADER)) : letter.body.length }];
+    });
+  }
+
+  batches(): { bytes: number; ids: string[] }[] {
+    return this.stored.flatMap(({ subject, data }) => {
+      if (subject !== EVENTS_SUBJECT) return [];
+      const { events } = serviceEventsCodec.decode(data, serviceEventsCodec.fingerprint);
+      return [{ bytes: data.length, ids: events.map(({ payload }) => (JSON.parse(payload) as { trace_id: string }).trace_id) }];
+    });
+  }
+}
+
+let streams: BoundedStreams;
+let lost = 0;
+const told = new Map<string, number>();
+const publisher = () =>
+  createPublisher(streams.log, createLogger('test', 'silent'), {
+    now: () => 7,
+    onTold: (event, count) => told.set(event, (told.get(event) ?? 0) + count),
+    onLetterLost: () => (lost += 1),
+  });
+
+beforeEach(() => {
+  streams = new BoundedStreams();
+  lost = 0;
+  told.clear();
+});
+
+/** A trace.completed as it is with as many scores. */
+const completed = (trace_id: string, judges: number, name = '\u{1F600}'.repeat(100)): BookEvent => ({
+  event: 'trace.completed',
+  org_id: 'org_a',
+  trace_id,
+  payload: {
+    event: 'trace.completed',
+    trace_id,
+    judge_scores: Object.fromEntries(Array.from({ length: judges }, (_, index) => [`${name}${String(index)}`, 0.123456789])),
+  },
+});
+const idsOf = (count: number): string[] => Array.from({ length: count }, (_, index) => `trc_${String(index)}`);
+
+describe('telling events', () => {
+  it('bounds messages by bytes: completed traces with the scores of 200 judges', async () => {
+    await publisher().tell(idsOf(300).map((id) => completed(id, 200)));
+    const batches = streams.batches();
+    expect(batches.flatMap(({ ids }) => ids)).toEqual(idsOf(300));
+    expect(Math.max(...batches.map(({ bytes }) => bytes))).toBeLessThanOrEqual(LIMITS.service_events_bytes_max);
+    expect(streams.tries).toBe(batches.length);
+    expect(told).toEqual(new Map([['trace.completed', 300]]));
+  });
+
+  it('bounds them by their number too', async () => {
+    await publisher().tell(idsOf(4001).map((id) => completed(id, 0)));
+    expect(streams.batches().map(({ ids }) => ids.length)).toEqual([2000, 2000, 1]);
+  });
+
+  it('the largest event there can be fits a message: 2,000 scores under the longest names, each character escaped', async () => {
+    await publisher().tell([completed('trc_1', 2000, '\u0001'.repeat(200))]);
+    expect(streams.batches()).toHaveLength(1);
+    expect(streams.batches()[0]?.bytes).toBeLessThan(MESSAGE_BYTES_MAX / 2);
+  });
+
+  it('cuts in two what the server does not take, and keeps an event that it never takes', async () => {
+    streams.payloadMax = 64 * 1024;
+    const events = idsOf(100).map((id) => completed(id, id === 'trc_50' ? 200 : 2));
+    await publisher().tell(events);
+    expect(streams.batches().flatMap(({ ids }) => ids)).toEqual(idsOf(100).filter((id) => id !== 'trc_50'));
+    const [kept] = streams.letters();
+    expect(kept?.letter).toMatchObject({ stage: 'events', reason: 'too_large', org_id: '', log_index: -1 });
+    expect(told).toEqual(new Map([['trace.completed', 99]]));
+  });
+
+  it('tries again what another try can change', async () => {
+    streams.failures = [new Error('timeout'), new JetStreamApiError({ code: 503, err_code: 10008, description: 'no leader' })];
+    await publisher().tell([completed('trc_1', 1)]);
+    expect([streams.tries, streams.batches().length]).toEqual([3, 1]);
+  });
+});
+
+it('a task that JUDGING does not take is kept, and its neighbours are handed on', async () => {
+  const task = (task_id: string): JudgingTask => ({
+    task_id,
+    kind: 'live',
+    org_id: 'org_a',
+    judge_id: 'judge_1',
+    judge_version: 1,
+    agent_id: '',
+    eval_id: '',
+    chunk: 0,
+    trace_ids: ['trc_1'],
+    created_at: 1,
+  });
+  streams.failures = [new JetStreamApiError({ code: 400, err_code: 10054, description: 'message size exceeds maximum allowed' })];
+  await publisher().hand([task('task_1'), task('task_2')]);
+  expect(streams.stored.map(({ subject, msgID }) => [subject, msgID])).toEqual([
+    ['judging.live', 'task_2'],
+    ['dead.judging', 'dead:judging:task_1'],
+  ]);
+});
+
+const casualty = (log_index: number, bytes: number, org_id = 'org_a'): Casualty => ({
+  dead: { stage: 'decode', reason: 'decode_failed', detail: 'x'.repeat(10_000), position: { partition: 1, log_seq: 9, log_index } },
+  event: {
+    org_id,
+    format: 'custom',
+    event_hex: '0123456789abcdef',
+    trace_id: 'trc_1',
+    received_at: 5,
+    body: 'b'.repeat(bytes),
+    partition: 1,
+    log_seq: 9,
+    log_index,
+  },
+  raw: null,
+});
+
+describe('burying', () => {
+  it('keeps events whole, the largest that the log takes but for its end', async () => {
+    await publisher().bury([casualty(0, 10), casualty(1, MESSAGE_BYTES_MAX - 4096)]);
+    expect(streams.letters().map(({ letter, whole }) => [letter.body.length, whole])).toEqual([
+      [10, 10],
+      [WHOLE_BODY_BYTES_MAX, MESSAGE_BYTES_MAX - 4096],
+    ]);
+    expect([streams.tries, lost]).toEqual([2, 0]);
+  });
+
+  it('waits for no room: one org fills the stream, the letters of the others are kept, and what is not is told of', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    try {
+      streams.lettersMax = 8 * MIB;
+      const { bury } = publisher();
+      for (let index = 0; index < 200; index += 1) {
+        await bury([casualty(index, MIB, 'org_flood')]);
+        vi.advanceTimersByTime(2000);
+      }
+      const flood = streams.letters();
+      expect(flood).toHaveLength(200);
+      expect(new Set(flood.map(({ letter }) => letter.body.length))).toEqual(new Set([MIB, CUT_BODY_BYTES_MAX, 0]));
+      expect(new Set(flood.map(({ whole }) => whole))).toEqual(new Set([MIB]));
+      await bury([casualty(1000, 100, 'org_b')]);
+      expect(streams.letters().at(-1)?.letter).toMatchObject({ org_id: 'org_b', log_seq: 9, log_index: 1000, reason: 'decode_failed' });
+      expect(lost).toBe(0);
+      // Full to the last byte: landing goes on all the same.
+      streams.lettersBytes = streams.lettersMax;
+      streams.tries = 0;
+      await bury([casualty(1001, 100), casualty(1002, MIB)]);
+      expect([lost, streams.tries]).toEqual([2, 2]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('waits for a stream that does not answer', async () => {
+    streams.failures = [new Error('timeout'), new JetStreamApiError({ code: 503, err_code: 10077, description: 'error storing message' })];
+    await publisher().bury([casualty(0, 10)]);
+    expect([streams.tries, streams.letters().length, lost]).toEqual([3, 1, 0]);
+  });
+});
+
+describe('a letter', () => {
+  const letter = (bytes: number): DeadLetter =>
+    itemLetter({ stage: 'audit', reason: 'refused', detail: '', log_seq: 3, died_at: 1, body: Buffer.alloc(bytes, 'b') });
+
+  it('takes the less of its body along, the fuller the stream is', () => {
+    expect([0, 0.49, 0.5, 0.89, 0.9, 1].map(bodyBytesMax)).toEqual([
+      WHOLE_BODY_BYTES_MAX,
+      WHOLE_BODY_BYTES_MAX,
+      CUT_BODY_BYTES_MAX,
+      CUT_BODY_BYTES_MAX,
+      0,
+      0,
+    ]);
+  });
+
+  it('is offered smaller where it is refused, and says when there is no room at all', async () => {
+    streams.payloadMax = 128 * 1024;
+    await new DeadLetters(streams.log).put(letter(MIB), 'one');
+    expect(streams.letters().map(({ letter: kept, whole }) => [kept.body.length, whole])).toEqual([[CUT_BODY_BYTES_MAX, MIB]]);
+    streams.lettersMax = streams.lettersBytes + 1024;
+    await new DeadLetters(streams.log).put(letter(MIB), 'two');
+    expect(streams.letters().at(-1)?.letter.body).toHaveLength(0);
+    streams.lettersMax = streams.lettersBytes;
+    await expect(new DeadLetters(streams.log).put(letter(1), 'three')).rejects.toThrow(NoRoomForLetter);
+  });
+
+  it('is stored whole where nobody knows how full the stream is', async () => {
+    streams.log.jsm.streams.info = () => Promise.reject(new Error('timeout'));
+    await new DeadLetters(streams.log).put(letter(MIB), 'one');
+    expect(streams.letters().map(({ letter: kept }) => kept.body.length)).toEqual([MIB]);
+  });
+});
