@@ -10,7 +10,9 @@ import { type Route, templateOf } from './http/route.ts';
 
 /** What the document needs of a route; ingest, which is not served by declaration, gives just this. */
 export type RouteDoc = Omit<Route, 'handler'> & {
-  /** Where errors have a shape and statuses of their own; `only` says which. */
+  /** Knows no Idempotency-Key. */
+  keyless?: true;
+  /** Where errors have a shape and statuses of their own; `only` says which have the usual ones too. */
   other_errors?: { schema: z.ZodType; status_of: (code: ErrorCode) => number; only?: (code: ErrorCode) => boolean };
 };
 const PROTOBUF = 'application/x-protobuf';
@@ -21,7 +23,7 @@ export type JsonObject = Record<string, Json>;
 const INTRO = `Send telemetry of LLM calls, agents and apps; read it back as traces made of spans.
 
 Every answer carries **X-Request-Id**. A success is \`{data, meta}\`, an error \`{detail, request_id, code}\` with the HTTP status that belongs to the code.
-POST endpoints take **Idempotency-Key** (a UUID): for 24 hours the same request gets the first answer again, with \`Idempotency-Replayed: true\`.
+POST endpoints take **Idempotency-Key** (a UUID): for 24 hours the same request gets the first answer again, with \`Idempotency-Replayed: true\`. Where that is too large to be kept (beyond some hundred KiB), what changed something answers 409 and does nothing again; what is streamed is made anew.
 **X-Service-Api-Version** may pin a minor version (1.7 or 1.7.x).`;
 
 const SECURITY_SCHEMES: JsonObject = {
@@ -78,7 +80,6 @@ function headersOf(access: Access, status?: number): JsonObject {
 }
 
 const OF_BODY: readonly ErrorCode[] = ['unsupported_media_type', 'payload_too_large'];
-const OF_POST: readonly ErrorCode[] = ['idempotency_in_progress', 'idempotency_key_reused'];
 
 const SIGNED =
   't=<unix seconds>,v1=<hex HMAC-SHA256 of "<t>.<raw body>" with the secret>; one v1 for each live secret. Compare in constant time, and refuse a t that is more than 300 seconds off';
@@ -171,10 +172,18 @@ function parametersOf(route: RouteDoc, components: JsonObject): Json[] {
   const inHeader: Json[] = [];
   if (route.access !== 'public' && route.access !== 'operator' && route.access !== 'person')
     inHeader.push(header('X-Org-Id', 'The org of the credential; another one is refused', { type: 'string' }));
-  if (route.method === 'post' && route.media === undefined)
-    inHeader.push(header('Idempotency-Key', 'Makes a repeat harmless for 24 hours', { type: 'string', format: 'uuid' }));
+  if (takesKey(route)) inHeader.push(header('Idempotency-Key', 'Makes a repeat harmless for 24 hours', { type: 'string', format: 'uuid' }));
   return [...inPath, ...inQuery, ...inHeader];
 }
+
+/** Codes of a repeat: conflict where the first answer was too large to be kept, and what it changed is not done again. */
+function keyErrorsOf(route: RouteDoc): readonly ErrorCode[] {
+  if (!takesKey(route)) return [];
+  if (route.media !== undefined) return ['idempotency_key_reused'];
+  return ['idempotency_in_progress', 'idempotency_key_reused', ...(route.audit == null ? [] : (['conflict'] as const))];
+}
+
+const takesKey = ({ method, keyless }: RouteDoc): boolean => method === 'post' && keyless !== true;
 
 function header(name: string, description: string, schema: JsonObject): JsonObject {
   return { name, in: 'header', required: false, description, schema };
@@ -196,16 +205,22 @@ function fieldsOf(schema: z.ZodType, components: JsonObject): Field[] {
 function responsesOf(route: RouteDoc, components: JsonObject): JsonObject {
   const responses: JsonObject = { [String(route.status ?? 200)]: successOf(route, components) };
   const kind = route.access === 'person' || route.access === 'operator' || route.access === 'public' ? route.access : 'org';
-  const post = route.method === 'post' && route.media === undefined ? OF_POST : [];
-  const codes = new Set([...(route.errors ?? []), ...COMMON[kind], ...(route.body === null ? [] : OF_BODY), ...post]);
+  const codes = new Set([...(route.errors ?? []), ...COMMON[kind], ...(route.body === null ? [] : OF_BODY), ...keyErrorsOf(route)]);
   const { other_errors: other } = route;
   const otherSchema = other === undefined ? null : schemaOf(other.schema, 'output', components);
-  const byStatus = Map.groupBy([...codes].sort(), (code) => other?.status_of(code) ?? STATUS_OF[code]);
+  // A code that has another shape for some reason only has the usual one for all others.
+  const errors = [...codes]
+    .sort()
+    .flatMap((code) => [
+      ...(other !== undefined && (other.only?.(code) ?? true) ? [{ code, status: other.status_of(code), isOther: true }] : []),
+      ...(other === undefined || other.only !== undefined ? [{ code, status: STATUS_OF[code], isOther: false }] : []),
+    ]);
+  const byStatus = Map.groupBy(errors, ({ status }) => status);
   for (const [status, of] of [...byStatus].sort(([a], [b]) => a - b)) {
-    const isOther = otherSchema !== null && of.every((code) => other?.only?.(code) ?? true);
+    const isOther = otherSchema !== null && of.every((one) => one.isOther);
     const error = isOther ? otherSchema : { $ref: '#/components/schemas/Error' };
     responses[String(status)] = {
-      description: of.join(', '),
+      description: of.map(({ code }) => code).join(', '),
       headers: headersOf(route.access, status),
       content: {
         'application/json': { schema: error },
@@ -232,12 +247,27 @@ function successOf(route: RouteDoc, components: JsonObject): JsonObject {
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: JsonObject): JsonObject {
   const json = rewriteRefs(z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }) as JsonObject) as JsonObject;
   const definitions = (json['$defs'] ?? {}) as Record<string, JsonObject>;
-  for (const [name, definition] of Object.entries(definitions)) components[name] = without(definition, 'id');
+  for (const [name, definition] of Object.entries(definitions)) addComponent(components, name, without(definition, 'id'));
   const own = without(json, '$schema', '$defs', 'id');
   const id = json['id'];
   if (typeof id !== 'string') return own;
-  components[id] = own;
+  addComponent(components, id, own);
   return { $ref: `#/components/schemas/${id}` };
+}
+
+/** @throws Error where another shape has this id: all but one of their routes would show the wrong one */
+function addComponent(components: JsonObject, id: string, shape: JsonObject): void {
+  const known = components[id];
+  if (known !== undefined && saidBy(known) !== saidBy(shape)) throw new Error(`two different shapes have the id ${id}`);
+  components[id] = shape;
+}
+
+/** What a shape says, but for what one and the same schema says differently: taken or answered, marked as deprecated or not yet. */
+function saidBy(shape: Json): string {
+  return JSON.stringify(shape, (key, value: unknown) => {
+    const isItsOwn = !(key === 'additionalProperties' && value === false) && key !== 'deprecated' && key !== 'x-sunset';
+    return isItsOwn ? value : undefined;
+  });
 }
 
 function without(schema: JsonObject, ...keys: readonly string[]): JsonObject {

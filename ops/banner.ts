@@ -3,8 +3,11 @@
 export interface BannerFacts {
   baseUrl: string;
   orgId: string;
-  /** Null where the operator gave it by a setting: it is not ours to show. */
+  /** Null where it must not be shown, as a setting of a production gave it. */
   apiKey: string | null;
+  /** Whether a setting gave it, rather than the secrets file. */
+  apiKeyGiven: boolean;
+  /** This one and the next: null where the operator gave it by a setting, as it is not ours to show. */
   adminToken: string | null;
   analystPassword: string | null;
   /** http://host:port of the embedded ClickHouse; null with an external one. */
@@ -19,23 +22,17 @@ const PREFIX_CHARS = 12;
 
 /** The lines of a start. */
 export function banner(facts: BannerFacts): string {
-  const { baseUrl, orgId, apiKey, first, secretsFile, seconds } = facts;
+  const { baseUrl, orgId, first, secretsFile, seconds } = facts;
   const row = (name: string, value: string): string => `  ${name.padEnd(14)}${value}`;
   const secret = (value: string | null, setting: string, field: string): string =>
     value === null ? `as given by ${setting}` : first ? value : `in ${secretsFile} (${field})`;
-  const key =
-    apiKey === null
-      ? 'as given by SERVICE_BOOTSTRAP_API_KEY'
-      : first
-        ? `${apiKey}   (shown once; kept in ${secretsFile})`
-        : `${apiKey.slice(0, PREFIX_CHARS)}…   (in ${secretsFile}, api_key)`;
   const lines = [
     '',
     `Millrace is ready (${seconds.toFixed(1)} s).`,
     '',
     row('address', `${baseUrl}   (documentation at ${baseUrl}/docs)`),
     row('org', orgId),
-    row('API key', key),
+    row('API key', shownKey(facts)),
     row('admin token', secret(facts.adminToken, 'SERVICE_ADMIN_TOKEN', 'admin_token')),
   ];
   if (facts.clickhouse !== null) {
@@ -48,6 +45,13 @@ export function banner(facts: BannerFacts): string {
   }
   if (first) lines.push('', 'Send an event:', '', `  ${sendLine(facts)}`, '', 'See its trace:', '', `  ${listLine(facts)}`);
   return [...lines, '', 'demo: npm run demo', ''].join('\n');
+}
+
+function shownKey({ apiKey, apiKeyGiven, first, secretsFile }: BannerFacts): string {
+  const given = 'as given by SERVICE_BOOTSTRAP_API_KEY';
+  if (apiKey === null) return given;
+  if (apiKeyGiven) return first ? `${apiKey}   (${given})` : given;
+  return first ? `${apiKey}   (shown once; kept in ${secretsFile})` : `${apiKey.slice(0, PREFIX_CHARS)}…   (in ${secretsFile}, api_key)`;
 }
 
 /** The key as a shell takes it: itself, or the variable that the operator set. */

@@ -79,7 +79,9 @@ async function main(): Promise<number> {
         banner({
           ...addresses,
           orgId: env.SERVICE_BOOTSTRAP_ORG_ID,
-          apiKey: env.SERVICE_BOOTSTRAP_API_KEY === undefined ? secrets.api_key : null,
+          // The lines to try hold the key itself, as the variable need not be set in the shell that they are copied to.
+          apiKey: env.SERVICE_ENV === 'production' ? null : (env.SERVICE_BOOTSTRAP_API_KEY ?? secrets.api_key),
+          apiKeyGiven: env.SERVICE_BOOTSTRAP_API_KEY !== undefined,
           adminToken: env.SERVICE_ADMIN_TOKEN === undefined ? secrets.admin_token : null,
           analystPassword: env.SERVICE_CLICKHOUSE_ANALYST_PASSWORD === undefined ? secrets.analyst_password : null,
           secretsFile: shown(secretsFile(dataDir)),

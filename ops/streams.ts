@@ -53,7 +53,7 @@ export const BUCKETS = {
   /** Cluster facts that never change after the first start: partitions. */
   service: { ttlHours: 0, history: 1 },
   orgs: { ttlHours: 0, history: 1 },
-  /** By SHA-256 of the raw key. */
+  /** By SHA-256 of the raw key. The marks of deletions are kept for good, too: they tell that the first key was revoked. */
   api_keys: { ttlHours: 0, history: 1 },
   /** Owner, epoch and checkpoint of each partition. */
   partitions: { ttlHours: 0, history: 1 },

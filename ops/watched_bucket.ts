@@ -6,6 +6,8 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { isLostWrite, waitAfterLostWrite } from './nats/conflict.ts';
 
 const RETRY_MS = 250;
+/** Longest key. It is part of a subject, and nats-server ends the connection of whoever sends a line of more than 4,096 bytes. */
+export const KEY_CHARS_MAX = 1024;
 /** How often a change is tried against other writers of the same key. */
 const CHANGE_TRIES_MAX = 20;
 
@@ -88,12 +90,22 @@ export class WatchedBucket<T> {
 
   /** Writes a key that must not exist. @throws RevisionConflict when it does. */
   async create(key: string, value: T): Promise<void> {
+    this.#checkKey(key);
     this.#checkConnected();
     this.#apply(key, value, await conflictAware(this.#kv.create(key, JSON.stringify(value))));
   }
 
+  /** Writes a key that the bucket has never held: what was deleted stays deleted. @throws RevisionConflict when it has */
+  async createOnce(key: string, value: T): Promise<void> {
+    this.#checkKey(key);
+    this.#checkConnected();
+    // Revision 0 also loses against the mark that a deletion leaves; create() of the client writes over it.
+    this.#apply(key, value, await conflictAware(this.#kv.put(key, JSON.stringify(value), { previousSeq: 0 })));
+  }
+
   /** Writes over the revision that was read. @throws RevisionConflict when another write came first. */
   async update(key: string, value: T, revision: number): Promise<void> {
+    this.#checkKey(key);
     this.#checkConnected();
     this.#apply(key, value, await conflictAware(this.#kv.update(key, JSON.stringify(value), revision)));
   }
@@ -135,6 +147,7 @@ export class WatchedBucket<T> {
 
   /** Deletes a key at the revision that was read. @throws RevisionConflict when another write came first. */
   async delete(key: string, revision: number): Promise<void> {
+    this.#checkKey(key);
     this.#checkConnected();
     await conflictAware(this.#kv.delete(key, { previousSeq: revision }));
     this.#deleted.set(key, revision);
@@ -211,6 +224,11 @@ export class WatchedBucket<T> {
       void this.#reload();
     }
     this.#connected = false;
+  }
+
+  #checkKey(key: string): void {
+    if (key.length > KEY_CHARS_MAX)
+      throw new Error(`bucket ${this.#options.name}: a key of ${key.length} characters; takes at most ${KEY_CHARS_MAX}`);
   }
 
   /** While the connection is down the client throws writes away without a word: better to say so at once. */

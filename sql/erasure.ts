@@ -53,6 +53,16 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
 /** Columns of spans and of traces by which traces are found. */
 const COLUMNS: ReadonlySet<string> = new Set(['user_id', 'session_id', 'agent_id', 'trace_id']);
 
+const PLACE = 'partition, log_seq, log_index, log_sub';
+
+/** An attribute that is stored once, as the text of its span: the reference in its place says which. */
+function refersTo(column: 'prompt' | 'response'): string {
+  const texts = ['span_texts_recent', 'span_texts'].map(
+    (table) => `SELECT ${PLACE} FROM ${table} WHERE org_id = {org_id:String} AND ${column} IN {values:Array(String)}`,
+  );
+  return `(JSONExtractString(attributes, {name_0:String}, '$ref') = '${column}' AND (${PLACE}) IN (${texts.join(' UNION ALL ')}))`;
+}
+
 /** Whose rows, and by which job. */
 export interface Scope {
   org_id: string;
@@ -63,6 +73,8 @@ export interface EraseMatch {
   attribute: string;
   /** Any of these. */
   values: readonly string[];
+  /** The text of a span to which the attribute may be stored as a reference. */
+  text?: 'prompt' | 'response' | undefined;
 }
 
 export class ErasureStore {
@@ -73,7 +85,7 @@ export class ErasureStore {
   }
 
   /** Writes down the traces that hold a match and their replays, the days of their spans, and how much there is of them; once more does no harm. */
-  async collect(scope: Scope, { attribute, values }: EraseMatch): Promise<void> {
+  async collect(scope: Scope, { attribute, values, text }: EraseMatch): Promise<void> {
     const column = COLUMNS.has(attribute) ? `${attribute} IN {values:Array(String)}` : null;
     const named = attribute === 'agent_id' || attribute === 'trace_id' ? [] : (ALIASES[attribute] ?? [attribute]);
     const params = { ...scope, values, ...Object.fromEntries(named.map((name, index) => [`name_${String(index)}`, name])) };
@@ -81,6 +93,7 @@ export class ErasureStore {
       const path = `attributes, {name_${String(index)}:String}`;
       return `if(JSONType(${path}) = 'String', JSONExtractString(${path}), JSONExtractRaw(${path})) IN {values:Array(String)}`;
     });
+    if (text !== undefined) stored.push(refersTo(text));
     const inSpans = `SELECT DISTINCT trace_id FROM spans WHERE org_id = {org_id:String} AND (${[...(column === null ? [] : [column]), ...stored].join(' OR ')})`;
     // A trace whose row names the person, though the span that did is gone.
     const inTraces = column === null ? null : `SELECT DISTINCT trace_id FROM traces WHERE org_id = {org_id:String} AND ${column}`;

@@ -8,12 +8,12 @@ const TAGS_MAX = 50;
 /** Letters, digits, marks, punctuation, symbols and spaces of any script. */
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,128}$/u;
 
+/** Whether an agent can have this id. */
+export const isAgentId = (text: string): boolean => PRINTABLE.test(text);
+
 const agentId = z.string().regex(PRINTABLE, { error: 'takes 1 to 128 printable characters' });
 /** Checked by the handler, as an unknown one has an error code of its own. */
-const framework = z
-  .string()
-  .max(64)
-  .meta({ enum: [...FRAMEWORKS], description: 'What the agent is built with' });
+const framework = z.string().meta({ enum: [...FRAMEWORKS], description: 'What the agent is built with' });
 const metadata = z.record(z.string(), z.unknown()).refine((value) => Buffer.byteLength(JSON.stringify(value)) <= METADATA_BYTES_MAX, {
   error: `takes an object of at most ${String(METADATA_BYTES_MAX)} bytes of JSON`,
 });

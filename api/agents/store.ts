@@ -4,6 +4,7 @@ import type { KV } from '@nats-io/kv';
 import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { agentKey, type AgentRecord, parseAgentRecord } from '../../schemas/records/agent.ts';
+import { isAgentId } from './schema.ts';
 
 /** How long the watch may take to bring an agent that the bucket already has. */
 const SHOWN_MS_MAX = 2000;
@@ -62,6 +63,8 @@ export class AgentStore {
   async read(org_id: string, agent_id: string): Promise<AgentRecord | null> {
     const known = this.get(org_id, agent_id);
     if (known !== null) return known;
+    // A path may hold what is no id, and far too long for a key.
+    if (!isAgentId(agent_id)) return null;
     const key = agentKey(org_id, agent_id);
     const entry = await this.#kv.get(key);
     if (entry?.operation !== 'PUT') return null;

@@ -9,6 +9,7 @@ import { ORG_SECONDS_MAX } from '../../sql/org_views.ts';
 import { drain, MalformedBody, readBody } from '../http/body.ts';
 import { ApiError } from '../http/errors.ts';
 import type { EdgeDeps } from '../http/mount.ts';
+import { newRequestId, REQUEST_ID_HEADER } from '../http/request_id.ts';
 import { sendRefusal } from './answer.ts';
 import type { Refusal } from './check.ts';
 import type { Confinement } from './confinement.ts';
@@ -67,6 +68,7 @@ export function isForAnalysts({ method, url = '', headers }: Pick<IncomingMessag
 export function createAnalystsHandler(deps: AnalystsDeps): (req: IncomingMessage, res: ServerResponse) => void {
   return (req, res) => {
     const began = performance.now();
+    res.setHeader(REQUEST_ID_HEADER, newRequestId());
     res.once('close', () => {
       const route = req.url === '/ping' ? '/ping' : '/';
       const status = res.writableFinished ? res.statusCode : CLIENT_GONE;
@@ -182,7 +184,7 @@ function fail(
   else if (thrown instanceof ApiError || thrown instanceof MalformedBody)
     sendRefusal(res, refusal(36, 'BAD_ARGUMENTS', thrown.message.replace(/\.$/, '')));
   else {
-    edge.log.error({ err: thrown }, "an analyst's query failed");
+    edge.log.error({ request_id: res.getHeader(REQUEST_ID_HEADER), err: thrown }, "an analyst's query failed");
     sendRefusal(res, refusal(210, 'NETWORK_ERROR', 'The engine cannot be reached. Try again'));
   }
   drain(req, res);

@@ -25,7 +25,9 @@ export const auditRecord = z
     target: auditTarget.describe('Its id is empty while the outcome is unknown for a thing that was to be made'),
     changes: z
       .record(z.string(), z.unknown())
-      .describe('What changed, field by field, without secrets; {truncated: true, fields} where that is too large'),
+      .describe(
+        'What changed, field by field, without secrets; {truncated: true, fields} and the small ones of its values where that is too large',
+      ),
     request_id: z.string().nullable().describe('null for what no request asked for'),
     ip: z.string().nullable().describe('null where unknown'),
     created_at: z.iso.datetime(),

@@ -1,8 +1,9 @@
 // What the events of a request will be metered as, before they are in the log: by the very functions with which the pipeline
 // decodes and meters them, so that what is let in and what lands are the same amounts.
 import { spansOf } from '../../pipeline/domain/decode/decode.ts';
-import type { RawEvent } from '../../pipeline/domain/decode/span.ts';
+import type { RawEvent, SpanDeps } from '../../pipeline/domain/decode/span.ts';
 import type { PriceBook } from '../../pipeline/domain/pricing.ts';
+import type { Span } from '../../pipeline/domain/span.ts';
 import { usageOf } from '../../pipeline/domain/usage.ts';
 import type { AskedUse } from '../../pipeline/domain/usage_ledger.ts';
 
@@ -17,8 +18,8 @@ export function usesOf(prices: PriceBook, events: readonly EnteringEvent[]): Ask
   // How much of a prompt is stored, and what is redacted in it, changes no amount.
   const deps = { prices, maxPromptTokens: () => null, redactorOf: () => null };
   return events.flatMap(({ event, partition }) => {
-    const spans = spansOf(deps, event, JSON.parse(event.body));
-    if (typeof spans === 'string') return [];
+    const spans = decoded(deps, event);
+    if (spans === null) return [];
     const usage = usageOf({ ...event, spans });
     return [
       {
@@ -32,4 +33,14 @@ export function usesOf(prices: PriceBook, events: readonly EnteringEvent[]): Ask
       },
     ];
   });
+}
+
+/** null for what decode refuses, or breaks off at: the pipeline makes a dead letter of both, which says why. */
+function decoded(deps: SpanDeps, event: RawEvent): Span[] | null {
+  try {
+    const spans = spansOf(deps, event, JSON.parse(event.body));
+    return typeof spans === 'string' ? null : spans;
+  } catch {
+    return null;
+  }
 }

@@ -8,6 +8,7 @@ import type { PromptRecord } from '../../schemas/records/prompt.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { idBatches, knownTraces, sampleTraces } from '../../sql/judge_scores.ts';
 import { ApiError } from '../http/errors.ts';
+import { landed } from '../http/landed.ts';
 import { type PageMeta, pageMetaOf } from '../http/pagination.ts';
 import { type CreateEvalBody, type EvalItem, evalItemOf, type EvalsQuery } from './schema.ts';
 import type { EvalStore } from './store.ts';
@@ -51,7 +52,6 @@ async function judgeFor(deps: EvalsDeps, org_id: string, judge_id: string): Prom
   const judge = deps.judgeOf(org_id, judge_id);
   if (judge === null) throw new ApiError('judge_not_found', 'judge_id: the org has no judge of this id.');
   if (judge.kind === 'llm') {
-    checkUpstream(deps, 'judge_id: this judge calls a model');
     const until = await deps.quotaUsedUpUntil(org_id).catch((cause: unknown) => {
       throw new ApiError('upstream_unavailable', 'The store of quotas cannot be read. Try again.', { cause });
     });
@@ -63,6 +63,7 @@ async function judgeFor(deps: EvalsDeps, org_id: string, judge_id: string): Prom
           headers: { 'Retry-After': String(Math.max(1, Math.ceil((until - deps.now()) / 1000))) },
         },
       );
+    checkUpstream(deps, 'judge_id: this judge calls a model');
   }
   return judge;
 }
@@ -79,7 +80,7 @@ export async function createEval(deps: EvalsDeps, org_id: string, body: CreateEv
   const trace_ids =
     body.trace_ids == null
       ? await sampled(deps, org_id, body.sample ?? { limit: 1 }, signal)
-      : await byTime(deps, org_id, [...new Set(body.trace_ids)], signal);
+      : await landed(() => byTime(deps, org_id, [...new Set(body.trace_ids)], signal), ['trace_not_found'], signal);
   return beginEval(deps, org_id, { judge, dataset: null, prompt: null, trace_ids, total: trace_ids.length });
 }
 

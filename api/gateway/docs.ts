@@ -56,6 +56,7 @@ const shown = ({ params = z.object({}), media = ['application/json'], method, ..
   params,
   query: z.object({}),
   media,
+  keyless: true,
   ...(method === 'get' ? {} : { audit: null }),
   errors: method === 'get' ? OWN_ERRORS : [...OWN_ERRORS, 'payment_required'],
   other_errors: { schema: error, status_of: (code) => STATUS_OF[code] },

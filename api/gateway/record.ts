@@ -2,17 +2,16 @@
 // it ended. Out: an event of the log whose body the pipeline can decode, whatever the caller or the upstream wrote.
 import { MESSAGE_BYTES_MAX } from '../../ops/streams.ts';
 import { eventHex, partitionOf } from '../../pipeline/domain/ids.ts';
+import { deeperThan, DEPTH_MAX } from '../../pipeline/domain/nesting.ts';
 import type { IngestEvent } from '../../schemas/codec.ts';
 import { checkEvent } from '../../schemas/formats/formats.ts';
 import { gatewayEvent } from '../../schemas/formats/gateway.ts';
 import type { CallLabels, Operation } from './call.ts';
-import { deeperThan, type Fields, isFields } from './values.ts';
+import { type Fields, isFields } from './values.ts';
 
-/** Levels of nesting that an event may have, as for ingest. */
-const DEPTH_MAX = 128;
 /** Room for the envelope around a body in its message. */
 const ENVELOPE_BYTES_MAX = 4096;
-/** Of a request or an answer that cannot be stored as it is, this much of its text is kept. */
+/** Of a request or an answer that cannot be stored as it is, this much of its JSON is kept, as the prompt or the response. */
 const KEPT_CHARS_MAX = 100_000;
 const NAME_LENGTH_MAX = 1024;
 /** Name of a call that names no model. */
@@ -42,11 +41,10 @@ export interface RecordedEvent {
   bytes: number;
 }
 
-/** The event of a call. What the store could not take is kept as text, as far as there is room. */
+/** The event of a call. A request or an answer that the store could not take is kept as a text, as far as there is room. */
 export function recordOf(call: EndedCall, partitions: number): RecordedEvent {
   const format = call.operation === 'chat' ? ('chatcompletion' as const) : ('gateway' as const);
-  const asIs = bodyOf(call, call.request, call.response, {});
-  const body = storable(format, asIs) ?? storable(format, plainBody(call)) ?? JSON.stringify(bareBody(call));
+  const body = firstStorable(format, call) ?? JSON.stringify(bodyOf(call, bareRequest(call), bareResponse(call)));
   const hex = eventHex(body);
   const { org_id, labels, ended_at } = call;
   return {
@@ -54,6 +52,19 @@ export function recordOf(call: EndedCall, partitions: number): RecordedEvent {
     partition: partitionOf(org_id, labels.trace_id, partitions),
     bytes: body.length,
   };
+}
+
+/** The body that keeps the most of a call. */
+function firstStorable(format: 'chatcompletion' | 'gateway', call: EndedCall): string | null {
+  const { request, response } = call;
+  const asIs = storable(format, bodyOf(call, request, response));
+  if (asIs !== null) return asIs;
+  const plain = { request: plainRequest(call), response: plainResponse(call) };
+  return (
+    storable(format, bodyOf(call, request, plain.response)) ??
+    storable(format, bodyOf(call, plain.request, response)) ??
+    storable(format, bodyOf(call, plain.request, plain.response))
+  );
 }
 
 /** The body as compact JSON; null where the pipeline or the log would not take it. */
@@ -64,7 +75,7 @@ function storable(format: 'chatcompletion' | 'gateway', body: Fields): string | 
   return Buffer.byteLength(text) > MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX ? null : text;
 }
 
-function bodyOf(call: EndedCall, request: Fields, response: unknown, more: Fields): Record<string, unknown> {
+function bodyOf(call: EndedCall, request: Fields, response: unknown): Record<string, unknown> {
   const { operation, labels, outcome, started_at, ended_at } = call;
   const { trace_id, span_id, parent_span_id, agent_id, session_id, user_id, tags } = labels;
   return {
@@ -84,24 +95,31 @@ function bodyOf(call: EndedCall, request: Fields, response: unknown, more: Field
       ...(session_id === null ? {} : { session_id }),
       ...(user_id === null ? {} : { user_id }),
       ...call.attributes,
-      ...more,
     },
   };
 }
 
-/** Texts in the place of what cannot be stored as it is. */
-function plainBody(call: EndedCall): Record<string, unknown> {
-  return bodyOf(call, bareRequest(call), bareResponse(call), {
-    request_text: keptText(call.request),
-    ...(call.response === null ? {} : { response_text: keptText(call.response) }),
-  });
+/** A request that says no more than its text. */
+function plainRequest(call: EndedCall): Fields {
+  const bare = bareRequest(call);
+  const text = keptText(call.request);
+  if (text === '') return bare;
+  return call.operation === 'chat' ? { ...bare, messages: [{ role: 'user', content: text }] } : { ...bare, input: text };
 }
 
-/** Nothing but whose call it was and what it used: always fits. */
-function bareBody(call: EndedCall): Record<string, unknown> {
-  return bodyOf(call, bareRequest(call), bareResponse(call), {});
+/** An answer that says no more than its text and what was used; of a call that failed, what is not said to be used was not. */
+function plainResponse(call: EndedCall): Fields | null {
+  const bare = bareResponse(call);
+  const text = call.response === null ? '' : keptText(call.response);
+  if (text === '') return bare;
+  const isChat = call.operation === 'chat';
+  const said = isChat ? { choices: [{ index: 0, message: { role: 'assistant', content: text } }] } : { output_text: text };
+  if (call.outcome === 'success') return { ...bare, ...said };
+  const nothing = isChat ? { prompt_tokens: 0, completion_tokens: 0 } : { prompt_tokens: 0, input_tokens: 0, output_tokens: 0 };
+  return { ...said, usage: { ...nothing, ...countsIn(call.response) } };
 }
 
+/** Nothing but what the call was and used: always fits. */
 function bareRequest({ operation, request }: EndedCall): Fields {
   const given = request['model'];
   const model = typeof given === 'string' && given !== '' ? given.slice(0, NAME_LENGTH_MAX) : NO_MODEL;
@@ -109,20 +127,21 @@ function bareRequest({ operation, request }: EndedCall): Fields {
 }
 
 function bareResponse({ operation, response, outcome }: EndedCall): Fields | null {
-  const usage = isFields(response) && isFields(response['usage']) ? countsOf(response['usage']) : null;
+  const usage = countsIn(response);
   if (usage === null && outcome !== 'success') return null;
   return { ...(operation === 'chat' ? { choices: [] } : {}), ...(usage === null ? {} : { usage }) };
 }
 
-/** The numbers of a usage object that are counts. */
-function countsOf(usage: Fields): Fields {
+/** The numbers of an answer's usage that are counts; null where it has no usage. */
+function countsIn(response: unknown): Fields | null {
+  if (!isFields(response) || !isFields(response['usage'])) return null;
   const isCount = (value: unknown) => typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 1_000_000_000;
-  return Object.fromEntries(Object.entries(usage).filter(([, value]) => isCount(value)));
+  return Object.fromEntries(Object.entries(response['usage']).filter(([, value]) => isCount(value)));
 }
 
 function keptText(value: unknown): string {
   try {
-    return JSON.stringify(value).slice(0, KEPT_CHARS_MAX);
+    return JSON.stringify(value).slice(0, KEPT_CHARS_MAX).toWellFormed();
   } catch {
     // Nested too deep to be written down.
     return '';

@@ -27,8 +27,8 @@ export interface PersonCredential {
   user_id: string;
   /** Lower case; null where the token names none, or names it as not verified. */
   email: string | null;
-  /** Seconds since the epoch at which the token ends. */
-  expires_at: number;
+  /** Seconds since the epoch at which the token ends; null where it does not say (in development only). */
+  expires_at: number | null;
 }
 
 /** Whoever shows the admin token: runs the service, belongs to no org. */

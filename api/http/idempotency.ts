@@ -3,27 +3,42 @@
 // a deadline that its holder keeps moving, so that a holder that died blocks for seconds, not for a day. Ingest, whose work is
 // recognised by its content anyway, has a cheaper way of its own.
 import { randomUUID } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
 import { z } from 'zod';
 import { ApiError } from './errors.ts';
 import { fingerprintOf, inProgress, type KeyedStore, type Place, placeOf, readRecord, reused, Running } from './keyed_store.ts';
-import { openText, sealText } from './sealed_answer.ts';
+import { openBytes, sealBytes } from './sealed_answer.ts';
+
+const pack = promisify<Uint8Array, Buffer>(gzip);
+const unpack = promisify<Uint8Array, { maxOutputLength: number }, Buffer>(gunzip);
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** A lock that was not renewed for this long belongs to a process that died. */
 export const LOCK_MS = 6_000;
 const RENEW_MS = 1_500;
-/** Larger answers are not kept: a repeat runs again. */
+/**
+ * Of an answer as it is kept: as it is, or compressed where it is larger. In base64 that makes 88 KiB, and all that one tenant may have of
+ * them, with what comes before the next trim, still fits the bucket.
+ */
 export const ANSWER_BYTES_MAX = 64 * 1024;
+/** Larger answers are not compressed either: one that shows what a body brought is below it, and a text shrinks no further. */
+export const PACKED_BYTES_MAX = 8 * 1024 * 1024;
 /** Answers of one tenant that are kept; its oldest make room. */
 export const ANSWERS_TENANT_MAX = 10_000;
 
 const record = z.discriminatedUnion('state', [
   z.object({ state: z.literal('running'), fingerprint: z.string(), holder: z.string(), deadline: z.number() }),
-  z.object({ state: z.literal('done'), fingerprint: z.string(), status: z.int(), body: z.string(), sealed: z.boolean() }),
+  // A state of its own for what is compressed: a process of a version before fails at it rather than answer with it.
+  z.object({ state: z.enum(['done', 'packed']), fingerprint: z.string(), status: z.int(), body: z.string(), sealed: z.boolean() }),
+  // The work was done, and its answer was too large.
+  z.object({ state: z.literal('unkept'), fingerprint: z.string() }),
+  // What is only read, and made anew each time.
+  z.object({ state: z.literal('again'), fingerprint: z.string() }),
 ]);
 type IdempotencyRecord = z.infer<typeof record>;
 type Lock = Extract<IdempotencyRecord, { state: 'running' }>;
-type Done = Extract<IdempotencyRecord, { state: 'done' }>;
+type Kept = Extract<IdempotencyRecord, { state: 'done' | 'packed' }>;
 
 /** An answer that is kept. */
 export interface KeptAnswer {
@@ -45,8 +60,11 @@ export interface IdempotentRequest {
 
 /** The right to do the work once. Exactly one of keep and release must be called. */
 export interface IdempotencyLock {
-  /** Keeps a 2xx answer for later repeats. */
-  keep(answer: KeptAnswer): Promise<void>;
+  /**
+   * Keeps a 2xx answer for later repeats. Where it is too large: what changed something is never done twice, a repeat is refused; what
+   * only read gives the key back.
+   */
+  keep(answer: KeptAnswer, work: { changed: boolean }): Promise<void>;
   /** Gives the key back after any other answer: a repeat runs again. */
   release(): Promise<void>;
 }
@@ -60,7 +78,7 @@ export function idempotencyKey(header: string | string[] | undefined): string | 
 }
 
 export interface IdempotencyDeps {
-  store: KeyedStore;
+  store: Pick<KeyedStore, 'checkConnected' | 'write' | 'read' | 'remove'>;
   /** Milliseconds since the epoch; the clocks of all processes must agree within a second or so. */
   now: () => number;
   onProblem: (problem: string, cause: unknown) => void;
@@ -76,7 +94,7 @@ export class Idempotency {
 
   /**
    * Takes the key, or gives back the answer that it already has.
-   * @throws ApiError idempotency_key_reused, idempotency_in_progress, upstream_unavailable, rate_limited
+   * @throws ApiError idempotency_key_reused, idempotency_in_progress, conflict, upstream_unavailable, rate_limited
    */
   async begin(request: IdempotentRequest): Promise<{ lock: IdempotencyLock } | { replay: KeptAnswer }> {
     this.#deps.store.checkConnected();
@@ -93,6 +111,29 @@ export class Idempotency {
     }
   }
 
+  /**
+   * Remembers nothing of a request but which body its key stands for: it only reads, and runs again. Call what it gives back when the
+   * request fails: its key is then free again.
+   * @throws ApiError idempotency_key_reused, upstream_unavailable, rate_limited
+   */
+  async mark(request: Omit<IdempotentRequest, 'sealWith'>): Promise<() => Promise<void>> {
+    const { store, onProblem } = this.#deps;
+    store.checkConnected();
+    const place = placeOf(request.tenant, request.endpoint, request.key);
+    const mark: IdempotencyRecord = { state: 'again', fingerprint: fingerprintOf(request.body) };
+    const revision = await store.write(place, JSON.stringify(mark), 0);
+    if (revision === null) {
+      const found = await store.read(place);
+      if (found !== null && readRecord(record, found).fingerprint !== mark.fingerprint) throw reused();
+      return () => Promise.resolve();
+    }
+    return async () => {
+      await store.remove(place, revision).catch((cause: unknown) => {
+        onProblem('an Idempotency-Key of a request that failed could not be given back', cause);
+      });
+    };
+  }
+
   async #take(place: Place, fingerprint: string, request: IdempotentRequest, leave: () => void): ReturnType<Idempotency['begin']> {
     const { store, now } = this.#deps;
     const mine: Lock = { state: 'running', fingerprint, holder: randomUUID(), deadline: now() + LOCK_MS };
@@ -103,8 +144,9 @@ export class Idempotency {
     if (found === null) throw inProgress('The first request with this Idempotency-Key has just ended. Send it again.');
     const held = readRecord(record, found);
     if (held.fingerprint !== fingerprint) throw reused();
-    if (held.state === 'done') return { replay: openAnswer(held, request) };
-    if (held.deadline < now()) {
+    if ('body' in held) return { replay: await openAnswer(held, request) };
+    if (held.state === 'unkept') throw tooLarge();
+    if (held.state === 'again' || held.deadline < now()) {
       const taken = await store.write(place, JSON.stringify(mine), found.revision);
       if (taken !== null) return { lock: this.#lock(place, mine, taken, request, leave) };
     }
@@ -121,7 +163,7 @@ export class Idempotency {
         try {
           if (next === null && revision !== null) await store.remove(place, revision);
           revision = next === null || revision === null ? null : await store.write(place, JSON.stringify(next), revision);
-          if (revision === null && next?.state === 'done') throw new Error('its lock was taken over or trimmed away');
+          if (revision === null && next !== null && next.state !== 'running') throw new Error('its lock was taken over or trimmed away');
         } catch (cause) {
           onProblem('an idempotency record could not be written; a repeat of its request would run again', cause);
         }
@@ -136,20 +178,37 @@ export class Idempotency {
       leave();
     };
     return {
-      keep: (answer) => end(Buffer.byteLength(answer.body) > ANSWER_BYTES_MAX ? null : doneOf(answer, mine.fingerprint, request)),
+      // Its lock is renewed meanwhile.
+      keep: async (answer, { changed }) => {
+        const { fingerprint } = mine;
+        await end((await keptOf(answer, fingerprint, request)) ?? (changed ? { state: 'unkept', fingerprint } : null));
+      },
       release: () => end(null),
     };
   }
 }
 
-function doneOf({ status, body }: KeptAnswer, fingerprint: string, { key, sealWith }: IdempotentRequest): Done {
-  const sealed = sealWith !== undefined;
-  return { state: 'done', fingerprint, status, sealed, body: sealed ? sealText(body, { key, caller: sealWith }) : body };
+function tooLarge(): ApiError {
+  const detail =
+    'The request with this Idempotency-Key was carried out, and its answer was too large to be kept. It is not carried out again.';
+  return new ApiError('conflict', detail);
 }
 
-function openAnswer(kept: Done, { key, sealWith }: IdempotentRequest): KeptAnswer {
-  if (!kept.sealed) return { status: kept.status, body: kept.body };
-  const body = openText(kept.body, { key, caller: sealWith ?? '' });
-  if (body === null) throw new ApiError('idempotency_key_reused', 'Idempotency-Key: was already used by another caller of this org');
-  return { status: kept.status, body };
+/** The record of an answer; null for one that is too large. What is sealed is compressed before, as nothing shrinks once it is. */
+async function keptOf({ status, body }: KeptAnswer, fingerprint: string, { key, sealWith }: IdempotentRequest): Promise<Kept | null> {
+  const length = Buffer.byteLength(body);
+  if (length > PACKED_BYTES_MAX) return null;
+  const state = length > ANSWER_BYTES_MAX ? 'packed' : 'done';
+  const plain = Buffer.from(body);
+  const bytes = state === 'packed' ? await pack(plain) : plain;
+  if (bytes.length > ANSWER_BYTES_MAX) return null;
+  if (sealWith !== undefined) return { state, fingerprint, status, sealed: true, body: sealBytes(bytes, { key, caller: sealWith }) };
+  return { state, fingerprint, status, sealed: false, body: state === 'packed' ? bytes.toString('base64') : body };
+}
+
+async function openAnswer({ state, status, sealed, body }: Kept, { key, sealWith }: IdempotentRequest): Promise<KeptAnswer> {
+  const bytes = sealed ? openBytes(body, { key, caller: sealWith ?? '' }) : Buffer.from(body, state === 'packed' ? 'base64' : 'utf8');
+  if (bytes === null) throw new ApiError('idempotency_key_reused', 'Idempotency-Key: was already used by another caller of this org');
+  const plain = state === 'packed' ? await unpack(bytes, { maxOutputLength: PACKED_BYTES_MAX }) : bytes;
+  return { status, body: plain.toString('utf8') };
 }

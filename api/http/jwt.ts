@@ -1,7 +1,8 @@
 // Tokens of persons: JSON Web Tokens of one issuer, checked in this process.
 // Comes in: a raw token. Goes out: who it names (PersonCredential), or 401 with what is wrong, never with the token.
 // Guarantees: with a key set only RS256, ES256 and EdDSA, with a secret only HS256, never both; no token outlives its exp by
-// more than CLOCK_SKEW_S; a token seen before costs a hash and a look-up, until the key set changes.
+// more than CLOCK_SKEW_S, and one without exp is taken only where the options say so; a token seen before costs a hash and a
+// look-up, until the key set changes.
 import { hash } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions, type JWTVerifyResult } from 'jose';
 import { type TokenVerifier, unauthenticated } from './auth.ts';
@@ -10,7 +11,7 @@ import { ApiError } from './errors.ts';
 import { ProviderKeys } from './jwks.ts';
 
 /** Clocks of the issuer and of this machine may differ by this much. */
-export const CLOCK_SKEW_S = 60;
+export const CLOCK_SKEW_S = 5;
 export const VERIFIED_MAX = 10_000;
 const SUB_LENGTH_MAX = 128;
 /** The longest address that mail can be sent to. */
@@ -26,6 +27,8 @@ const CONTROL = /\p{Cc}/u;
 export interface TokenVerifierOptions {
   /** HS256 secret. Not used with a jwksUrl. */
   secret?: string | undefined;
+  /** Whether tokens under the secret may come without exp; those of a provider never do. */
+  mayBeEndless?: boolean;
   /** Key set of an OIDC provider. */
   jwksUrl?: string | undefined;
   /** What iss has to be; unchecked without it. */
@@ -58,7 +61,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
     const close = () => {
       keys.close();
     };
-    return { verify: verifyWith(checkWithProvider(keys), OF_PROVIDER, options, verified), close };
+    return { verify: verifyWith(checkWithProvider(keys), OF_PROVIDER, { ...options, mayBeEndless: false }, verified), close };
   }
   if (options.secret !== undefined) {
     const secret = new TextEncoder().encode(options.secret);
@@ -99,13 +102,13 @@ function checkWithProvider(keys: ProviderKeys): Check {
 function verifyWith(
   check: Check,
   algorithms: string[],
-  { issuer, audience, now }: TokenVerifierOptions,
+  { issuer, audience, mayBeEndless, now }: TokenVerifierOptions,
   verified: VerifiedTokens,
 ): TokenVerifier['verify'] {
   const fixed: JWTVerifyOptions = {
     algorithms,
     clockTolerance: CLOCK_SKEW_S,
-    requiredClaims: ['exp', 'sub'],
+    requiredClaims: mayBeEndless === true ? ['sub'] : ['exp', 'sub'],
     ...(issuer === undefined ? {} : { issuer }),
     ...(audience === undefined ? {} : { audience }),
   };
@@ -134,12 +137,12 @@ function personOf({ sub, exp, iat, email, email_verified }: JWTPayload, typ: str
   // A lone surrogate cannot be stored as it is: two different users would be read back as one.
   if (typeof sub !== 'string' || sub === '' || sub.length > SUB_LENGTH_MAX || CONTROL.test(sub) || !sub.isWellFormed())
     throw unauthenticated(`The token's sub is not 1 to ${String(SUB_LENGTH_MAX)} printable characters.`);
-  if (typeof exp !== 'number' || exp > EXP_MAX) throw unauthenticated("The token's exp is not a time in seconds.");
+  if (exp !== undefined && exp > EXP_MAX) throw unauthenticated("The token's exp is not a time in seconds.");
   if (iat !== undefined && iat > nowMs / 1000 + CLOCK_SKEW_S) throw unauthenticated('The token was issued in the future (iat).');
   // Some providers write booleans as text.
   const doubted = email_verified !== undefined && email_verified !== true && email_verified !== 'true';
   const usable = typeof email === 'string' && email !== '' && email.length <= EMAIL_LENGTH_MAX && !doubted;
-  return Object.freeze({ kind: 'person', user_id: sub, email: usable ? email.toLowerCase() : null, expires_at: exp });
+  return Object.freeze({ kind: 'person', user_id: sub, email: usable ? email.toLowerCase() : null, expires_at: exp ?? null });
 }
 
 /** The 401 for a token that failed; what is no fault of the token passes through. */
@@ -185,7 +188,8 @@ class VerifiedTokens {
   get(digest: string): PersonCredential | null {
     const person = this.#persons.get(digest);
     if (person === undefined) return null;
-    if (person.expires_at > Math.floor(this.#now() / 1000) - CLOCK_SKEW_S) return person;
+    // Without an end it is valid for as long as the secret is the same, which a process never changes.
+    if (person.expires_at === null || person.expires_at > Math.floor(this.#now() / 1000) - CLOCK_SKEW_S) return person;
     this.#persons.delete(digest);
     throw unauthenticated('The token has expired.');
   }

@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Express, Request, Response } from 'express';
 import type { Logger } from 'pino';
+import { deeperThan, DEPTH_MAX } from '../../pipeline/domain/nesting.ts';
 import type { AuditActor } from '../../schemas/records/audit.ts';
 import type { AuditNotes, AuditTrail } from './audit.ts';
 import { authenticate, type AuthDeps, permit, rawCredentialOf, type Resource } from './auth.ts';
@@ -12,7 +13,7 @@ import { envelope, sendError, sendJson } from './envelope.ts';
 import { ApiError, type StoreErrorClassifier, toApiError } from './errors.ts';
 import { deprecationHeaders } from './deprecation.ts';
 import { type Permission, PERMISSIONS } from './permissions.ts';
-import { type Idempotency, idempotencyKey } from './idempotency.ts';
+import { type Idempotency, idempotencyKey, type IdempotentRequest } from './idempotency.ts';
 import type { RateLimits } from './rate_limit.ts';
 import { REQUEST_ID_HEADER } from './request_id.ts';
 import { type Context, type Route, templateOf } from './route.ts';
@@ -122,9 +123,7 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
       signal: abort.signal,
       audit: NO_NOTES,
     };
-    // A streamed answer is not kept: what is streamed is only read, so a repeat does no harm.
-    const once = key !== null && raw !== null && route.media === undefined;
-    const out = once ? await runOnce(route, ctx, key, raw, deps) : await run(route, ctx, deps);
+    const out = key === null || raw === null ? await run(route, ctx, deps) : await runKeyed(route, ctx, key, raw, deps);
     if (out !== null) sendJson(res, out.status, ctx.request_id, out.body, out.headers);
   } catch (error) {
     if (res.destroyed && !res.writableFinished) return;
@@ -144,11 +143,14 @@ async function rawBody(route: Route, req: IncomingMessage, deps: EdgeDeps): Prom
 /** No body at all counts as an empty object, so that routes whose fields are all optional need none. */
 function parsedBody(raw: Buffer): unknown {
   if (raw.length === 0) return {};
+  let body: unknown;
   try {
-    return parseJson(raw);
+    body = parseJson(raw);
   } catch (error) {
     throw error instanceof MalformedBody ? new ApiError('invalid_request', `body: ${error.message}`, { cause: error }) : error;
   }
+  if (deeperThan(body, DEPTH_MAX)) throw new ApiError('invalid_request', `body: is nested deeper than ${String(DEPTH_MAX)} levels`);
+  return body;
 }
 
 /** What goes out; null when the handler has streamed it. */
@@ -156,32 +158,46 @@ interface Answer {
   status: number;
   body: string;
   headers: Record<string, string>;
+  /** Whether the request changed something, as far as the audit log goes. */
+  changed: boolean;
 }
 
 async function run(route: Route, ctx: AnyContext, deps: EdgeDeps): Promise<Answer | null> {
-  const result = await audited(route, ctx, deps.audit);
+  const { result, changed } = await audited(route, ctx, deps.audit);
   if ('streamed' in result) return null;
   const body = 'bare' in result ? JSON.stringify(result.bare) : envelope(result.data, ctx.request_id, deps.now(), result.meta);
-  return { status: result.status ?? route.status ?? 200, body, headers: result.headers ?? {} };
+  return { status: result.status ?? route.status ?? 200, body, headers: result.headers ?? {}, changed };
 }
 
-/** Runs the handler under the caller's Idempotency-Key, or finds the answer that it gave before. */
-async function runOnce(route: Route, ctx: AnyContext, key: string, raw: Buffer, deps: EdgeDeps): Promise<Answer | null> {
-  const begun = await deps.idempotency.begin({
-    tenant: keySpaceOf(ctx.credential),
-    endpoint: `POST ${ctx.req.url ?? ''}`,
-    key,
-    body: raw,
-    ...(route.secret === true ? { sealWith: sealerOf(ctx.credential, ctx.req.headers) } : {}),
-  });
-  if ('replay' in begun) return { ...begun.replay, headers: { 'Idempotency-Replayed': 'true' } };
+/** Runs the handler under the caller's Idempotency-Key. */
+function runKeyed(route: Route, ctx: AnyContext, key: string, raw: Buffer, deps: EdgeDeps): Promise<Answer | null> {
+  const request = { tenant: keySpaceOf(ctx.credential), endpoint: `POST ${ctx.req.url ?? ''}`, key, body: raw };
+  if (route.media !== undefined) return runMarked(route, ctx, request, deps);
+  return runOnce(route, ctx, route.secret === true ? { ...request, sealWith: sealerOf(ctx.credential, ctx.req.headers) } : request, deps);
+}
+
+/** What is streamed is only read, and not kept: a repeat runs again, with the same body. */
+async function runMarked(route: Route, ctx: AnyContext, request: IdempotentRequest, deps: EdgeDeps): Promise<Answer | null> {
+  const free = await deps.idempotency.mark(request);
+  try {
+    return await run(route, ctx, deps);
+  } catch (error) {
+    await free();
+    throw error;
+  }
+}
+
+/** Runs the handler, or finds the answer that it gave before. */
+async function runOnce(route: Route, ctx: AnyContext, request: IdempotentRequest, deps: EdgeDeps): Promise<Answer | null> {
+  const begun = await deps.idempotency.begin(request);
+  if ('replay' in begun) return { ...begun.replay, headers: { 'Idempotency-Replayed': 'true' }, changed: false };
   let out: Answer | null = null;
   try {
     out = await run(route, ctx, deps);
   } finally {
     // A cookie is a secret that is not kept; what sets one changes nothing else, so a repeat may set it again.
     if (out !== null && out.status < 300 && out.headers['Set-Cookie'] === undefined)
-      await begun.lock.keep({ status: out.status, body: out.body });
+      await begun.lock.keep({ status: out.status, body: out.body }, { changed: out.changed });
     else await begun.lock.release();
   }
   return out;
@@ -239,9 +255,13 @@ const NO_NOTES: AuditNotes = { target: () => undefined, changes: () => undefined
  * Runs the handler between the durable intent of its mutation and the record of how it ended. A process that dies in between
  * leaves the intent, which is then shown as a mutation of unknown outcome.
  */
-async function audited(route: Route, ctx: AnyContext, trail: AuditTrail): Promise<Awaited<ReturnType<Route['handler']>>> {
+async function audited(
+  route: Route,
+  ctx: AnyContext,
+  trail: AuditTrail,
+): Promise<{ result: Awaited<ReturnType<Route['handler']>>; changed: boolean }> {
   const { audit } = route;
-  if (audit === undefined || audit === null) return route.handler(ctx);
+  if (audit === undefined || audit === null) return { result: await route.handler(ctx), changed: false };
   const params = ctx.params as Record<string, unknown>;
   const final = {
     org_id: ctx.org_id === '' ? (textOf(params['org_id']) ?? '') : ctx.org_id,
@@ -280,7 +300,7 @@ async function audited(route: Route, ctx: AnyContext, trail: AuditTrail): Promis
     throw error;
   }
   await (happened.anything ? entry.done(final) : entry.failed());
-  return result;
+  return { result, changed: happened.anything };
 }
 
 function actorOf(credential: Credential): AuditActor {

@@ -18,20 +18,20 @@ function sealingKey({ key, caller }: Seal): Buffer {
 }
 
 /** Base64 of what opens only with the same seal. */
-export function sealText(text: string, seal: Seal): string {
+export function sealBytes(bytes: Uint8Array, seal: Seal): string {
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv('aes-256-gcm', sealingKey(seal), iv);
-  const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+  const sealed = Buffer.concat([cipher.update(bytes), cipher.final()]);
   return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64');
 }
 
-/** The text; null when it was sealed otherwise. */
-export function openText(sealed: string, seal: Seal): string | null {
+/** The bytes; null when they were sealed otherwise. */
+export function openBytes(sealed: string, seal: Seal): Buffer | null {
   const bytes = Buffer.from(sealed, 'base64');
   const decipher = createDecipheriv('aes-256-gcm', sealingKey(seal), bytes.subarray(0, IV_BYTES));
   decipher.setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
   try {
-    return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+    return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]);
   } catch {
     return null;
   }

@@ -2,13 +2,12 @@
 // order, or the refusal of the whole body. Maps nothing: a body goes into the log as it was received.
 import { MESSAGE_BYTES_MAX } from '../../ops/streams.ts';
 import { eventHex, partitionOf, spanIdOf, traceIdOf } from '../../pipeline/domain/ids.ts';
+import { deeperThan, DEPTH_MAX } from '../../pipeline/domain/nesting.ts';
 import { checkEvent, type IngestFormat, splitBody } from '../../schemas/formats/formats.ts';
 import { checkTimes } from '../../schemas/formats/times.ts';
 import { ApiError } from '../http/errors.ts';
 import type { OutgoingEvent } from './publisher.ts';
 
-/** Levels of nesting that an event may have; beyond it JSON is made to hurt, not to tell something. */
-const DEPTH_MAX = 128;
 /** Room for the envelope around a body in its message. */
 const ENVELOPE_BYTES_MAX = 4096;
 /** Texts shorter than this cannot exceed a message, whatever characters they hold. */
@@ -80,14 +79,4 @@ function fieldOf(where: string, path: string): string {
 
 function decodeFailed(field: string, message: string): ApiError {
   return new ApiError('decode_failed', `${field}: ${message}`);
-}
-
-function deeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (levels === 0) return true;
-  if (Array.isArray(value)) return value.some((item) => deeperThan(item, levels - 1));
-  for (const key in value) {
-    if (deeperThan((value as Record<string, unknown>)[key], levels - 1)) return true;
-  }
-  return false;
 }

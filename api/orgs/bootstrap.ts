@@ -6,7 +6,8 @@ import { hashKey, KEY_PREFIX } from '../http/auth.ts';
 import { keyRecordOf, type OrgsDeps } from './orgs.ts';
 
 /**
- * Makes the org, on plan enterprise without a rate limit, and its key with scope `*`, where they are missing.
+ * Makes the org, on plan enterprise without a rate limit, and its key with scope `*`, where they are missing. A key that was revoked
+ * stays revoked; another one is made for another `rawKey`.
  * @param rawKey the key as configured; without one the process that makes the org makes a key as well
  * @throws Error when the configured key is another org's
  * @returns the raw key when this call made one up, to be shown once; else null
@@ -31,7 +32,7 @@ export async function bootstrapOrg(deps: OrgsDeps, org_id: string, rawKey: strin
   const owner = deps.keys.byHash(hashKey(raw))?.credential.org_id;
   if (owner !== undefined && owner !== org_id)
     throw new Error(`SERVICE_BOOTSTRAP_API_KEY: got a key that belongs to the org ${owner}; takes one of ${org_id} or a new one`);
-  await madeHere(deps.keys.create(hashKey(raw), keyRecordOf(raw, { org_id, name: 'bootstrap', scopes: ['*'], now: deps.now() })));
+  await madeHere(deps.keys.createOnce(hashKey(raw), keyRecordOf(raw, { org_id, name: 'bootstrap', scopes: ['*'], now: deps.now() })));
   return rawKey === undefined ? raw : null;
 }
 

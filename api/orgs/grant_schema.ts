@@ -4,8 +4,8 @@ import { isoMillis } from '../../schemas/formats/times.ts';
 import type { Resource } from '../http/auth.ts';
 import type { Permission } from '../http/permissions.ts';
 
-/** Longest time that a grant holds. */
-export const GRANT_MS_MAX = 366 * 24 * 3_600_000;
+/** The last time that has a four-digit year; records and answers take no other. */
+const EXPIRES_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** What can be granted on a thing of each type. */
 export const GRANTABLE = {
@@ -43,8 +43,8 @@ export const createGrantBody = z.strictObject({
   expires_at: z
     .string()
     .max(64)
-    .refine((text) => !Number.isNaN(isoMillis(text)), { error: 'takes an ISO 8601 time' })
-    .meta({ format: 'date-time', description: 'In the future, and at most a year away; the grant allows nothing from then on' }),
+    .refine((text) => isoMillis(text) <= EXPIRES_MS_MAX, { error: 'takes an ISO 8601 time, up to the year 9999' })
+    .meta({ format: 'date-time', description: 'In the future; the grant allows nothing from then on' }),
 });
 export type CreateGrantBody = z.infer<typeof createGrantBody>;
 

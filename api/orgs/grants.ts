@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { isoMillis } from '../../schemas/formats/times.ts';
 import type { Resource } from '../http/auth.ts';
 import { ApiError } from '../http/errors.ts';
-import { type CreateGrantBody, GRANT_MS_MAX, GRANTABLE, type GrantItem, type GrantRecord } from './grant_schema.ts';
+import { type CreateGrantBody, GRANTABLE, type GrantItem, type GrantRecord } from './grant_schema.ts';
 import type { GrantStore } from './grant_store.ts';
 import { type OrgsDeps, storeAway } from './orgs.ts';
 
@@ -28,7 +28,6 @@ export async function createGrant(deps: GrantsDeps, org_id: string, body: Create
     throw new ApiError('invalid_request', `permissions[${String(foreign)}]: on a ${resource.type} takes ${grantable.join(', ')}`);
   const expires = isoMillis(body.expires_at);
   if (!(expires > now)) throw new ApiError('invalid_request', 'expires_at: is not in the future');
-  if (expires > now + GRANT_MS_MAX) throw new ApiError('invalid_request', 'expires_at: is more than a year away');
   const member = deps.orgs.memberOf(org_id, user_id);
   if (member === null) throw new ApiError('member_not_found', 'user_id: is no active member of this org');
   await deps.exists[resource.type](org_id, resource.id, signal);

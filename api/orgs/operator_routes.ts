@@ -51,7 +51,8 @@ export function operatorRoutes(deps: OrgsDeps): Route[] {
       path: '/admin/orgs/:org_id',
       operation_id: 'changeOrg',
       summary: 'Change fields of an org',
-      description: 'Another owner takes the place of the one there is, who becomes an admin.',
+      description:
+        'Another owner takes the place of the one there is, who becomes an admin. An org that leaves the plan enterprise loses its own rate_limits.',
       tag: 'Operator',
       params: orgParams,
       body: patchOrgBody,

@@ -72,7 +72,7 @@ export async function createOrg(deps: OrgsDeps, body: CreateOrgBody): Promise<Or
 
 /**
  * Changes the given fields; null clears one that may be empty. Another owner takes the place of the (first) one there is, who
- * becomes an admin.
+ * becomes an admin. An org that leaves enterprise loses its own limits.
  * @returns the org before and after
  * @throws ApiError org_not_found, invalid_request
  */
@@ -82,6 +82,8 @@ export async function changeOrg(deps: OrgsDeps, org_id: string, body: PatchOrgBo
   const { before, org } = await changeRecord(deps, org_id, (before) => {
     const at = deps.now();
     const changed: OrgRecord = { ...before, ...given, updated_at: new Date(at).toISOString() };
+    // They belong to the plan. Limits that the request itself gives with another plan are refused below.
+    if (body.rate_limits === undefined && changed.plan_name !== 'enterprise') changed.rate_limits = null;
     checkPlan(changed);
     return { before, org: owner === undefined ? changed : replaceOwner(changed, owner, at) };
   });

@@ -128,6 +128,11 @@ export class KeyStore implements KeyLookup {
     return this.#bucket.create(hash, key);
   }
 
+  /** @throws RevisionConflict when this very key exists, or was taken away */
+  createOnce(hash: string, key: KeyRecord): Promise<void> {
+    return this.#bucket.createOnce(hash, key);
+  }
+
   /** Takes a key away; false when the org has none of this id. */
   async remove(org_id: string, id: string): Promise<boolean> {
     for (const [hash, held] of this.#bucket.entries()) {

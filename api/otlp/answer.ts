@@ -3,7 +3,7 @@
 import type { ServerResponse } from 'node:http';
 import { encodeResponse, encodeStatus, ERROR_INFO_TYPE, type RpcStatus } from '../../schemas/otlp/messages.ts';
 import { sendError, sendJson } from '../http/envelope.ts';
-import type { ApiError } from '../http/errors.ts';
+import { ApiError } from '../http/errors.ts';
 import { REQUEST_ID_HEADER } from '../http/request_id.ts';
 import type { Encoding, ReadExport } from './events.ts';
 
@@ -11,12 +11,16 @@ import type { Encoding, ReadExport } from './events.ts';
 const INVALID_ARGUMENT = 3;
 const ERROR_DOMAIN = 'millrace';
 
-/** Whether an error says that the body is no OTLP: 400 with a google.rpc.Status. Every other one is answered as on any path. */
-const isNoOtlp = ({ code }: ApiError): boolean => code === 'invalid_request';
+/** The body is no OTLP: 400 with a google.rpc.Status. Every other error, of the same code too, is answered as on any path. */
+export class NoOtlp extends ApiError {
+  constructor(detail: string, cause: unknown) {
+    super('invalid_request', detail, { cause });
+  }
+}
 
 /** The HTTP status of an error here. */
 export function statusOf(error: ApiError): number {
-  return isNoOtlp(error) ? 400 : error.status;
+  return error instanceof NoOtlp ? 400 : error.status;
 }
 
 /** Sends what became of an export. */
@@ -45,7 +49,7 @@ export function sendRefusal(res: ServerResponse, request_id: string, encoding: E
     res.destroy();
     return;
   }
-  if (!isNoOtlp(error)) {
+  if (!(error instanceof NoOtlp)) {
     sendError(res, error, request_id);
     return;
   }

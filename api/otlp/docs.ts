@@ -1,6 +1,5 @@
 // The OTLP endpoints as the documentation shows them. They are served by handler.ts.
 import { z } from 'zod';
-import { STATUS_OF } from '../http/errors.ts';
 import type { RouteDoc } from '../openapi.ts';
 
 const keyValue = z.looseObject({ key: z.string(), value: z.looseObject({}).describe('stringValue, intValue, doubleValue, …') });
@@ -78,13 +77,14 @@ export const OTLP_DOCS: readonly RouteDoc[] = ['/v1/otlp/v1/traces', '/v1/traces
   body,
   response,
   bare: true,
+  keyless: true,
   media: ['application/json', 'application/x-protobuf'],
   audit: null,
   example,
   errors: ['invalid_request', 'rate_limited', 'payment_required', 'upstream_unavailable'],
   other_errors: {
     schema: rpcStatus,
-    status_of: (code) => (code === 'invalid_request' ? 400 : STATUS_OF[code]),
+    status_of: () => 400,
     only: (code) => code === 'invalid_request',
   },
 }));

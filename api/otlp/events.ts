@@ -5,6 +5,7 @@ import { otlpEvent } from '../../pipeline/domain/decode/otlp_span.ts';
 import { eventHex, partitionOf } from '../../pipeline/domain/ids.ts';
 import type { IngestEvent } from '../../schemas/codec.ts';
 import { ApiError } from '../http/errors.ts';
+import { NoOtlp } from './answer.ts';
 import type { SpanGroup } from './groups.ts';
 import { groupText, type ReadSpan, spanText } from './normal.ts';
 import { readJson } from './read_json.ts';
@@ -51,7 +52,7 @@ const REASON_LENGTH_MAX = 200;
 
 /**
  * Reads an export.
- * @throws ApiError invalid_request when it is no OTLP; payload_too_large beyond the bounds above; what `grow` returned
+ * @throws NoOtlp; ApiError payload_too_large beyond the bounds above; what `grow` returned
  */
 export function readExport(body: Buffer, source: ExportSource): ReadExport {
   const into: Into = { out: { events: [], rejected: 0, reasons: [] }, bytes: 0, spans: 0 };
@@ -64,7 +65,7 @@ export function readExport(body: Buffer, source: ExportSource): ReadExport {
   } catch (error) {
     if (!(error instanceof SpanRefused || error instanceof NoExport)) throw error;
     const what = `The body is no OTLP trace export in ${source.encoding === 'json' ? 'JSON' : 'protobuf'}: ${error.message}`;
-    throw new ApiError('invalid_request', what.slice(0, REASON_LENGTH_MAX), { cause: error });
+    throw new NoOtlp(what.slice(0, REASON_LENGTH_MAX), error);
   }
   return into.out;
 }

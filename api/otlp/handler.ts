@@ -9,7 +9,7 @@ import { ApiError, toApiError } from '../http/errors.ts';
 import type { EdgeDeps } from '../http/mount.ts';
 import { newRequestId } from '../http/request_id.ts';
 import { checkPinnedVersion, VERSION_HEADER } from '../http/version.ts';
-import { sendRefusal, sendTaken, statusOf } from './answer.ts';
+import { NoOtlp, sendRefusal, sendTaken, statusOf } from './answer.ts';
 import { type Encoding, type ReadExport, readExport, type SpanEvent } from './events.ts';
 
 /** What one request holds of the bounds of admission. */
@@ -122,7 +122,7 @@ async function take(
     taken.bytes = raw.length;
     return read;
   } catch (error) {
-    throw error instanceof MalformedBody ? new ApiError('invalid_request', `body: ${error.message}`, { cause: error }) : error;
+    throw error instanceof MalformedBody ? new NoOtlp(`body: ${error.message}`, error) : error;
   } finally {
     hold.release();
   }

@@ -1,10 +1,10 @@
 // Scores that people and applications give to traces and spans. Guarantees: an answer of 201 says that the score is stored in the log,
 // whatever becomes of this process; it can be read a moment later.
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { UserScore } from '../../schemas/codec.ts';
 import type { ClickHouse } from '../../sql/client.ts';
-import { ApiError } from '../http/errors.ts';
+import { ApiError, type ErrorCode } from '../http/errors.ts';
+import { landed } from '../http/landed.ts';
 import { pageMetaOf, type PageMeta } from '../http/pagination.ts';
 import type { ScoreBody, ScoreItem, ScoresQuery } from './schema.ts';
 import { readScores, readScoreTotals, readSpan } from './store.ts';
@@ -25,9 +25,8 @@ export interface ScoresDeps {
   now: () => number;
 }
 
-/** A trace that was acknowledged is visible within a second or two; whoever scores it at once is made to wait so long. */
-const LANDING_MS_MAX = 3000;
-const LANDING_LOOK_MS = 100;
+/** What is said of a trace, and of a span of it, that is still landing. */
+const NOT_YET: readonly ErrorCode[] = ['trace_not_found', 'invalid_request'];
 
 /**
  * Stores a score. What is not there yet may be landing: it is looked for a little while before it counts as unknown.
@@ -40,7 +39,7 @@ export async function giveScore(
   author: { type: 'user' | 'api_key'; id: string },
   signal: AbortSignal,
 ): Promise<ScoreItem> {
-  const place = await landed(() => findScored(deps, org_id, body, signal), signal);
+  const place = await landed(() => findScored(deps, org_id, body, signal), NOT_YET, signal);
   const { data_type, number, text } = parts(body.value);
   const score: UserScore = {
     score_id: `score_${randomUUID().replaceAll('-', '')}`,
@@ -69,7 +68,7 @@ export async function giveScore(
     name: score.name,
     value: body.value,
     data_type,
-    comment: body.comment ?? null,
+    comment: score.comment === '' ? null : score.comment,
     source: 'user',
     author,
     verdict: null,
@@ -121,19 +120,6 @@ async function findScored(deps: ScoresDeps, org_id: string, { trace_id, span_id 
 }
 
 /** Tries again while what is looked for may be landing. */
-async function landed<T>(find: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  const deadline = performance.now() + LANDING_MS_MAX;
-  for (;;) {
-    try {
-      return await find();
-    } catch (error) {
-      const mayCome = error instanceof ApiError && (error.code === 'trace_not_found' || error.code === 'invalid_request');
-      if (!mayCome || performance.now() > deadline) throw error;
-    }
-    await sleep(LANDING_LOOK_MS, undefined, { signal });
-  }
-}
-
 function parts(value: ScoreBody['value']): Pick<UserScore, 'data_type' | 'number' | 'text'> {
   if (typeof value === 'boolean') return { data_type: 'boolean', number: value ? 1 : 0, text: '' };
   if (typeof value === 'number') return { data_type: 'numeric', number: value, text: '' };

@@ -1,5 +1,6 @@
 // The session of a browser: the token of a person goes into an HttpOnly cookie, so that no script of a page can read it.
-// The token stays the only state: nothing is stored, and the session ends when the token does.
+// The token stays the only state: nothing is stored, and the session ends when the token does, or when its cookie does where that is
+// sooner.
 import type { z } from 'zod';
 import { rawCredentialOf, unauthenticated } from '../http/auth.ts';
 import type { PersonCredential } from '../http/credential.ts';
@@ -19,6 +20,8 @@ export interface SessionDeps {
 
 const TAG = 'Session';
 const PATH = '/v1/session';
+/** How long the cookie lasts of a token that names no end. */
+const ENDLESS_S_MAX = 12 * 3600;
 /** What names a person is nobody's to keep. */
 const NO_STORE = { 'Cache-Control': 'no-store' };
 
@@ -27,7 +30,7 @@ export function sessionRoutes({ orgsOf, secure, now }: SessionDeps): Route[] {
   const shown = ({ user_id, email, expires_at }: PersonCredential): z.input<typeof session> => ({
     user_id,
     email,
-    expires_at: new Date(expires_at * 1000).toISOString(),
+    expires_at: expires_at === null ? null : new Date(expires_at * 1000).toISOString(),
     orgs: orgsOf(user_id).map(({ org_id, name, role }) => ({ org_id, name, role })),
   });
   return [
@@ -36,7 +39,7 @@ export function sessionRoutes({ orgsOf, secure, now }: SessionDeps): Route[] {
       path: PATH,
       operation_id: 'beginSession',
       summary: 'Begin a session: the token goes into an HttpOnly cookie',
-      description: `Sets the cookie ${SESSION_COOKIE} (HttpOnly, SameSite=Strict) to the token that the request came with; it ends when the token does. A request with it that changes something needs Sec-Fetch-Site: same-origin, an Origin of our own or X-Requested-With.`,
+      description: `Sets the cookie ${SESSION_COOKIE} (HttpOnly, SameSite=Strict) to the token that the request came with; it ends when the token does, or after ${String(ENDLESS_S_MAX / 3600)} hours where the token names no end. A request with it that changes something needs Sec-Fetch-Site: same-origin, an Origin of our own or X-Requested-With.`,
       tag: TAG,
       status: 201,
       audit: null,
@@ -46,8 +49,13 @@ export function sessionRoutes({ orgsOf, secure, now }: SessionDeps): Route[] {
         const token = rawCredentialOf({ ...ctx.req.headers, 'x-org-api-key': undefined });
         if (token === null) throw unauthenticated('A token is needed: Authorization: Bearer, or a session.');
         // A token within the clock skew of its end gets a second; 0 would end the session that this begins.
-        const maxAgeS = Math.max(1, Math.floor(ctx.credential.expires_at - now() / 1000));
-        return { data: shown(ctx.credential), headers: { ...NO_STORE, 'Set-Cookie': setSessionCookie(token, { maxAgeS, secure }) } };
+        const nowS = now() / 1000;
+        const expires_at = ctx.credential.expires_at ?? Math.floor(nowS) + ENDLESS_S_MAX;
+        const maxAgeS = Math.max(1, Math.floor(expires_at - nowS));
+        return {
+          data: shown({ ...ctx.credential, expires_at }),
+          headers: { ...NO_STORE, 'Set-Cookie': setSessionCookie(token, { maxAgeS, secure }) },
+        };
       },
     }),
     definePersonRoute({

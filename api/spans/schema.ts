@@ -6,13 +6,12 @@ import { timeParam } from '../http/time_param.ts';
 
 const QUERY_CHARS_MAX = 1000;
 const QUERY_WORDS_MAX = 32;
-const COST_MAX_USD = 1_000_000;
 
+/** A float as clients write it: 0.00001 is 1e-05 to Python, 1e-7 to JavaScript. */
 const costParam = z
   .string()
-  .regex(/^\d{1,7}(\.\d{1,20})?$/, { error: 'takes a number of USD' })
-  .transform(Number)
-  .pipe(z.number().max(COST_MAX_USD));
+  .regex(/^(?:\d{1,20}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,2})?$/i, { error: 'takes a number of USD, 0 or more' })
+  .transform(Number);
 
 export const searchQuery = z.object({
   q: z

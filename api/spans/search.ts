@@ -4,6 +4,7 @@
 // Scores are exact. Which spans are scored is bounded: where words are so common that their spans are too many, rare words
 // are scored over all the time and common ones over the newest spans, unless no span of common words alone could rank.
 import { inverseDocumentFrequency, termScoreMax } from '../../pipeline/domain/bm25.ts';
+import { dateOf, dayOf } from '../../pipeline/domain/days.ts';
 import type { QueryWord } from '../../pipeline/domain/text_terms.ts';
 import { type ClickHouse, isTooLarge } from '../../sql/client.ts';
 import type { SearchHit, SearchQuery } from './schema.ts';
@@ -66,7 +67,7 @@ export async function searchSpans(
 
 async function readCounts(clickhouse: ClickHouse, orgId: string, query: SearchQuery, signal: AbortSignal): Promise<Counts> {
   const time = { org_id: orgId, since_ms: query.since };
-  const since_day = query.since === undefined ? undefined : new Date(query.since).toISOString().slice(0, 10);
+  const since_day = query.since === undefined ? undefined : dateOf(dayOf(query.since));
   const [days, [found]] = await Promise.all([
     readDays(clickhouse, { ...time, since_day }, { signal }),
     readWords(clickhouse, { ...time, words: query.q.map(({ word }) => ({ word })) }, { signal }),

@@ -89,7 +89,7 @@ function comparingRoutes(deps: CompareDeps & ReplayDeps): Route[] {
       operation_id: 'compareTraces',
       summary: 'Two traces side by side',
       description:
-        "Says of each field whether the candidate differs: numbers beyond the policy's compare_threshold_percent, everything else when it is not the same. judge_score is the mean of what judges of live traffic gave the trace, judge_score.<name> what one of them gave.",
+        "Says of each field whether the candidate differs: numbers beyond the policy's compare_threshold_percent, everything else when it is not the same. judge_score is the mean of the newest scores that judges gave the trace, live or in evals, judge_score.<name> what one of them gave.",
       tag: 'Traces',
       permission: 'traces:read',
       audit: null,

@@ -95,6 +95,12 @@ export class BudgetKeeper {
     return record !== undefined && isBudgeted(record);
   }
 
+  /** Agents of the org that have limits of their own. */
+  limitedAgents(org_id: string): string[] {
+    const record = this.#records.get(orgKey(org_id));
+    return record === undefined ? [] : limitedAgents(record);
+  }
+
   /**
    * Tells of thresholds that have been reached, or that the run-rate will reach before the period ends, as of an instant. What
    * was used is read from the store. @returns how many orgs were looked at, and how many alerts were told
@@ -193,11 +199,12 @@ export class BudgetKeeper {
     for (const alert of alerts) await this.#send(record, alert, place, org?.owner_email ?? null);
     const told = toldBy(alerts, now, picoToDecimal(used.cost_pico_usd));
     await this.#states.change(orgKey(org_id), (state) => toldState(state ?? null, { org_id, periodStart: period.start, told }));
-    return alerts.length;
+    return alerts.filter(({ by_threshold }) => by_threshold !== true).length;
   }
 
   async #send(record: BudgetRecord, alert: DueAlert, place: AlertPlace, ownerEmail: string | null): Promise<void> {
     const events = eventsOfAlert(alert, place);
+    if (events.length === 0) return;
     await this.#deps.tell(record.org_id, events);
     if (alert.kind !== 'threshold' || record.alerts === null) return;
     const { channels } = record.alerts;

@@ -10,6 +10,8 @@ const DAY_MS = 86_400_000;
 const TOLD_MAX = 10_000;
 /** Periods of an org that are remembered. */
 const PERIODS_MAX = 6;
+/** Percentages that differ by less are one: they are quotients. */
+const PERCENT_TOLERANCE = 1e-9;
 
 /** cumulative: the use has reached it. projected: the daily run-rate reaches it before the period ends. */
 export type AlertCause = 'cumulative' | 'projected';
@@ -31,6 +33,8 @@ export interface DueAlert {
   projected: number;
   limits: Limits;
   severity: Severity;
+  /** Of a soft limit: a threshold that stands where it does is told now, and says the same. */
+  by_threshold?: true;
 }
 
 export interface BudgetNow {
@@ -53,7 +57,19 @@ export function cumulativeAlerts(budget: BudgetNow, told: ReadonlySet<string>): 
   }
   for (const agent_id of limitedAgents(record))
     due.push(...crossings('tokens', agent_id, budget.agentTokens(agent_id), limitsOfAgent(record, agent_id) ?? NO_LIMITS));
-  return due.filter(({ key }) => !told.has(key));
+  const untold = due.filter(({ key }) => !told.has(key));
+  return untold.map((alert) => (untold.some((other) => saysTheSame(other, alert)) ? { ...alert, by_threshold: true } : alert));
+}
+
+/** Whether a threshold stands where the crossed soft limit of the org does. */
+function saysTheSame(threshold: DueAlert, crossing: DueAlert): boolean {
+  return (
+    threshold.kind === 'threshold' &&
+    crossing.kind === 'soft' &&
+    crossing.agent_id === null &&
+    threshold.resource === crossing.resource &&
+    Math.abs(threshold.percent - crossing.percent) < PERCENT_TOLERANCE
+  );
 }
 
 /** Alerts of what will have been used at the end of the period, at the daily run-rate so far. */
@@ -77,7 +93,7 @@ function thresholds({ record }: BudgetNow, resource: ResourceName, amount: numbe
   const limits = record[resource];
   if (limits.hard_limit === null && limits.soft_limit === null) return [];
   return (record.alerts?.thresholds ?? [])
-    .filter((threshold) => threshold.resource === resource && percentageOf(reached, limits) >= threshold.percent)
+    .filter((threshold) => threshold.resource === resource && percentageOf(reached, limits) > threshold.percent - PERCENT_TOLERANCE)
     .map(({ percent, severity }) => ({
       key: keyOf(cause, resource, percent),
       kind: 'threshold' as const,

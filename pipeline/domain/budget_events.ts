@@ -21,34 +21,29 @@ export interface AlertEvent {
 const hexOf = (place: AlertPlace, key: string, of: string): string =>
   createHash('sha256').update(`${place.org_id}\n${place.period_start}\n${key}\n${of}`).digest('hex').slice(0, 16);
 
-/** The events of an alert: both spellings of a threshold, and the crossing of a hard limit. */
+/**
+ * The events of an alert: both spellings of a threshold or of a crossed soft limit, or the crossing of a hard limit, which is at no percentage that
+ * a threshold may have. None for a soft limit of which a threshold tells.
+ */
 export function eventsOfAlert(alert: DueAlert, place: AlertPlace): AlertEvent[] {
   const event = (name: string, payload: Record<string, unknown>): AlertEvent => ({
     event_id: `evt_${hexOf(place, alert.key, name)}`,
     event: name,
     payload: { event: name, ...payload },
   });
-  const common = { resource: alert.resource, percent: alert.percent, used: alert.used, ...alert.limits, severity: alert.severity };
+  const { resource, percent, used, limits, severity, cause } = alert;
   const agent = alert.agent_id === null ? {} : { agent_id: alert.agent_id };
   const { org_id, period_start } = place;
+  if (alert.by_threshold === true) return [];
+  if (alert.kind === 'hard')
+    return [event('budget.hard_exceeded', { org_id, resource, used, hard_limit: limits.hard_limit, ...agent, period_start })];
+  const common = { resource, percent, used, ...limits, severity };
   // No request caused it: the landing of many did.
   const request_id = `req_${hexOf(place, alert.key, 'request')}`;
-  const events = [
-    event('cost.threshold_breach', { ...common, org_id, ...agent, cause: alert.cause }),
-    event('budget.threshold_breach', { org_id, ...common, period_start, request_id, ...agent, cause: alert.cause }),
+  return [
+    event('cost.threshold_breach', { ...common, org_id, ...agent, cause }),
+    event('budget.threshold_breach', { org_id, ...common, period_start, request_id, ...agent, cause }),
   ];
-  if (alert.kind === 'hard')
-    events.push(
-      event('budget.hard_exceeded', {
-        org_id,
-        resource: alert.resource,
-        used: alert.used,
-        hard_limit: alert.limits.hard_limit,
-        ...agent,
-        period_start,
-      }),
-    );
-  return events;
 }
 
 /** The mail of a threshold to the owner of the org. */

@@ -4,6 +4,7 @@
 // of the policy where they are alike), so nothing of any find is left; the same value is replaced by the same text every time.
 import { createHmac } from 'node:crypto';
 import type { CustomPattern, PiiKind } from '../../schemas/records/pii_policy.ts';
+import { DEPTH_MAX, deeperThan } from './nesting.ts';
 import { findEmails, findIpv4, findIpv6 } from './pii_addresses.ts';
 import { type CustomFinder, customFinder } from './pii_custom.ts';
 import { findNumbers, isCard, mayHoldNumbers, type NumberKind, type Place } from './pii_numbers.ts';
@@ -159,7 +160,7 @@ export class Redaction {
     // A number is read together with the name of its field, which the text alone may not show.
     if (redacted === text && !mayHoldNumbers(text)) return redacted;
     const value = parsedJson(text);
-    if (value === undefined) return redacted;
+    if (value === undefined || deeperThan(value, DEPTH_MAX)) return redacted;
     const changed = this.value(value);
     return changed === value ? text : JSON.stringify(changed);
   }

@@ -147,6 +147,11 @@ const CODES_1_2 = new Set(
 const CODES_3 = /^(?:21[0-9]|2[2-69]\d|35\d|37\d|38\d|42[013]|50\d|59\d|6[789]\d|80[08]|85\d|87[08]|88\d|96\d|97\d|99[2-68])/;
 
 const NORTH_AMERICAN = /(?:1[ .-]?)?(?:\([2-9]\d\d\)[ .-]?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}(?!\d)/y;
+/**
+ * The same groups with one separator throughout, whatever the numbering plan says of them: examples and tests are full of 555-123-4567 and
+ * 123-456-7890. What begins with 0 or 10, or has nothing but zeros in the middle, rather counts something.
+ */
+const NORTH_AMERICAN_LIKE = /(?:1[ .-])?(?!10)[1-9]\d\d([.-])(?!000)\d{3}\1\d{4}(?!\d)/y;
 /** With the digit that a country puts before its own numbers: 030 901820, 020 7946 0958, (02) 9374 4000. */
 const TRUNK = /(?:\(0[1-9]\d{0,3}\)[ /-]?|0[1-9]\d{0,3}[ /-])\d{2,8}(?:[ -]\d{2,8}){0,4}(?!\d)/y;
 const TRUNK_PAIRS = /0[1-9](?:\.\d\d){4}(?!\d)/y;
@@ -199,7 +204,7 @@ function phoneAt(text: string, at: number): number {
   if (international >= 0) return international;
   if (text[at] === '+') return -1;
   const isFirst = !/\d[ ./-]$/.test(text.slice(Math.max(0, at - 2), at));
-  for (const pattern of [NORTH_AMERICAN, TRUNK_PAIRS, TRUNK, AREA_IN_PARENTHESES]) {
+  for (const pattern of [NORTH_AMERICAN, NORTH_AMERICAN_LIKE, TRUNK_PAIRS, TRUNK, AREA_IN_PARENTHESES]) {
     pattern.lastIndex = at;
     const shown = pattern.exec(text)?.[0];
     if (shown === undefined) continue;

@@ -12,6 +12,7 @@ import type { DeadLetter } from '../../schemas/codec.ts';
 import { StoreUnavailable } from '../../sql/client.ts';
 import { ERASED, type ErasureStore, type Scope } from '../../sql/erasure.ts';
 import type { ColdStorage } from '../cold/cold_storage.ts';
+import { TEXT_PLACES } from '../domain/text_refs.ts';
 import type { Lease } from '../jobs/lease.ts';
 import type { LongJobContext, LongJobHandler } from '../long_jobs/runner.ts';
 import { FORGET_AT_ONCE } from './forget.ts';
@@ -107,7 +108,7 @@ async function eraseValue(
   progress(0, STEPS);
   await log.landed(signal);
   const values = await deps.formsOf(org_id, attribute, value);
-  await store.collect(scope, { attribute, values });
+  await store.collect(scope, { attribute, values, text: TEXT_PLACES.get(attribute) });
   await reached('collected');
 
   await deps.emptyOpenSamples(org_id, await store.samples(scope, SAMPLES_MAX));

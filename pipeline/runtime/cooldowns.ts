@@ -3,22 +3,31 @@
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
 
 const MARKS_MAX = 50_000;
-/** A trace is offered from this part of the cooldown on: the judge's own mark may be older than ours. */
-const FRACTION = 0.5;
+/** Within a cooldown a trace is offered once in this part of it: another worker's mark may be older than ours. */
+const FRACTION = 0.1;
 const SECOND_MS = 1000;
 
+interface Mark {
+  /** When a trace was offered that, as far as this worker knows, is judged; milliseconds. */
+  begun: number;
+  /** When one was offered last. */
+  offered: number;
+}
+
 export class Cooldowns {
-  /** When each judge was last offered a trace of an agent, milliseconds; oldest first. */
-  readonly #marks = new Map<string, number>();
+  /** By judge and agent; the one that was offered longest ago first. */
+  readonly #marks = new Map<string, Mark>();
 
   /** Whether a trace of an agent is offered to a judge now; if so, it is taken down. */
   pass({ org_id, judge_id, cooldown_seconds }: JudgeRecord, agent_id: string, now: number): boolean {
     if (cooldown_seconds === 0) return true;
     const key = `${org_id} ${judge_id} ${agent_id}`;
+    const cooldownMs = cooldown_seconds * SECOND_MS;
     const last = this.#marks.get(key);
-    if (last !== undefined && now - last < cooldown_seconds * SECOND_MS * FRACTION) return false;
+    const over = last === undefined || now - last.begun >= cooldownMs;
+    if (!over && now - last.offered < cooldownMs * FRACTION) return false;
     this.#marks.delete(key);
-    this.#marks.set(key, now);
+    this.#marks.set(key, { begun: over ? now : last.begun, offered: now });
     for (const oldest of this.#marks.keys()) {
       if (this.#marks.size <= MARKS_MAX) break;
       this.#marks.delete(oldest);

@@ -75,10 +75,10 @@ export const EVENT_CATALOG = {
     }),
   },
   'cost.threshold_breach': {
-    fires: 'A budget crosses a configured threshold',
+    fires: 'A budget crosses a configured threshold, or a soft limit at which none is configured',
     payload: payload('cost.threshold_breach', {
       resource: z.string(),
-      percent: z.number().describe('The configured one'),
+      percent: z.number().describe('The configured one, or where the soft limit stands'),
       used: z.number(),
       soft_limit: limit,
       hard_limit: limit,
@@ -86,11 +86,11 @@ export const EVENT_CATALOG = {
     }),
   },
   'budget.threshold_breach': {
-    fires: 'A budget crosses a configured threshold: as the webhook channel of budget alerts tells it',
+    fires: 'With cost.threshold_breach, as the webhook channel of budget alerts tells it',
     payload: payload('budget.threshold_breach', {
       org_id: z.string(),
       resource: z.string(),
-      percent: z.number().describe('The configured one'),
+      percent: z.number().describe('The configured one, or where the soft limit stands'),
       used: z.number(),
       soft_limit: limit,
       hard_limit: limit,

@@ -5,9 +5,9 @@ import { DURATION_MAX_MS, isoMillis } from './times.ts';
 
 /** Any number of tokens that an event names: four of them added up still fit UInt32. */
 export const TOKENS_MAX = 1_000_000_000;
-/** attributes.cost_usd of one span: Decimal(18, 12) holds six digits before the point. */
+/** cost_usd of one span: Decimal(18, 12) holds six digits before the point. */
 const COST_MAX_USD = 999_999;
-/** attributes.sandbox_seconds of one event. */
+/** sandbox_seconds of one event. */
 const SANDBOX_MAX_SECONDS = 1_000_000_000;
 export const NAME_LENGTH_MAX = 1024;
 const TAG_LENGTH_MAX = 256;
@@ -42,10 +42,11 @@ const amount = (max: number) =>
     },
   );
 
-/** Free-form; only what money and budgets are computed from is checked. */
-export const attributes = z
-  .looseObject({ cost_usd: amount(COST_MAX_USD).nullish(), sandbox_seconds: amount(SANDBOX_MAX_SECONDS).nullish() })
-  .nullish();
+/** What money and budgets are computed from. */
+const amounts = { cost_usd: amount(COST_MAX_USD).nullish(), sandbox_seconds: amount(SANDBOX_MAX_SECONDS).nullish() };
+
+/** Free-form; only the amounts are checked. */
+export const attributes = z.looseObject(amounts).nullish();
 
 /** What all shapes take besides their own fields. null counts as absent, as SDKs send it for what they leave out. */
 export const eventFields = {
@@ -54,6 +55,9 @@ export const eventFields = {
   span_id: optionalId,
   tags: z.array(z.string().max(TAG_LENGTH_MAX)).max(TAGS_MAX).nullish(),
   attributes,
+  // Fields beside the known ones join the attributes, so an amount counts there too.
+  cost_usd: amounts.cost_usd.describe('The same as attributes.cost_usd, which goes ahead of it'),
+  sandbox_seconds: amounts.sandbox_seconds.describe('The same as attributes.sandbox_seconds, which goes ahead of it'),
   started_at: optionalTime,
   ended_at: optionalTime,
   duration_ms: optionalDuration,

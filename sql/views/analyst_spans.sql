@@ -30,7 +30,7 @@ CREATE OR REPLACE VIEW analyst_spans
   tags Array(LowCardinality(String)) COMMENT 'Tags of the event',
   storage_bytes UInt32 COMMENT 'Bytes of the event, on its first span only',
   sandbox_seconds Decimal(18, 6) COMMENT 'Sandbox time used',
-  attributes String COMMENT 'JSON as sent; read a field with JSONExtractString(attributes, ''name'')',
+  attributes String COMMENT 'JSON as sent; read a field with JSONExtractString(attributes, ''name''). A field that is the prompt or the response too is a reference to it here: see analyst_texts',
   sampled Bool COMMENT 'False where sampling kept the numbers only: no attributes, no texts'
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER

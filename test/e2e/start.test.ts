@@ -101,6 +101,24 @@ describe('a fresh data folder', () => {
   });
 });
 
+describe('a key of the operator’s own', () => {
+  const key = 'sk_svc_of_the_operators_own_0123456789';
+
+  it('stands in the lines to try, which work in a shell that does not know it, and is not shown again', async () => {
+    const first = await startService({ env: { SERVICE_BOOTSTRAP_API_KEY: key } });
+    const { data } = answerShape.parse(await run(lineOf(first, '/ingest/chatcompletion')));
+    await eventually(async () => {
+      const traces = tracesShape.parse(await run(lineOf(first, '/v1/traces'))).data;
+      return traces.some((trace) => trace.trace_id === data.trace_id);
+    });
+    expect(await first.stop()).toEqual({ code: 0, signal: null });
+    const again = await startService({ dataDir: first.dataDir, env: { SERVICE_BOOTSTRAP_API_KEY: key } });
+    expect(again.stdout()).not.toContain(key);
+    expect(again.stdout()).toContain('as given by SERVICE_BOOTSTRAP_API_KEY');
+    expect(await again.stop()).toEqual({ code: 0, signal: null });
+  });
+});
+
 describe('a supervisor that is killed', () => {
   it('leaves nothing running after 10 s, and loses nothing that was acknowledged', async () => {
     const service = await startService();

@@ -5,7 +5,7 @@ import { chainStepSpanId } from '../ids.ts';
 import { UNPRICED } from '../pricing.ts';
 import type { Span } from '../span.ts';
 import { openAiUsage } from './chatcompletion.ts';
-import { addAttribute, addOthers, EVENT_FIELDS, isFields, NO_USAGE, ownAttributes, type Draft } from './draft.ts';
+import { addAll, addAttribute, addOthers, EVENT_FIELDS, isFields, NO_USAGE, ownAttributes, type Draft } from './draft.ts';
 
 const CHAIN_FIELDS = new Set([...EVENT_FIELDS, 'chain_name', 'intermediate_steps']);
 const REQUEST_FIELDS = new Set(['model', 'messages', 'tools']);
@@ -55,7 +55,7 @@ function readGenerations(response: NonNullable<ChainEvent['response']>, attribut
     if (typeof reason === 'string') reasons.push(reason);
     const message = isFields(generation['message']) ? generation['message'] : {};
     const calls = message['tool_calls'] ?? (isFields(message['kwargs']) ? message['kwargs']['tool_calls'] : undefined);
-    if (Array.isArray(calls)) toolCalls.push(...(calls as unknown[]));
+    if (Array.isArray(calls)) addAll(toolCalls, calls as unknown[]);
   }
   if (toolCalls.length > 0) addAttribute(attributes, 'tool_calls', toolCalls);
   if (reasons.length > 0) addAttribute(attributes, 'gen_ai.response.finish_reasons', reasons);
@@ -94,12 +94,12 @@ export function stepSpans(steps: Draft['steps'], chain: Span, body: string): Spa
   }));
 }
 
-/** The tool that an action names: by its JSON (`{"tool": …}`), by its first word, else the start of the action. */
+/**
+ * The tool that an action names: by its JSON (`{"tool": …}`), by its first word. What names none is a text, which is kept, redacted and forgotten as
+ * the prompt that it is; names outlive it.
+ */
 function stepName(action: string): string {
-  const named = TOOL_NAME.exec(action)?.[1] ?? (action.startsWith('{') ? nameInJson(action) : undefined);
-  if (named !== undefined) return named;
-  const line = action.trim().split('\n', 1)[0]?.slice(0, STEP_NAME_MAX) ?? '';
-  return line === '' ? 'tool' : line;
+  return TOOL_NAME.exec(action)?.[1] ?? (action.startsWith('{') ? nameInJson(action) : undefined) ?? 'tool';
 }
 
 function nameInJson(action: string): string | undefined {
@@ -109,7 +109,7 @@ function nameInJson(action: string): string | undefined {
     const name = parsed['tool'] ?? parsed['name'] ?? parsed['action'];
     return typeof name === 'string' && name !== '' ? name.slice(0, STEP_NAME_MAX) : undefined;
   } catch {
-    // No JSON: the text itself names the step.
+    // No JSON: a text that names no tool.
     return undefined;
   }
 }

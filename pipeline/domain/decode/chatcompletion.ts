@@ -2,6 +2,7 @@
 // tool calls, request parameters and what the response says besides stay in attributes.
 import type { ChatcompletionEvent } from '../../../schemas/formats/chatcompletion.ts';
 import {
+  addAll,
   addAttribute,
   addOthers,
   contentText,
@@ -54,7 +55,7 @@ function readResponse(response: Response, attributes: Record<string, unknown>, t
     const { message } = choice;
     const text = answerText(message);
     if (text !== '') texts.push(text);
-    toolCalls.push(...toolCallsOf(message));
+    addAll(toolCalls, toolCallsOf(message));
     if (typeof message['reasoning_content'] === 'string') reasoning += message['reasoning_content'];
     if (choice.finish_reason != null) reasons.push(choice.finish_reason);
   }

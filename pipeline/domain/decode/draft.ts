@@ -91,6 +91,11 @@ export const EVENT_FIELDS: ReadonlySet<string> = new Set([
   'response',
 ]);
 
+/** Adds items, as many as a sender likes: spread as arguments of push, some hundred thousand end in a RangeError. */
+export function addAll<T>(to: T[], items: Iterable<T>): void {
+  for (const item of items) to.push(item);
+}
+
 /** The text of a message's content: a string, or the text of its parts joined. */
 export function contentText(content: unknown): string {
   if (typeof content === 'string') return content;

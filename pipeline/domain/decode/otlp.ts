@@ -1,12 +1,13 @@
 // otlp: a span of OpenTelemetry. In: the body of the log, {resource, scope, span}. Out: what all formats have, and a draft.
 // The span keeps its own name; what its attributes say besides stays in them, with resource, scope, events, links and status message.
-// What became prompt and response leaves the attributes, so that it is kept, redacted and forgotten as such.
+// What became prompt and response, and what repeats them, leaves the attributes, so that it is kept, redacted and forgotten as such.
 import type { Refusal } from '../../../schemas/formats/refusal.ts';
 import { NAME_LENGTH_MAX } from '../../../schemas/formats/fields.ts';
+import type { SpanKind } from '../span.ts';
 import { addAttribute, isFields, NO_USAGE, type Draft, type Fields } from './draft.ts';
 import { otlpAnsweredModel, otlpKind, otlpModel, otlpProvider, otlpRepeats, otlpUsage } from './otlp_kind.ts';
 import { conversationOf, type Conversation } from './otlp_messages.ts';
-import { fieldsOf, firstText, textsOf } from './otlp_parts.ts';
+import { fieldsOf, firstText, parsedText, textsOf } from './otlp_parts.ts';
 import { exceptionOf, otlpEvent } from './otlp_span.ts';
 
 const TAGS_MAX = 64;
@@ -55,13 +56,16 @@ export function readOtlp(value: unknown, receivedAt: number): { ok: true; event:
     tags: tagsOf(given),
   };
   const events = Array.isArray(span['events']) ? (span['events'] as unknown[]) : [];
-  const said = conversationOf(given, events);
+  const kind = otlpKind(given);
+  const said = conversationOf(given, events, kind === 'llm');
   const attributes = attributesOf(given, said);
+  // The answer as the vendor sent it has gone with its text; by what the vendor finds it stays.
+  if (kind === 'llm') addAttribute(attributes, 'gen_ai.response.id', firstText([fieldsOf(parsedText(given['output.value']))], ['id']));
   addAttribute(attributes, 'agent_id', firstText(sources, AGENTS) ?? firstText(sources, ['gen_ai.agent.name']));
   for (const key of ['department', 'realm']) addAttribute(attributes, key, ofResource[key]);
   if (event.outcome !== 'success') addAttribute(attributes, 'error_message', errorOf(span));
   addEnvelope(attributes, { value, resource, ofResource, span, events });
-  return { ok: true, event, draft: draftOf(span, given, attributes, said) };
+  return { ok: true, event, draft: draftOf(kind, span, given, attributes, said) };
 }
 
 function tagsOf(given: Fields): string[] {
@@ -69,8 +73,7 @@ function tagsOf(given: Fields): string[] {
   return [...new Set(tags)].slice(0, TAGS_MAX);
 }
 
-function draftOf(span: Fields, given: Fields, attributes: Record<string, unknown>, said: Conversation): Draft {
-  const kind = otlpKind(given);
+function draftOf(kind: SpanKind, span: Fields, given: Fields, attributes: Record<string, unknown>, said: Conversation): Draft {
   const isCall = kind === 'llm';
   const name = typeof span['name'] === 'string' && span['name'] !== '' ? span['name'].slice(0, NAME_LENGTH_MAX) : 'unknown';
   return {
@@ -90,13 +93,14 @@ function draftOf(span: Fields, given: Fields, attributes: Record<string, unknown
   };
 }
 
-/** The span's own attributes but those that became prompt and response. */
-function attributesOf(given: Fields, { used, tool_calls, finish_reasons, reasoning }: Conversation): Record<string, unknown> {
+/** The span's own attributes but those that became prompt and response, or repeat them. */
+function attributesOf(given: Fields, { used, tool_calls, finish_reasons, reasoning, rest }: Conversation): Record<string, unknown> {
   const attributes: Record<string, unknown> = {};
   for (const key in given) if (!used.has(key)) addAttribute(attributes, key, given[key]);
   if (tool_calls.length > 0) addAttribute(attributes, 'tool_calls', tool_calls);
   if (finish_reasons.length > 0) addAttribute(attributes, 'gen_ai.response.finish_reasons', finish_reasons);
   if (reasoning !== '') addAttribute(attributes, 'gen_ai.response.reasoning', reasoning);
+  if (rest.length > 0) addAttribute(attributes, 'gen_ai.output.messages', rest);
   const firstChunk = given['ai.response.msToFirstChunk'];
   if (typeof firstChunk === 'number') addAttribute(attributes, 'time_to_first_token_ms', firstChunk);
   return attributes;

@@ -1,9 +1,10 @@
 // What was asked and answered in an OTLP span, wherever its instrumentation puts it: the messages of the GenAI conventions (as
 // JSON or structured, in attributes or in an event; before that one event a message; before that gen_ai.prompt.N), OpenInference's
 // llm.input_messages.N, the Vercel AI SDK's ai.prompt, and plain inputs and outputs.
-// In: attributes and events. Out: the conversation, the answer's text, its tool calls, and which attributes became them.
-import { contentText, isFields, type Fields } from './draft.ts';
-import { itemsUnder, parsedList, parsedText, textOf } from './otlp_parts.ts';
+// In: attributes and events. Out: the conversation, the answer's text, its tool calls, and which attributes became them, or say them again:
+// many spans speak more than one convention.
+import { addAll, contentText, isFields, type Fields } from './draft.ts';
+import { itemsUnder, parsedList, parsedText, textOf, textsWithin } from './otlp_parts.ts';
 
 export interface Conversation {
   /** null: `prompt` is the prompt. */
@@ -13,7 +14,9 @@ export interface Conversation {
   tool_calls: unknown[];
   finish_reasons: string[];
   reasoning: string;
-  /** Names of the attributes that became prompt or response whole. */
+  /** Messages of the answer with those of their parts that are neither text nor tool call nor reasoning. */
+  rest: unknown[];
+  /** Names of the attributes that became prompt or response, and of those that repeat them. */
   used: ReadonlySet<string>;
 }
 
@@ -28,11 +31,16 @@ interface Answered {
   tool_calls: unknown[];
   finish_reasons: string[];
   reasoning: string;
+  rest: unknown[];
   used: readonly string[];
 }
 
 const NOTHING_ASKED: Asked = { messages: null, prompt: '', used: [] };
-const NOTHING_ANSWERED: Answered = { response: '', tool_calls: [], finish_reasons: [], reasoning: '', used: [] };
+const NOTHING_ANSWERED: Answered = { response: '', tool_calls: [], finish_reasons: [], reasoning: '', rest: [], used: [] };
+
+const INSTRUCTIONS = 'gen_ai.system_instructions';
+const INPUT_MESSAGES = 'gen_ai.input.messages';
+const OUTPUT_MESSAGES = 'gen_ai.output.messages';
 
 /** Plain texts, by what they are: of tools, of whole runs, of whatever names its input. The first that is there is taken. */
 const INPUTS = [
@@ -44,6 +52,7 @@ const INPUTS = [
   'traceloop.entity.input',
   'ai.values',
   'ai.value',
+  INPUT_MESSAGES,
 ];
 const OUTPUTS = [
   'gen_ai.tool.call.result',
@@ -53,32 +62,79 @@ const OUTPUTS = [
   'ai.response.object',
   'output.value',
   'traceloop.entity.output',
+  OUTPUT_MESSAGES,
 ];
+/** Texts that were embedded, one by one. */
+const EMBEDDED = /^embedding\.embeddings\.\d+\.embedding\.text$/;
 
-export function conversationOf(attributes: Fields, events: readonly unknown[]): Conversation {
-  const asked = askedIn(attributes) ?? askedInEvents(events) ?? askedPlainly(attributes);
-  const answered = answeredIn(attributes) ?? answeredInEvents(events) ?? answeredPlainly(attributes);
-  return { ...asked, ...answered, used: new Set([...asked.used, ...answered.used]) };
+/** Of a tool's call, and no input or output of a model. */
+const OF_TOOLS = new Set(['gen_ai.tool.call.arguments', 'ai.toolCall.args', 'gen_ai.tool.call.result', 'ai.toolCall.result']);
+/** What a model was asked, and what it answered, in whatever convention. */
+const SAYS_ASKED =
+  /^(?:gen_ai\.(?:system_instructions|input\.messages|prompt(?:\.\d+(?:\..+)?)?)|llm\.(?:input_messages|prompts)\.\d+(?:\..+)?|ai\.(?:prompt(?:\.messages)?|values?)|input\.value|traceloop\.entity\.input|embedding\.embeddings\.\d+\.embedding\.text)$/s;
+const SAYS_ANSWERED =
+  /^(?:gen_ai\.(?:output\.messages|completion(?:\.\d+(?:\..+)?)?)|llm\.output_messages\.\d+(?:\..+)?|ai\.response\.(?:text|object)|output\.value|traceloop\.entity\.output)$/s;
+
+/** @param isCall whether the span is one call of a model: then whatever says what was asked, or answered, says it of that call */
+export function conversationOf(attributes: Fields, events: readonly unknown[], isCall: boolean): Conversation {
+  const asked = askedOf(attributes, events);
+  const answered = answeredOf(attributes, events);
+  const used = new Set([...asked.used, ...answered.used]);
+  const left = Object.keys(attributes).filter((key) => !used.has(key));
+  const askedAgain = left.filter((key) => SAYS_ASKED.test(key) || INPUTS.includes(key));
+  const answeredAgain = left.filter((key) => SAYS_ANSWERED.test(key) || OUTPUTS.includes(key));
+  const asks = asked.messages?.flatMap(saidIn) ?? [asked.prompt];
+  for (const key of repeating(attributes, askedAgain, asks, isCall)) used.add(key);
+  for (const key of repeating(attributes, answeredAgain, [answered.response], isCall)) used.add(key);
+  return { ...asked, ...answered, used };
+}
+
+/** What a message says, without what it is. */
+function saidIn(message: unknown): unknown[] {
+  if (!isFields(message)) return [message];
+  const content = message['content'] ?? message['parts'];
+  return Array.isArray(content) ? (content as unknown[]).map(partText) : [content];
+}
+
+/**
+ * Those of the attributes that say what was said already. Beside a call of a model they do by their names. Elsewhere, where an input may be
+ * another one, they do when they hold all the texts that were said, or none but those.
+ */
+function repeating(attributes: Fields, keys: readonly string[], said: readonly unknown[], isCall: boolean): string[] {
+  if (keys.length === 0) return [];
+  const texts = new Set(textsWithin(said));
+  return keys.filter((key) => {
+    const value = attributes[key];
+    if (texts.size === 0) return said.length === 1 && said[0] !== '' && textOf(value) === said[0];
+    if (isCall && !OF_TOOLS.has(key)) return true;
+    const own = new Set(textsWithin(value));
+    return own.size > 0 && (texts.isSubsetOf(own) || own.isSubsetOf(texts));
+  });
 }
 
 // --- asked ---
 
-function askedIn(attributes: Fields): Asked | null {
-  const system = parsedList(attributes['gen_ai.system_instructions']);
-  const messages = parsedList(attributes['gen_ai.input.messages']);
-  if (messages !== null || system !== null) {
-    const instructions = system === null ? [] : [{ role: 'system', content: contentOf(system) }];
-    return {
-      messages: [...instructions, ...(messages ?? []).map(messageOf)],
-      prompt: '',
-      used: ['gen_ai.system_instructions', 'gen_ai.input.messages'],
-    };
-  }
+function askedOf(attributes: Fields, events: readonly unknown[]): Asked {
+  return withInstructions(attributes, messagesIn(attributes) ?? askedInEvents(events) ?? askedPlainly(attributes));
+}
+
+/** The same behind the instructions, where these stand apart. */
+function withInstructions(attributes: Fields, asked: Asked): Asked {
+  const text = textOf(attributes[INSTRUCTIONS]);
+  const parts = parsedList(attributes[INSTRUCTIONS]) ?? (text === '' ? [] : [text]);
+  if (parts.length === 0) return asked;
+  const rest = asked.messages ?? (asked.prompt === '' ? [] : [{ role: 'user', content: asked.prompt }]);
+  return { messages: [{ role: 'system', content: contentOf(parts) }, ...rest], prompt: '', used: [...asked.used, INSTRUCTIONS] };
+}
+
+function messagesIn(attributes: Fields): Asked | null {
+  const messages = parsedList(attributes[INPUT_MESSAGES]) ?? [];
+  if (messages.length > 0) return { messages: messages.map(messageOf), prompt: '', used: [INPUT_MESSAGES] };
   const indexed =
     itemsUnder(attributes, 'gen_ai.prompt.') ?? itemsUnder(attributes, 'llm.input_messages.') ?? itemsUnder(attributes, 'llm.prompts.');
   if (indexed !== null) return { messages: indexed.items.map(indexedMessage), prompt: '', used: indexed.keys };
   const sent = parsedList(attributes['ai.prompt.messages']);
-  return sent === null ? null : { messages: sent, prompt: '', used: ['ai.prompt.messages'] };
+  return sent === null || sent.length === 0 ? null : { messages: sent, prompt: '', used: ['ai.prompt.messages'] };
 }
 
 const MESSAGE_EVENT = /^gen_ai\.(system|user|assistant|tool)\.message$/;
@@ -88,18 +144,21 @@ function askedInEvents(events: readonly unknown[]): Asked | null {
   for (const [name, fields] of named(events)) {
     const role = MESSAGE_EVENT.exec(name)?.[1];
     if (role !== undefined) messages.push({ role, ...eventMessage(fields) });
-    else if (name === 'gen_ai.content.prompt') messages.push(...(parsedList(fields['gen_ai.prompt']) ?? []));
+    else if (name === 'gen_ai.content.prompt') addAll(messages, parsedList(fields['gen_ai.prompt']) ?? []);
     else if (name === 'gen_ai.client.inference.operation.details') {
-      const found = askedIn(fields);
-      if (found?.messages != null) return { ...found, used: [] };
+      const found = withInstructions(fields, messagesIn(fields) ?? NOTHING_ASKED);
+      if (found.messages !== null) return { ...found, used: [] };
     }
   }
   return messages.length === 0 ? null : { messages, prompt: '', used: [] };
 }
 
 function askedPlainly(attributes: Fields): Asked {
-  const key = INPUTS.find((name) => textOf(attributes[name]) !== '');
-  if (key === undefined) return NOTHING_ASKED;
+  const key = INPUTS.find((name) => isTold(name, attributes[name]));
+  if (key === undefined) {
+    const embedded = Object.keys(attributes).filter((name) => EMBEDDED.test(name));
+    return { messages: null, prompt: embedded.map((name) => textOf(attributes[name])).join('\n'), used: embedded };
+  }
   const text = textOf(attributes[key]);
   if (key !== 'ai.prompt') return { messages: null, prompt: text, used: [key] };
   // {system, messages} or {system, prompt} of generateText.
@@ -110,12 +169,29 @@ function askedPlainly(attributes: Fields): Asked {
   return { messages: [...system, ...list], prompt: '', used: [key] };
 }
 
+/** A list of messages that is read here, after it was looked for messages, has none; a text that is no list was cut by the exporter. */
+function isTold(name: string, value: unknown): boolean {
+  if (textOf(value) === '') return false;
+  return (name !== INPUT_MESSAGES && name !== OUTPUT_MESSAGES) || parsedList(value) === null;
+}
+
 // --- answered ---
 
+function answeredOf(attributes: Fields, events: readonly unknown[]): Answered {
+  const found = [answeredIn(attributes), answeredInEvents(events)].filter((answered) => answered !== null);
+  const telling = found.find(saysAnything);
+  if (telling !== undefined) return telling;
+  const plain = answeredPlainly(attributes);
+  const { finish_reasons, used } = found[0] ?? NOTHING_ANSWERED;
+  return { ...plain, finish_reasons, used: [...used, ...plain.used] };
+}
+
+const saysAnything = ({ response, tool_calls, reasoning, rest }: Answered): boolean =>
+  response !== '' || tool_calls.length > 0 || reasoning !== '' || rest.length > 0;
+
 function answeredIn(attributes: Fields): Answered | null {
-  const key = 'gen_ai.output.messages';
-  const messages = parsedList(attributes[key]);
-  if (messages !== null) return answerOf(messages, [key]);
+  const messages = parsedList(attributes[OUTPUT_MESSAGES]);
+  if (messages !== null) return answerOf(messages, [OUTPUT_MESSAGES]);
   const indexed = itemsUnder(attributes, 'gen_ai.completion.') ?? itemsUnder(attributes, 'llm.output_messages.');
   if (indexed !== null) return answerOf(indexed.items.map(indexedMessage), indexed.keys);
   const calls = parsedList(attributes['ai.response.toolCalls']);
@@ -130,7 +206,7 @@ function answeredInEvents(events: readonly unknown[]): Answered | null {
     if (name === 'gen_ai.choice') {
       const message = parsedText(fields['message']);
       messages.push({ finish_reason: fields['finish_reason'], ...eventMessage(isFields(message) ? { ...fields, ...message } : fields) });
-    } else if (name === 'gen_ai.content.completion') messages.push(...(parsedList(fields['gen_ai.completion']) ?? []));
+    } else if (name === 'gen_ai.content.completion') addAll(messages, parsedList(fields['gen_ai.completion']) ?? []);
     else if (name === 'gen_ai.client.inference.operation.details') {
       const found = answeredIn(fields);
       if (found !== null) return { ...found, used: [] };
@@ -140,39 +216,41 @@ function answeredInEvents(events: readonly unknown[]): Answered | null {
 }
 
 function answeredPlainly(attributes: Fields): Answered {
-  const key = OUTPUTS.find((name) => textOf(attributes[name]) !== '');
+  const key = OUTPUTS.find((name) => isTold(name, attributes[name]));
   return key === undefined ? NOTHING_ANSWERED : { ...NOTHING_ANSWERED, response: textOf(attributes[key]), used: [key] };
 }
 
 const CALL_TYPES = new Set(['tool_call', 'tool-call', 'tool_use', 'function_call']);
 
-/** The answer that messages hold. What is neither text nor a tool call nor reasoning keeps its attributes where they are. */
+/** The answer that messages hold. */
 function answerOf(messages: readonly unknown[], used: readonly string[]): Answered {
   const texts: string[] = [];
   const tool_calls: unknown[] = [];
   const finish_reasons: string[] = [];
+  const rest: unknown[] = [];
   let reasoning = '';
-  let whole = true;
   for (const message of messages) {
     if (!isFields(message)) {
       if (typeof message === 'string') texts.push(message);
       continue;
     }
     const content = message['parts'] ?? message['content'];
+    const others: unknown[] = [];
     for (const part of Array.isArray(content) ? (content as unknown[]) : [content]) {
       const type = isFields(part) ? part['type'] : undefined;
       const text = partText(part);
       if (typeof type === 'string' && CALL_TYPES.has(type)) tool_calls.push(part);
       else if (type === 'reasoning' || type === 'thinking') reasoning += text;
       else if (text !== '') texts.push(text);
-      else if (part !== undefined && part !== null && part !== '') whole = false;
+      else if (part !== undefined && part !== null && part !== '' && type !== 'text') others.push(part);
     }
+    if (others.length > 0) rest.push({ role: message['role'], parts: others });
     const calls = parsedList(message['tool_calls']);
-    if (calls !== null) tool_calls.push(...calls);
+    if (calls !== null) addAll(tool_calls, calls);
     const reason = message['finish_reason'];
     if (typeof reason === 'string' && reason !== '') finish_reasons.push(reason);
   }
-  return { response: texts.join('\n'), tool_calls, finish_reasons, reasoning, used: whole ? used : [] };
+  return { response: texts.join('\n'), tool_calls, finish_reasons, reasoning, rest, used };
 }
 
 // --- messages and their parts ---

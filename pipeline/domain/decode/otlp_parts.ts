@@ -1,16 +1,18 @@
 // Structures that instrumentations press into flat attributes: JSON in texts, and lists spread over numbered names.
 // In: attribute values. Out: what they stand for. Whatever they hold, nothing throws and nothing is deeper than its names say.
+import { DEPTH_MAX, deeperThan } from '../nesting.ts';
 import { isFields, type Fields } from './draft.ts';
 
 /** Names in the rest of a numbered attribute, of message.tool_calls.0.tool_call.function.name for one. */
 const STEPS_MAX = 12;
 const NUMBER = /^\d{1,9}$/;
 
-/** The value that a text in JSON stands for; a text that is none stands for itself. */
+/** The value that a text in JSON stands for; a text that is none, or one that is nested beyond all sense, stands for itself. */
 export function parsedText(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[[{"]/.test(value)) return value;
   try {
-    return JSON.parse(value) as unknown;
+    const parsed: unknown = JSON.parse(value);
+    return deeperThan(parsed, DEPTH_MAX) ? value : parsed;
   } catch {
     // A text like any other.
     return value;
@@ -29,6 +31,20 @@ export function parsedList(value: unknown): unknown[] | null {
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+/** Levels of values, and of JSON in their texts, in which texts are looked for. */
+const TEXT_LEVELS_MAX = 48;
+
+/** All texts in a value, those in the JSON that a text may be too. */
+export function textsWithin(value: unknown, levels = TEXT_LEVELS_MAX): string[] {
+  const parsed = parsedText(value);
+  if (levels === 0) return [];
+  // A text may be the JSON of a text.
+  if (typeof parsed === 'string' && parsed !== value) return textsWithin(parsed, levels - 1);
+  if (typeof parsed === 'string') return parsed.trim() === '' ? [] : [parsed.trim()];
+  if (typeof parsed !== 'object' || parsed === null) return [];
+  return Object.values(parsed).flatMap((item) => textsWithin(item, levels - 1));
 }
 
 interface Items {

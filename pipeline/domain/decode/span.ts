@@ -5,11 +5,12 @@ import { spanIdOf } from '../ids.ts';
 import type { PiiRedactor, Redaction } from '../pii.ts';
 import { givenPrice, UNPRICED, type PriceBook, type Priced } from '../pricing.ts';
 import type { Span, TraceOutcome } from '../span.ts';
+import { followTexts } from '../text_refs.ts';
 import { eventDuration, eventTimes } from '../../../schemas/formats/times.ts';
 import type { IngestEvent } from '../../../schemas/codec.ts';
 import { addAttribute, contentText, isFields, type Draft, type Fields } from './draft.ts';
 import { redactedDraft } from './redact.ts';
-import { promptWithin } from './truncate.ts';
+import { promptText, promptWithin } from './truncate.ts';
 
 /** Ids and labels longer than this stay in attributes and associate nothing: they are no ids. */
 const LABEL_LENGTH_MAX = 512;
@@ -42,9 +43,12 @@ export function spanOf(deps: SpanDeps, logged: RawEvent, event: Fields, draft: D
     return redaction === null ? id : redaction.text(id);
   };
   const shown = redaction === null ? draft : redactedDraft(draft, redaction);
-  const { attributes } = shown;
   const tags = tagsOf(event['tags']);
   const prompt = promptWithin(shown, deps.maxPromptTokens(logged.org_id));
+  const isAsSent = shown.messages === draft.messages && shown.prompt_text === draft.prompt_text;
+  const sentTexts = { attributes: sent, prompt: isAsSent ? prompt.whole : promptText(draft), response: draft.response };
+  const texts = { prompt: prompt.text.toWellFormed(), response: shown.response.toWellFormed() };
+  const attributes = followTexts(shown.attributes, sentTexts, texts);
   if (prompt.truncated) attributes['prompt_truncated'] = true;
   const span_id = spanIdOf(event, logged.event_hex);
   const parent = event['parent_span_id'];
@@ -73,8 +77,7 @@ export function spanOf(deps: SpanDeps, logged: RawEvent, event: Fields, draft: D
     cached_input_tokens: Math.min(draft.usage.cached_input_tokens, tokens.input),
     ...priced,
     attributes,
-    prompt: prompt.text.toWellFormed(),
-    response: shown.response.toWellFormed(),
+    ...texts,
     storage_bytes: Buffer.byteLength(logged.body),
     sandbox_seconds: sandboxSeconds(sent['sandbox_seconds']),
   };

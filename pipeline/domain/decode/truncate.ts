@@ -8,18 +8,26 @@ const TOKENS_PER_CHAR_MAX = 3;
 
 export interface PromptText {
   text: string;
+  /** Without the limit. */
+  whole: string;
   truncated: boolean;
+}
+
+/** The whole prompt of a draft. */
+export function promptText({ messages, prompt_text }: Pick<Draft, 'messages' | 'prompt_text'>): string {
+  return messages === null ? prompt_text : JSON.stringify(messages);
 }
 
 /** The prompt of a draft; `tokensMax` null for no limit. */
 export function promptWithin(draft: Pick<Draft, 'messages' | 'prompt_text'>, tokensMax: number | null): PromptText {
   const { messages } = draft;
-  const text = messages === null ? draft.prompt_text : JSON.stringify(messages);
-  if (tokensMax === null || text.length * TOKENS_PER_CHAR_MAX <= tokensMax) return { text, truncated: false };
-  const tokens = estimateTokens(text);
-  if (tokens <= tokensMax) return { text, truncated: false };
-  const chars = charsForTokens(text, tokens, tokensMax);
-  return { text: messages === null ? text.slice(0, chars) : JSON.stringify(messagesWithin(messages, chars)), truncated: true };
+  const whole = promptText(draft);
+  if (tokensMax === null || whole.length * TOKENS_PER_CHAR_MAX <= tokensMax) return { text: whole, whole, truncated: false };
+  const tokens = estimateTokens(whole);
+  if (tokens <= tokensMax) return { text: whole, whole, truncated: false };
+  const chars = charsForTokens(whole, tokens, tokensMax);
+  const text = messages === null ? whole.slice(0, chars) : JSON.stringify(messagesWithin(messages, chars));
+  return { text, whole, truncated: true };
 }
 
 /** Messages whose JSON is about `charsMax` long at most. */

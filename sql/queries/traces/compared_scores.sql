@@ -1,9 +1,9 @@
--- What judges of live traffic gave a trace: of each judge the newest score. Scores are given after the trace began, but for clocks that
--- differ; the month before takes care of those.
+-- What judges gave a trace, as it went live or in evals: of each judge the newest score of its newest version. Scores are given after the
+-- trace began, but for clocks that differ; the month before takes care of those.
 SELECT s.judge_id AS judge_id, argMax(s.judge_name, (s.judge_version, s.scored_at)) AS judge_name,
   argMax(assumeNotNull(s.score), (s.judge_version, s.scored_at)) AS score
 FROM judge_scores AS s
-WHERE s.org_id = {org_id:String} AND s.eval_id = '' AND s.trace_key = sipHash64({trace_id:String}) AND s.trace_id = {trace_id:String}
+WHERE s.org_id = {org_id:String} AND s.trace_key = sipHash64({trace_id:String}) AND s.trace_id = {trace_id:String}
   AND s.scored_at >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC') - INTERVAL 1 MONTH AND s.score IS NOT NULL
 GROUP BY judge_id
 ORDER BY judge_id

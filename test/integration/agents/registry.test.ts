@@ -187,6 +187,7 @@ describe('a registration', () => {
     const answer = await register({ name: 'x', framework: 'cobol', register_token: await aToken() });
     expect(codeOf(answer)).toEqual([422, 'invalid_framework']);
     expect(answer.json?.['detail']).toMatch(/^framework: .*chatcompletion.*mcp/);
+    expect(codeOf(await register({ name: 'x', framework: 'x'.repeat(65) }))).toEqual([422, 'invalid_framework']);
     for (const framework of ['chatcompletion', 'messages', 'chain', 'custom', 'app', 'otlp', 'mcp'])
       await registered({ agent_id: `fw-${framework}`, name: framework, framework });
   });
@@ -282,9 +283,11 @@ describe('archiving', () => {
   });
 
   test('what is not there is agent_not_found', async () => {
-    for (const id of ['none', encodeURIComponent('\u0000'), 'x'.repeat(3000)]) {
+    // From about 3,000 characters on a key would end the connection to NATS: the next write shows that it is there.
+    for (const id of ['none', encodeURIComponent('\u0000'), 'x'.repeat(129), 'x'.repeat(3000), 'x'.repeat(8000)]) {
       expect(codeOf(await call(one, 'GET', `${AGENTS}/${id}`))).toEqual([404, 'agent_not_found']);
       expect(codeOf(await call(one, 'DELETE', `${AGENTS}/${id}`))).toEqual([404, 'agent_not_found']);
+      expect((await call(one, 'POST', `${AGENTS}/register-tokens`)).status).toBe(201);
     }
   });
 });
@@ -306,6 +309,7 @@ describe('the list', () => {
 
   test.each([
     ['framework=cobol', 'invalid_framework'],
+    [`framework=${'x'.repeat(65)}`, 'invalid_framework'],
     ['limit=0', 'invalid_request'],
     ['limit=201', 'invalid_request'],
     ['offset=-1', 'invalid_request'],

@@ -27,6 +27,8 @@ export interface TestApi {
 export interface TestApiOptions {
   natsUrl: string;
   clickhouseUrl?: string;
+  /** In the place of KEY. */
+  bootstrapKey?: string;
   logBytesMax?: number;
   bodyBytesMax?: number;
   appPerMinute?: number;
@@ -52,7 +54,7 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
       SERVICE_ENV: options.production === true ? 'production' : 'development',
       SERVICE_PARTITIONS: 4,
       SERVICE_BOOTSTRAP_ORG_ID: ORG,
-      SERVICE_BOOTSTRAP_API_KEY: KEY,
+      SERVICE_BOOTSTRAP_API_KEY: options.bootstrapKey ?? KEY,
       SERVICE_ADMIN_TOKEN: ADMIN_TOKEN,
       SERVICE_CLICKHOUSE_CLUSTER: undefined,
       SERVICE_MAX_BODY_BYTES: options.bodyBytesMax ?? 5_242_880,

@@ -148,6 +148,40 @@ describe('a mutation by HTTP', () => {
     expect(byOwner.json?.['meta']).toMatchObject({ total: 2 });
   });
 
+  test('that is too large for the log shows its small values, and a new agent is told all the same', async () => {
+    const token = await call(api, 'POST', `/orgs/${ORG}/agents/register-tokens`);
+    const made = await call(api, 'POST', `/orgs/${ORG}/agents/register`, {
+      body: {
+        agent_id: 'large',
+        name: 'Large',
+        framework: 'chain',
+        version: '1.4.0',
+        register_token: (token.json?.['data'] as Record<string, unknown>)['register_token'],
+        tags: Array.from({ length: 50 }, () => 't'.repeat(128)),
+        metadata: { text: 'm'.repeat(16_000) },
+      },
+    });
+    expect(made.status).toBe(201);
+    await landed();
+    const [record] = await byRequest(made);
+    expect(record?.changes).toEqual({
+      truncated: true,
+      fields: ['is_new', 'name', 'framework', 'version', 'repo_url', 'tags', 'metadata'],
+      is_new: true,
+      name: 'Large',
+      framework: 'chain',
+      version: '1.4.0',
+      repo_url: null,
+    });
+    const [event] = (await events()).filter(({ payload }) => payload.includes('"large"'));
+    expect(JSON.parse(event?.payload ?? '')).toEqual({
+      event: 'agent.registered',
+      agent_id: 'large',
+      framework: 'chain',
+      version: '1.4.0',
+    });
+  });
+
   test('that fails leaves nothing to be seen, now or later', async () => {
     const gone = await call(api, 'DELETE', `/orgs/${ORG}/api-keys/ak_none`);
     expect(gone.json?.['code']).toBe('api_key_not_found');

@@ -1,9 +1,10 @@
 // Idempotency-Key over two API instances on one nats-server: the work is done once and the answer is the first one, whoever
 // asks, however many at once.
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { INGEST_STREAM } from '../../../ops/streams.ts';
 import { FINGERPRINT_HEADER, ingestBatchCodec } from '../../../schemas/codec.ts';
+import { TEMPLATE_BYTES_MAX } from '../../../schemas/records/prompt.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { ADMIN_TOKEN, anEvent, type Answer, asUser, call, INGEST, ORG, startTestApi, type TestApi, tokenOf } from './an_api.ts';
 
@@ -214,6 +215,30 @@ describe('other POST endpoints', () => {
         'true',
       ]);
       expect(first.text).toContain(sub);
+    }
+  });
+
+  test('what is larger than 64 KiB is made once too, and its answer comes back to the byte', async () => {
+    const key = randomUUID();
+    // Random, so that it shrinks as little as a text can; with its quotes as large as a template may be.
+    const template = randomBytes(TEMPLATE_BYTES_MAX)
+      .toString('base64')
+      .slice(0, TEMPLATE_BYTES_MAX - 2);
+    const body = { name: 'large', template };
+    const first = await post(one, key, body, '/v1/prompts');
+    const again = await post(two, key, body, '/v1/prompts');
+    expect([first.status, again.status, first.text.length > 64 * 1024, again.text === first.text]).toEqual([201, 201, true, true]);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    const { versions } = (await call(one, 'GET', '/v1/prompts/large')).json?.['data'] as { versions: unknown[] };
+    expect(versions).toHaveLength(1);
+  });
+
+  test('an export that failed gives its key back, for another body too', async () => {
+    const key = randomUUID();
+    // No API here has a ClickHouse.
+    for (const body of [{ format: 'json' }, { format: 'ndjson' }]) {
+      const answer = await post(one, key, body, '/v1/traces/trc_none/export');
+      expect([answer.status, answer.json?.['code']]).toEqual([502, 'upstream_unavailable']);
     }
   });
 

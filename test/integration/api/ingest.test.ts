@@ -201,6 +201,25 @@ describe('bodies', () => {
     expect((await logged(api)).some(({ body }) => body.includes('innocent'))).toBe(false);
   });
 
+  test('an amount that is none is named, beside the attributes as in them, and stores nothing', async () => {
+    const call1 = { request: { model: 'm', messages: [] }, duration_ms: 1, outcome: 'error' };
+    for (const [format, body, field] of [
+      ['chatcompletion', { ...call1, cost_usd: 'free' }, 'cost_usd'],
+      ['messages', { ...call1, cost_usd: -5 }, 'cost_usd'],
+      ['chain', { ...call1, chain_name: 'c', sandbox_seconds: 1e300 }, 'sandbox_seconds'],
+      ['custom', { events: [anEvent(), anEvent({ sandbox_seconds: 'long' })] }, 'events[1].sandbox_seconds'],
+      ['app', { events: [{ event_type: 'view', session_id: 'amounts', cost_usd: 1_000_000 }] }, 'events[0].cost_usd'],
+      ['custom', anEvent({ attributes: { cost_usd: 'free' } }), 'attributes.cost_usd'],
+    ] as const) {
+      const before = (await logged(api)).length;
+      const { status, json } = await call(api, 'POST', `${INGEST}/${format}`, { body });
+      expect([format, status, json?.['code'], String(json?.['detail']).split(': ')[0]]).toEqual([format, 422, 'decode_failed', field]);
+      expect((await logged(api)).length).toBe(before);
+    }
+    const nothing = anEvent({ cost_usd: null, sandbox_seconds: null, attributes: { cost_usd: null } });
+    expect((await call(api, 'POST', `${INGEST}/custom`, { body: nothing })).status).toBe(200);
+  });
+
   test.each([
     ['an empty batch', { events: [] }],
     ['1001 events', { events: Array.from({ length: 1001 }, () => anEvent()) }],

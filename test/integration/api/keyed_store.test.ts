@@ -1,7 +1,7 @@
 // What remembers Idempotency-Keys, at its bounds: full, trimmed, disconnected, with holders and claims that are gone.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ANSWER_BYTES_MAX, Idempotency, LOCK_MS } from '../../../api/http/idempotency.ts';
+import { Idempotency, LOCK_MS, PACKED_BYTES_MAX } from '../../../api/http/idempotency.ts';
 import { KeyedStore, placeOf, Running, RUNNING_TENANT_MAX, TRIM_EVERY } from '../../../api/http/keyed_store.ts';
 import { IngestOnce } from '../../../api/ingest/once.ts';
 import { openKeyed } from '../../../api/wiring/keyed.ts';
@@ -24,6 +24,7 @@ afterAll(async () => {
 
 const up = () => true;
 const noProblem = () => undefined;
+const CHANGED = { changed: true };
 type Bucket = 'idempotency' | 'ingest_keys' | 'ingest_claims';
 
 async function storeOf(bucket: Bucket, keep = 1000, onProblem: (problem: string, cause: unknown) => void = noProblem): Promise<KeyedStore> {
@@ -47,8 +48,8 @@ describe('the lock of a route', () => {
     now += LOCK_MS + 1;
     const taken = await make().begin(request);
     if (!('lock' in taken) || !('lock' in dead)) throw new Error('no lock');
-    await taken.lock.keep({ status: 200, body: 'done by the second' });
-    await dead.lock.keep({ status: 200, body: 'too late' });
+    await taken.lock.keep({ status: 200, body: 'done by the second' }, CHANGED);
+    await dead.lock.keep({ status: 200, body: 'too late' }, CHANGED);
     expect(problems).toEqual([expect.stringContaining('taken over')]);
     await expect(make().begin(request)).resolves.toEqual({ replay: { status: 200, body: 'done by the second' } });
   });
@@ -62,9 +63,9 @@ describe('the lock of a route', () => {
     await api.log.jsm.streams.purge('KV_idempotency', { filter: `$KV.idempotency.${placeOf(ORG, '', '').tenant}.>` });
     const second = await make().begin(request);
     if (!('lock' in first) || !('lock' in second)) throw new Error('no lock');
-    await first.lock.keep({ status: 200, body: 'of the first' });
+    await first.lock.keep({ status: 200, body: 'of the first' }, CHANGED);
     expect(problems).toEqual([expect.stringContaining('trimmed')]);
-    await second.lock.keep({ status: 200, body: 'of the second' });
+    await second.lock.keep({ status: 200, body: 'of the second' }, CHANGED);
     await expect(make().begin(request)).resolves.toEqual({ replay: { status: 200, body: 'of the second' } });
   });
 
@@ -73,23 +74,34 @@ describe('the lock of a route', () => {
     const request = { ...aRequest(), sealWith: KEY };
     const begun = await idempotency.begin(request);
     if (!('lock' in begun)) throw new Error('no lock');
-    await begun.lock.keep({ status: 201, body: '{"raw_key":"sk_svc_secret"}' });
+    await begun.lock.keep({ status: 201, body: '{"raw_key":"sk_svc_secret"}' }, CHANGED);
     await expect(idempotency.begin(request)).resolves.toEqual({ replay: { status: 201, body: '{"raw_key":"sk_svc_secret"}' } });
     await expect(idempotency.begin({ ...request, sealWith: 'another' })).rejects.toMatchObject({ code: 'idempotency_key_reused' });
   });
 
-  test('an answer is kept up to its bound; beyond it the key is free again', async () => {
+  test('an answer is kept up to its bound; beyond it what changed something is refused, what only read runs again', async () => {
     const idempotency = new Idempotency({ store: await storeOf('idempotency'), now: Date.now, onProblem: noProblem });
-    for (const [length, next] of [
-      [ANSWER_BYTES_MAX, 'replay'],
-      [ANSWER_BYTES_MAX + 1, 'lock'],
-    ] as const) {
+    const after = async (length: number, changed: boolean) => {
       const request = aRequest();
       const begun = await idempotency.begin(request);
       if (!('lock' in begun)) throw new Error('no lock');
-      await begun.lock.keep({ status: 200, body: 'x'.repeat(length) });
-      expect(Object.keys(await idempotency.begin(request))).toEqual([next]);
-    }
+      await begun.lock.keep({ status: 200, body: 'x'.repeat(length) }, { changed });
+      return await idempotency.begin(request);
+    };
+    expect(await after(PACKED_BYTES_MAX, true)).toEqual({ replay: { status: 200, body: 'x'.repeat(PACKED_BYTES_MAX) } });
+    await expect(after(PACKED_BYTES_MAX + 1, true)).rejects.toMatchObject({ code: 'conflict' });
+    expect(Object.keys(await after(PACKED_BYTES_MAX + 1, false))).toEqual(['lock']);
+  });
+
+  test('a mark stands for one body, in every process', async () => {
+    const make = async () => new Idempotency({ store: await storeOf('idempotency'), now: Date.now, onProblem: noProblem });
+    const request = aRequest();
+    const free = await (await make()).mark(request);
+    await (await make()).mark(request);
+    await expect((await make()).mark({ ...request, body: 'c' })).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+    await free();
+    await (await make()).mark({ ...request, body: 'c' });
+    await expect((await make()).mark(request)).rejects.toMatchObject({ code: 'idempotency_key_reused' });
   });
 
   test('without a connection the request is refused at once', async () => {

@@ -155,6 +155,51 @@ describe('API keys', () => {
   });
 });
 
+describe('the first key', () => {
+  const [first, second] = ['sk_svc_AAAAAAAAAAAAAAAAAAAA', 'sk_svc_BBBBBBBBBBBBBBBBBBBB'] as const;
+  const statusAt = async (api: TestApi, key: string) => (await call(api, 'GET', `/orgs/${ORG}`, { headers: withKey(key, ORG) })).status;
+  const started = async <T>(bootstrapKey: string, look: (api: TestApi) => Promise<T>): Promise<T> => {
+    const api = await startTestApi({ natsUrl: nats.url, bootstrapKey });
+    try {
+      return await look(api);
+    } finally {
+      await api.close();
+    }
+  };
+  const statusAfterStart = (key: string, bootstrapKey = key) => started(bootstrapKey, (api) => statusAt(api, key));
+
+  test('that was revoked stays revoked whoever starts, and another value makes another key', async () => {
+    // The process that did not make it hears of it a moment later.
+    const works = (api: TestApi) => eventually(async () => (await statusAt(api, first)) === 200);
+    await Promise.all([first, first, first].map((key) => started(key, works)));
+    const id = await eventuallyKeyId(first);
+    expect((await call(one, 'DELETE', `/orgs/${ORG}/api-keys/${id}`)).status).toBe(200);
+    expect(await Promise.all([first, first, first].map((key) => statusAfterStart(key)))).toEqual([401, 401, 401]);
+    await nats.kill();
+    await nats.start();
+    expect(await statusAfterStart(first)).toBe(401);
+    expect(await statusAfterStart(second)).toBe(200);
+    expect(await statusAfterStart(first, second)).toBe(401);
+    // That of every other start is still there.
+    expect(await statusAfterStart(KEY)).toBe(200);
+    for (const api of [one, two])
+      await eventually(async () => (await call(api, 'PATCH', `/admin/orgs/${ORG}`, { body: {}, headers: operator })).status === 200, {
+        what: 'a write after the restart',
+      });
+  });
+
+  async function eventuallyKeyId(raw: string): Promise<string> {
+    let id = '';
+    await eventually(async () => {
+      const list = await call(one, 'GET', `/orgs/${ORG}/api-keys?limit=200`);
+      const keys = list.json?.['data'] as { id: string; key_prefix: string }[];
+      id = keys.find(({ key_prefix }) => key_prefix === raw.slice(0, 12))?.id ?? '';
+      return id !== '';
+    });
+    return id;
+  }
+});
+
 describe('the operator', () => {
   const org = { org_id: 'org.acme-1', name: 'Acme', plan_name: 'pro', owner };
 
@@ -197,6 +242,17 @@ describe('the operator', () => {
       headers: operator,
     });
     expect([limits.status, limits.json?.['detail']]).toEqual([422, expect.stringMatching(/^rate_limits: /) as string]);
+  });
+
+  test('takes an org out of enterprise, and its own limits go with the plan', async () => {
+    const rate_limits = { ingest_per_minute: 10, api_per_minute: 10, burst: 5 };
+    const body = { ...org, org_id: 'org_leaves', plan_name: 'enterprise', rate_limits };
+    expect((await call(one, 'POST', '/admin/orgs', { body, headers: operator })).status).toBe(201);
+    const patch = (fields: Record<string, unknown>) => call(one, 'PATCH', '/admin/orgs/org_leaves', { body: fields, headers: operator });
+    expect((await patch({ plan_name: 'pro', rate_limits })).status).toBe(422);
+    const left = await patch({ plan_name: 'pro' });
+    expect([left.status, left.json?.['data']]).toEqual([200, expect.objectContaining({ plan_name: 'pro', rate_limits: null }) as unknown]);
+    expect((await patch({ plan_name: 'enterprise' })).json?.['data']).toMatchObject({ plan_name: 'enterprise', rate_limits: null });
   });
 
   test('a concurrent change of two fields loses neither', async () => {

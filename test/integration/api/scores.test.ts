@@ -67,6 +67,14 @@ describe('a score', () => {
     expect(scoresOf(await list(trace_id))).toEqual([score]);
   });
 
+  test('without words has no comment, in its answer and in the list', async () => {
+    const { trace_id } = await sent();
+    const score = (await give({ trace_id, name: 'helpful', value: true, comment: '' })).json?.['data'] as Record<string, unknown>;
+    expect(score['comment']).toBeNull();
+    await eventually(async () => scoresOf(await list(trace_id)).length === 1);
+    expect(scoresOf(await list(trace_id))).toEqual([score]);
+  });
+
   test('of a span names it', async () => {
     const { trace_id, span_id } = await sent();
     expect((await give({ trace_id, span_id, name: 'stars', value: 3 })).status).toBe(201);

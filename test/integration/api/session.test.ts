@@ -56,6 +56,29 @@ describe('a session', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
   });
 
+  test('begins with a token without an end too, for twelve hours, but not in production', async () => {
+    const endless = await tokenOf({ sub: OWNER, exp: undefined });
+    const began = Date.now();
+    const begun = await call(api, 'POST', PATH, { headers: asUser(endless) });
+    expect(begun.status).toBe(201);
+    const { expires_at } = begun.json?.['data'] as { expires_at: string };
+    expect(Math.abs(Date.parse(expires_at) - began - 12 * 3_600_000)).toBeLessThan(60_000);
+    expect(begun.headers.get('set-cookie')).toMatch(/; Max-Age=43(1\d\d|200); /);
+    for (const headers of [asUser(endless), asBrowser(cookieOf(endless))]) {
+      const shown = await call(api, 'GET', PATH, { headers });
+      expect([shown.status, shown.json?.['data']]).toMatchObject([200, { user_id: OWNER, expires_at: null }]);
+    }
+    expect((await call(api, 'GET', `/orgs/${ORG}`, { headers: asUser(endless) })).status).toBe(200);
+    const production = await startTestApi({ natsUrl: nats.url, production: true });
+    try {
+      const refused = await call(production, 'GET', PATH, { headers: asUser(endless) });
+      expect([refused.status, refused.json?.['detail']]).toEqual([401, 'The token lacks the claim exp.']);
+      expect((await call(production, 'GET', PATH, { headers: asUser(token) })).status).toBe(200);
+    } finally {
+      await production.close();
+    }
+  });
+
   test('never puts an API key into the cookie', async () => {
     const both = await call(api, 'POST', PATH, { headers: { ...asUser(token), 'X-Org-Api-Key': KEY } });
     expect(both.headers.get('set-cookie')).not.toContain(KEY);
@@ -122,7 +145,7 @@ describe('a session', () => {
   test('is refused with a token under another secret, or one that has expired, which is told', async () => {
     const forged = await tokenOf({ sub: OWNER }, 'another-secret-of-the-tests-0123456789');
     expect((await call(api, 'GET', PATH, { headers: asUser(forged) })).json?.['detail']).toBe("The token's signature is not valid.");
-    const expired = await tokenOf({ sub: OWNER, exp: Math.floor(Date.now() / 1000) - 100 });
+    const expired = await tokenOf({ sub: OWNER, exp: Math.floor(Date.now() / 1000) - 10 });
     expect((await call(api, 'GET', PATH, { headers: asUser(expired) })).json?.['detail']).toBe('The token has expired.');
   });
 

@@ -78,6 +78,25 @@ test('a write is visible where it was made at once, and elsewhere in time; the l
   expect(changes).toEqual(['a=1', 'a=3', 'a=gone', 'a=5']);
 });
 
+test('a key that is to be written once is written once, also after it was deleted, whoever writes', async () => {
+  const [one, two] = [await watch(await openKv()), await watch(await openKv())];
+  const outcomes = await Promise.allSettled([one, two, one, two].map((bucket, n) => bucket.createOnce('a', { n })));
+  expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected']);
+  for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(RevisionConflict);
+  await eventually(() => one.held('a') !== undefined);
+  await one.delete('a', one.held('a')?.revision ?? 0);
+  await nats.kill();
+  await nats.start();
+  const later = await watch(await openKv());
+  await expect(later.createOnce('a', { n: 9 })).rejects.toBeInstanceOf(RevisionConflict);
+  expect(later.get('a')).toBeUndefined();
+  await later.createOnce('b', { n: 1 });
+  expect(later.get('b')).toEqual({ n: 1 });
+  // What may be made again is made again.
+  await later.create('a', { n: 2 });
+  expect(later.get('a')).toEqual({ n: 2 });
+});
+
 test('what was deleted, changed and made while the connection was down is right after it', async () => {
   const { log, kv } = await openKv();
   for (const key of ['gone', 'changed', 'kept']) await kv.put(key, '{"n":1}');

@@ -115,6 +115,18 @@ test('seconds of sandboxes count with their fractions, and refuse', async () => 
   expect(refused.json?.['detail']).toContain('sandbox_seconds (10)');
 });
 
+test('seconds beside the attributes count as well; what is no amount is refused by name, never an error of ours', async () => {
+  const org = await TestOrg.make([api]);
+  await org.limit([api], { sandbox_seconds: { hard_limit: 5 } });
+  const beside = (name: string, more: Record<string, unknown>) => org.ingest(api, 'custom', { ...customEvent(name), ...more });
+  for (const more of [{ cost_usd: 'free' }, { cost_usd: -5 }, { sandbox_seconds: 1e300 }, { sandbox_seconds: 'long' }])
+    expect(code(await beside('none', more))).toBe('422 decode_failed');
+  expect((await beside('all', { sandbox_seconds: 5, cost_usd: '0.5' })).status).toBe(200);
+  expect((await beside('more', {})).json?.['detail']).toContain('sandbox_seconds (5)');
+  await eventually(async () => (await org.budget(api)).sandbox_seconds.used === 5, { what: 'it landed' });
+  expect((await org.budget(api)).total_cost_usd).toBe(0.5);
+});
+
 test('a batch over several partitions that holds one event of a blocked agent is refused whole, and uses nothing', async () => {
   const org = await TestOrg.make([api]);
   await org.limitAgent(api, 'small', { hard_limit: 5 });

@@ -153,7 +153,7 @@ test('an overage budget lets use go on until it is spent, then 402', async () =>
   expect(code(await send(apis[0], 1))).toBe('429 rate_limited');
 });
 
-test('limits that are crossed are told once, in both spellings', async () => {
+test('limits that are crossed are told once, a soft one in both spellings', async () => {
   await put({ tokens: { soft_limit: 80, hard_limit: 100 } });
   await send(apis[0], 85);
   await landed(85);
@@ -165,17 +165,26 @@ test('limits that are crossed are told once, in both spellings', async () => {
   expect(all).toEqual([
     ['cost.threshold_breach', 80],
     ['budget.threshold_breach', 80],
-    ['cost.threshold_breach', 100],
-    ['budget.threshold_breach', 100],
     ['budget.hard_exceeded', undefined],
   ]);
   await service.killWorker();
   await service.startWorker();
   await put({ tokens: { hard_limit: 101 } });
   await eventually(async () => (await told()).length > all.length, { what: 'the moved limit told' });
-  expect((await told()).slice(all.length).map(({ event }) => event)).toEqual([
-    'cost.threshold_breach',
-    'budget.threshold_breach',
-    'budget.hard_exceeded',
+  expect((await told()).slice(all.length).map(({ event }) => event)).toEqual(['budget.hard_exceeded']);
+});
+
+test('a threshold that stands where the soft limit does is told once', async () => {
+  await put({ tokens: { soft_limit: 80, hard_limit: 100 } });
+  const alerts = { channels: ['email'], thresholds: [{ resource: 'tokens', percent: 80, severity: 'critical' }] };
+  expect((await call(apis[0], 'POST', `/orgs/${org}/budget/alerts`, { headers: asOrg(), body: alerts })).status).toBe(201);
+  await send(apis[0], 85);
+  await landed(85);
+  await send(apis[0], 20);
+  await eventually(async () => (await told()).some(({ event }) => event === 'budget.hard_exceeded'), { what: 'the hard limit told' });
+  expect((await told()).map(({ event, payload }) => [event, (JSON.parse(payload) as { severity?: string }).severity])).toEqual([
+    ['cost.threshold_breach', 'critical'],
+    ['budget.threshold_breach', 'critical'],
+    ['budget.hard_exceeded', undefined],
   ]);
 });

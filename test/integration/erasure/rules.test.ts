@@ -1,6 +1,7 @@
 // Which traces an erasure takes, and that it leaves no row of them, on the real engine.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Span } from '../../../pipeline/domain/span.ts';
+import { TEXT_PLACES } from '../../../pipeline/domain/text_refs.ts';
 import { ErasureStore } from '../../../sql/erasure.ts';
 import { aText, DAY, openCold, type TestCold } from '../retention/a_cold.ts';
 
@@ -21,7 +22,7 @@ afterAll(() => cold.close());
 const aScope = () => ({ org_id: 'org_a', job_id: `job_${(++jobs).toString(16).padStart(16, '0')}` });
 async function matched(attribute: string, ...values: string[]): Promise<string[]> {
   const scope = aScope();
-  await store.collect(scope, { attribute, values });
+  await store.collect(scope, { attribute, values, text: TEXT_PLACES.get(attribute) });
   return store.traces(scope, '', 100);
 }
 const aTrace = (trace_id: string, over: Partial<Span> = {}): Span => aText(DAY, { trace_id, ...over });
@@ -50,6 +51,22 @@ describe('which traces are taken', () => {
     expect(await matched('a.b', 'x')).toEqual(['by_alias']);
     expect(await matched('user_id', 'anna', 'nobody')).toEqual(['longer']);
     expect(await matched("'; DROP TABLE spans; --", 'x')).toEqual([]);
+  });
+});
+
+describe('an attribute that is stored once, as the text of its span', () => {
+  it('is found by its value, wherever the text lies, and no other attribute or span with that text is', async () => {
+    await cold.land([
+      aTrace('searched', { prompt: 'ann', attributes: { input: 'ann' } }),
+      aTrace('as_json', { response: '{"who":"ann"}', attributes: { output: { who: 'ann' } } }),
+      aTrace('named_otherwise', { prompt: 'ann', attributes: { prompt: 'ann' } }),
+      aTrace('not_named', { prompt: 'ann' }),
+      aTrace('longer', { prompt: 'anna', attributes: { input: 'anna' } }),
+    ]);
+    await cold.store.landSpans([aTrace('just_landed', { prompt: 'ann', attributes: { input: 'ann' } })]);
+    expect(await matched('input', 'ann')).toEqual(['just_landed', 'searched']);
+    expect(await matched('output', '{"who":"ann"}')).toEqual(['as_json']);
+    expect(await matched('prompt', 'ann')).toEqual(['named_otherwise']);
   });
 });
 

@@ -1,4 +1,5 @@
 // Evals over stored traces: real API, real worker, the real engine.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readScoreStats } from '../../../sql/judge_scores.ts';
 import { startEvalWorker, type TestEvalWorker } from '../../support/evals.ts';
@@ -6,7 +7,7 @@ import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';
 import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
-import { call, startTestApi, type TestApi } from '../api/an_api.ts';
+import { asUser, call, startTestApi, type TestApi, tokenOf } from '../api/an_api.ts';
 import { type EvalShown, landTraces, makeJudge, makeOrg, type TestOrg } from './an_eval.ts';
 
 let nats: TestNats;
@@ -167,6 +168,29 @@ test('what cannot be an eval is refused by name', async () => {
   const { eval_id } = await other.post<EvalShown>('/v1/evals', { judge_id: await makeJudge(other), trace_ids: [foreign] });
   for (const path of [`/v1/evals/${eval_id}`, `/v1/evals/${eval_id}/scores`, '/v1/evals/eval_none'])
     expect((await call(api, 'GET', path, { headers: org.headers })).json).toMatchObject({ code: 'eval_not_found' });
+});
+
+test('a trace that was acknowledged and is still landing is waited for', async () => {
+  const judge_id = await makeJudge(org);
+  const asked = org.post<EvalShown>('/v1/evals', { judge_id, trace_ids: ['trc_landing'] });
+  await sleep(400);
+  await landTraces(store, org.org, [{ response: 'all ok', trace_id: 'trc_landing' }]);
+  expect(await asked).toMatchObject({ status: 'complete', queued_traces: 1, stats: { total: 1, passed: 1 } });
+});
+
+test('a quota that is used up is told ahead of an upstream that there is none of', async () => {
+  const llm = await makeJudge(org, {
+    kind: 'llm',
+    rule: undefined,
+    model: 'm',
+    prompt_template: '{{response}}',
+    rubric: { scale: [1, 5], criteria: ['good'] },
+  });
+  const [own = ''] = await landTraces(store, org.org, responses(1));
+  const owner = asUser(await tokenOf({ sub: `u_${org.org}` }), org.org);
+  const policy = await call(api, 'PUT', `/orgs/${org.org}/policy`, { headers: owner, body: { judge_quota_calls: 0 } });
+  expect(policy.status).toBe(200);
+  await eventually(async () => (await codeOf('/v1/evals', { judge_id: llm, trace_ids: [own] })).code === 'judge_quota_exceeded');
 });
 
 test('a mean that drops by the threshold is told once, with both means', async () => {

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { asJson, asProtobuf, decodeAnswer, decodeStatus, exportOf, type OtlpObject, otlpSpan } from '../../support/otlp.ts';
 import { eventually } from '../../support/wait.ts';
 import { makeKey } from '../api/a_cast.ts';
-import { call, KEY, ORG, type TestApi } from '../api/an_api.ts';
+import { call, KEY, ORG, type TestApi, tokenOf } from '../api/an_api.ts';
 import { TestService } from '../a_service.ts';
 
 type Data = Record<string, unknown>;
@@ -231,6 +231,17 @@ describe('errors', () => {
       expect([heard.status, jsonOf(heard)]).toEqual([
         status,
         { code, detail: expect.stringMatching(/\w/) as unknown, request_id: heard.headers.get('x-request-id') },
+      ]);
+    }
+  });
+
+  test("a token that names no org is 422 as on every path, as it is not the body's fault", async () => {
+    const token = await tokenOf({ sub: 'user_local' });
+    for (const type of [PROTOBUF, JSON_TYPE]) {
+      const heard = await send(bodyFor(type), type, { Authorization: `Bearer ${token}` });
+      expect([heard.status, jsonOf(heard)]).toEqual([
+        422,
+        { code: 'invalid_request', detail: 'X-Org-Id: is needed with a token', request_id: heard.headers.get('x-request-id') },
       ]);
     }
   });

@@ -107,8 +107,15 @@ describe('a comparison', () => {
         { field: 'duration_ms', baseline: 1000, candidate: 1200, delta: 200, delta_percent: 20, differs: true },
         { field: 'cost_usd', baseline: 0.002, candidate: 0.0021, delta: 0.0001, delta_percent: 5, differs: false },
         { field: 'outcome', baseline: 'success', candidate: 'success', delta: null, delta_percent: null, differs: false },
-        // Live scores of the newest version of each judge: (0.8 + 0.4) / 2.
-        { field: 'judge_score', baseline: 0.6, candidate: 1, delta: 0.4, delta_percent: 66.6666666667, differs: true },
+        // The newest version's score of each judge, live or in an eval: (0.8 + 0.4 + 1) / 3.
+        {
+          field: 'judge_score',
+          baseline: 0.733333333333,
+          candidate: 1,
+          delta: 0.266666666667,
+          delta_percent: 36.3636363637,
+          differs: true,
+        },
       ],
     });
   });

@@ -1,4 +1,5 @@
 // Replaying traces end to end: real API, real worker, the real engine, and an upstream that keeps what it was asked.
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { after, echo, fail, hang, say, startUpstream, type TestUpstream } from '../../support/upstream.ts';
 import { eventually } from '../../support/wait.ts';
@@ -167,6 +168,26 @@ describe('a commit', () => {
     expect((await tree(id))[0]).toMatchObject({ parent_span_id: null, attributes: { replay_of: trace } });
   });
 
+  it('whose answer is large is made once for a key: it comes again or, where it is too large to be kept, is refused', async () => {
+    const text = 'The answer goes on and on. '.repeat(10_000);
+    const noise = randomBytes(200_000).toString('base64');
+    for (const [said, repeated] of [
+      [text, [200, 'true', undefined]],
+      [noise, [409, null, 'conflict']],
+    ] as const) {
+      upstream.behave(say(said));
+      upstream.requests.length = 0;
+      const trace = await ingest(aCall({ tags: [said.slice(0, 20)] }));
+      const headers = { 'Idempotency-Key': crypto.randomUUID() };
+      const first = await replay(trace, { commit: true }, headers);
+      expect([first.status, spansOf(first)[0]?.['new_response'] === said]).toEqual([200, true]);
+      const repeat = await replay(trace, { commit: true }, headers);
+      expect([repeat.status, repeat.headers.get('idempotency-replayed'), repeat.json?.['code']]).toEqual(repeated);
+      if (repeat.status === 200) expect(repeat.text === first.text).toBe(true);
+      expect(upstream.requests).toHaveLength(1);
+    }
+  });
+
   it('makes a few calls at a time', async () => {
     upstream.behave(after(20, say('ok')));
     const trace = await ingest(...Array.from({ length: 10 }, () => aCall({ tags: [String(Math.random())] })));
@@ -186,6 +207,19 @@ describe('a commit', () => {
     };
     await eventually(async () => (await records()).length > 0);
     expect(await records()).toMatchObject([{ target: { type: 'trace', id: trace }, changes: { new_trace_id, calls: 1 } }]);
+  });
+});
+
+describe('an export', () => {
+  it('under an Idempotency-Key is made again for the same body, and refused with another', async () => {
+    const trace = await ingest(aCall({ tags: ['exported'] }));
+    const headers = { 'Idempotency-Key': crypto.randomUUID() };
+    const asked = (format: string) => call(api, 'POST', `/v1/traces/${trace}/export`, { body: { format }, headers });
+    const first = await asked('json');
+    const again = await asked('json');
+    expect([first.status, again.status, again.text === first.text]).toEqual([200, 200, true]);
+    const other = await asked('ndjson');
+    expect([other.status, other.json?.['code']]).toEqual([422, 'idempotency_key_reused']);
   });
 });
 

@@ -7,6 +7,8 @@ import { exportTrace } from '../../../api/traces/export.ts';
 import { exportBody, type SpanItem } from '../../../api/traces/schema.ts';
 import { readTimelineOf, readTree } from '../../../api/traces/tree.ts';
 import { PiiRedactor } from '../../../pipeline/domain/pii.ts';
+import { createPriceBook } from '../../../pipeline/domain/pricing.ts';
+import { createDecodeStage } from '../../../pipeline/stages/decode/decode.ts';
 import { DEFAULT_PII_POLICY } from '../../../schemas/records/pii_policy.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';
@@ -262,6 +264,36 @@ describe('an export', () => {
     const spans = await read({ anonymize_pii: true });
     expect(spans.map((span) => span.prompt)).toEqual([undefined, 'query', 'first, for [EMAIL]', 'again']);
     expect(spans[3]?.response).toBe('done: [IP]');
+  });
+
+  it('without prompts or responses holds no copy of them in the attributes of steps and calls, however short', async () => {
+    const stage = createDecodeStage({ prices: createPriceBook(() => []), maxPromptTokens: () => null, redactorOf: () => null });
+    const messages = [{ role: 'user', content: 'zebra' }];
+    const events = [
+      { name: 'look', outcome: 'success', attributes: { input: 'zebra', output: { found: 'okapi' }, n: 7 } },
+      { name: 'ask', outcome: 'success', attributes: { span_kind: 'llm', model: 'gpt-4o', messages, response: 'okapi' } },
+    ];
+    const outcomes = stage.run(
+      events.map((event, log_index) => ({
+        ...{ partition: 0, log_seq: 1, log_index, org_id: 'org_a', format: 'custom' as const, trace_id: 'short' },
+        ...{ event_hex: `00000000000000f${String(log_index)}`, received_at: AT, body: JSON.stringify(event) },
+      })),
+    );
+    await store.landSpans(outcomes.flatMap((outcome) => (outcome.kind === 'emit' ? outcome.out.spans : [])));
+    expect((await tree('short')).data.spans.map(({ attributes }) => attributes)).toEqual(
+      expect.arrayContaining([
+        { ...events[0]?.attributes, span_kind: 'event' },
+        expect.objectContaining({ messages, response: 'okapi' }),
+      ]) as unknown,
+    );
+    const whole = (await exported('short')).text;
+    expect([whole.includes('zebra'), whole.includes('okapi')]).toEqual([true, true]);
+    const unasked = (await exported('short', { include_prompts: false })).text;
+    expect([unasked.includes('zebra'), unasked.includes('okapi'), unasked.includes('"n":7')]).toEqual([false, true, true]);
+    const unanswered = (await exported('short', { include_responses: false })).text;
+    expect([unanswered.includes('zebra'), unanswered.includes('okapi')]).toEqual([true, false]);
+    const bare = (await exported('short', { include_prompts: false, include_responses: false })).text;
+    expect([bare.includes('zebra'), bare.includes('okapi')]).toEqual([false, false]);
   });
 
   it('breaks off when its reads end on the way, so that half a file never looks whole', async () => {

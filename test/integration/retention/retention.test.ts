@@ -2,6 +2,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { readTree } from '../../../api/traces/tree.ts';
 import { aText, DAY, on, openCold, policyOf, type TestCold, textSum } from './a_cold.ts';
 
 let cold: TestCold;
@@ -28,6 +29,23 @@ describe('texts', () => {
     const file = readFileSync(path.join(cold.folder, 'objects', cold.files()[0] ?? ''));
     expect([file.subarray(0, 4).toString(), file.subarray(-4).toString()]).toEqual(['PAR1', 'PAR1']);
     expect(await cold.value('SELECT count() FROM cold_rows')).toBe('0');
+  });
+
+  it('leave no copy in the attributes that repeat them, and come back there with a restore', async () => {
+    const messages = [{ role: 'user', content: 'zebra' }];
+    const texts = { prompt: JSON.stringify(messages), response: 'okapi' };
+    await cold.land([aText(DAY, { ...texts, attributes: { messages, output: 'okapi', n: 7 } })]);
+    const attributes = () => cold.value('SELECT attributes FROM spans FORMAT TSVRaw');
+    const left = () => cold.value(`SELECT count() FROM span_texts WHERE position(prompt, 'zebra') > 0 OR response = 'okapi'`);
+    expect(await left()).toBe('1');
+    await cold.retire(DAY + 30);
+    expect([await left(), JSON.parse(await attributes())]).toEqual([
+      '0',
+      { messages: { $ref: 'prompt', $json: true }, output: { $ref: 'response' }, n: 7 },
+    ]);
+    await cold.restore('org_a');
+    const tree = await readTree(cold.store.client, 'org_a', `trc_${String(DAY)}`, new AbortController().signal);
+    expect(tree.data.spans[0]?.attributes).toEqual({ messages, output: 'okapi', n: 7, span_kind: 'llm' });
   });
 
   it('running again changes nothing more', async () => {

@@ -322,6 +322,20 @@ describe('a client', () => {
     ]);
   });
 
+  it('gets a request id of its own with every answer: /ping, rows, errors and refusals', async () => {
+    const replies = [
+      await ask('SELECT 1'),
+      await ask('SELECT nothing FROM analyst_spans'),
+      await ask("SELECT file('x')"),
+      await ask('SELECT 1', { headers: login({ user: analyst.user, password: 'wrong' }) }),
+      await send(`${api.url}/ping`, { method: 'GET' }),
+    ];
+    expect(replies.map(({ status }) => status === 200)).toEqual([true, false, false, false, true]);
+    const ids = replies.map(({ headers }) => String(headers['x-request-id']));
+    expect(ids.filter((id) => !/^req_[0-9a-f]{32}$/.test(id))).toEqual([]);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
   it('that brings no login meets the API, and a wrong one gets nothing', async () => {
     expect((await send(api.url, { method: 'GET' })).headers['x-clickhouse-exception-code']).toBeUndefined();
     expect(

@@ -64,6 +64,27 @@ describe('a token under the secret', () => {
     expect(await refusal(bySecret(), hs256(payload))).toContain(detail);
   });
 
+  it.each([
+    ['the end that it names', { exp: NOW_S + 600 }, NOW_S + 600],
+    ['none', {}, null],
+  ])('may come without an end where the options say so; with %s', async (_, end, expires_at) => {
+    const person = await bySecret({ mayBeEndless: true }).verify(hs256({ sub: 'user_1', ...end }));
+    expect(person).toEqual({ kind: 'person', user_id: 'user_1', email: null, expires_at });
+  });
+
+  it('that may come without an end still ends at the one that it names, and has to name a time', async () => {
+    const verifier = bySecret({ mayBeEndless: true });
+    expect(await refusal(verifier, hs256({ ...good, exp: NOW_S - CLOCK_SKEW_S }))).toContain('has expired');
+    expect(await refusal(verifier, hs256({ ...good, exp: 1e15 }))).toContain('exp is not a time');
+    for (const exp of [null, '2099-01-01', '']) expect(await refusal(verifier, hs256({ ...good, exp }))).toContain('exp is not valid');
+    expect(await refusal(verifier, hs256({ email: 'a@b.c' }))).toContain('lacks the claim sub');
+    expect(await refusal(verifier, hs256({ sub: 'user_1', nbf: NOW_S + 60 }))).toContain('not valid yet');
+  });
+
+  it('is judged by a clock that may be a few seconds off, and no more', () => {
+    expect(CLOCK_SKEW_S).toBe(5);
+  });
+
   it('takes a sub of the greatest length', async () => {
     expect((await bySecret().verify(hs256({ ...good, sub: 's'.repeat(128) }))).user_id).toHaveLength(128);
   });
@@ -151,6 +172,15 @@ describe('a token that was verified before', () => {
     expect(await refusal(verifier, token)).toContain('has expired');
   });
 
+  it('is answered at once for as long as it lasts where it names no end', async () => {
+    let now = NOW_MS;
+    const verifier = bySecret({ mayBeEndless: true, now: () => now });
+    const token = hs256({ sub: 'user_1' });
+    const person = await verifier.verify(token);
+    now += 366 * 86_400_000;
+    expect(verifier.verify(token)).toBe(person);
+  });
+
   it('cannot be changed by who is handed it', async () => {
     const person: PersonCredential = await bySecret().verify(hs256(good));
     expect(() => {
@@ -185,6 +215,13 @@ describe('a token of a provider', () => {
     const verifier = byProvider(rsa, ec, ed);
     for (const key of [rsa, ec, ed])
       expect((await verifier.verify(await signed(key, { sub: `user_${key.kid}` }))).user_id).toBe(`user_${key.kid}`);
+  });
+
+  it('is refused without an end, whatever tokens under a secret may do', async () => {
+    const endless = await signed(rsa, { exp: undefined });
+    const options = { jwksUrl: 'https://idp.example/jwks', fetch: new TestProvider(rsa).fetch, mayBeEndless: true };
+    expect(await refusal(verifierOf(options), endless)).toContain('lacks the claim exp');
+    expect((await verifierOf(options).verify(await signed(rsa))).user_id).toBe('user_1');
   });
 
   it('is refused when it is signed with the secret, as the provider takes its place', async () => {

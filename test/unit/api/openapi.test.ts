@@ -8,7 +8,12 @@ import { type Json, openApiDocument } from '../../../api/openapi.ts';
 import { operatorRoutes } from '../../../api/orgs/operator_routes.ts';
 import { orgRoutes } from '../../../api/orgs/routes.ts';
 import type { OrgsDeps } from '../../../api/orgs/orgs.ts';
+import { OTLP_DOCS } from '../../../api/otlp/docs.ts';
+import { type SessionDeps, sessionRoutes } from '../../../api/session/routes.ts';
+import { sessionListRoutes } from '../../../api/sessions/routes.ts';
+import type { SessionsDeps } from '../../../api/sessions/sessions.ts';
 import { docsPage } from '../../../api/system/docs_page.ts';
+import { traceRoutes } from '../../../api/traces/routes.ts';
 import { checkEvent, type IngestFormat, splitBody } from '../../../schemas/formats/formats.ts';
 
 /** Routes are only described here; no handler runs. */
@@ -71,6 +76,53 @@ test('parameters, page meta and errors come from the declaration', () => {
   expect(text).toContain('"404":{"description":"trace_not_found"');
   for (const field of ['total', 'page', 'per_page', 'has_more', 'api_version', 'request_id', 'timestamp'])
     expect(text).toContain(`"${field}":`);
+});
+
+test('one id stands for one shape, taken or answered; two shapes of one id are refused', () => {
+  const thing = z.object({ a: z.int() }).meta({ id: 'UnitThing' });
+  const route = (response: z.ZodType) =>
+    defineRoute({
+      method: 'post',
+      path: '/v1/things',
+      operation_id: 'makeThing',
+      summary: 'A thing',
+      tag: 'Things',
+      permission: 'traces:read',
+      audit: { action: 'thing.make', target: 'trace' },
+      body: thing,
+      response,
+      handler: () => ({ data: null }),
+    });
+  expect(JSON.stringify(openApiDocument([route(thing)]))).toContain('"UnitThing":{"type":"object"');
+  // Deeper down, too.
+  const namesake = () => z.object({ b: z.int() }).meta({ id: 'UnitThing' });
+  for (const other of [namesake(), z.object({ in: z.array(namesake()) })])
+    expect(() => openApiDocument([route(other)])).toThrow('two different shapes have the id UnitThing');
+});
+
+test('what a login is and what a session of traces is are not mixed up', () => {
+  const { components } = openApiDocument([...sessionRoutes({} as SessionDeps), ...sessionListRoutes({} as SessionsDeps)]) as unknown as {
+    components: { schemas: Record<string, { properties: object }> };
+  };
+  expect(Object.keys(components.schemas['Session']?.properties ?? {})).toContain('session_id');
+  expect(Object.keys(components.schemas['LoginSession']?.properties ?? {})).toContain('expires_at');
+});
+
+test('a route says what its Idempotency-Key can answer', () => {
+  const paths = openApiDocument([...routes, ...traceRoutes({} as never), ...OTLP_DOCS])['paths'] as unknown as Record<
+    string,
+    Record<string, { parameters: { name: string }[]; responses: Record<string, { description: string }> }>
+  >;
+  const of = (path: string) => {
+    const { parameters = [], responses = {} } = paths[path]?.['post'] ?? {};
+    return [parameters.some(({ name }) => name === 'Idempotency-Key'), responses['409']?.description, responses['422']?.description];
+  };
+  expect(of('/v1/traces/{trace_id}/replay')).toEqual([true, 'conflict, idempotency_in_progress', expect.stringContaining('_reused')]);
+  expect(of('/v1/traces/compare')).toEqual([true, 'idempotency_in_progress', expect.stringContaining('_reused')]);
+  expect(of('/v1/traces/{trace_id}/export')).toEqual([true, undefined, expect.stringContaining('_reused')]);
+  // Which takes no key, and has an error that comes in two shapes.
+  expect(of('/v1/traces')).toEqual([false, undefined, 'invalid_request, unsupported_api_version']);
+  expect(paths['/v1/traces']?.['post']?.responses['400']?.description).toBe('invalid_request');
 });
 
 test('the page shows every path, fetches nothing and escapes what it shows', () => {

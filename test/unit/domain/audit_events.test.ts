@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { auditableChanges, CHANGES_BYTES_MAX } from '../../../ops/audit_changes.ts';
 import { type DoneMutation, eventOfMutation } from '../../../pipeline/domain/audit_events.ts';
 
 const mutation = (over: Partial<DoneMutation>): DoneMutation => ({
@@ -40,6 +41,29 @@ describe('the platform event of a mutation', () => {
     expect(register({ is_new: false })).toBeNull();
     expect(register({ is_new: 'true' })).toBeNull();
     expect(register({})).toBeNull();
+  });
+
+  it('tells a new agent whose changes are too large for the audit log', () => {
+    const changes = {
+      is_new: true,
+      name: 'n'.repeat(200),
+      framework: 'chain',
+      version: 'v'.repeat(128),
+      repo_url: 'u'.repeat(2048),
+      tags: Array.from({ length: 50 }, () => 't'.repeat(128)),
+      metadata: { text: 'm'.repeat(CHANGES_BYTES_MAX - 50) },
+    };
+    const kept = JSON.parse(auditableChanges(changes)) as Record<string, unknown>;
+    expect(kept).toMatchObject({ truncated: true, name: changes.name });
+    const event = (over: Record<string, unknown>) =>
+      eventOfMutation(mutation({ action: 'agent.register', target: { type: 'agent', id: 'agent_1' }, changes: { ...kept, ...over } }));
+    expect(JSON.parse(event({})?.payload ?? '')).toEqual({
+      event: 'agent.registered',
+      agent_id: 'agent_1',
+      framework: 'chain',
+      version: 'v'.repeat(128),
+    });
+    expect(event({ is_new: false })).toBeNull();
   });
 
   it('tells that an agent was deprecated, and why', () => {

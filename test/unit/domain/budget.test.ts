@@ -12,6 +12,7 @@ import {
   type Used,
 } from '../../../pipeline/domain/budget.ts';
 import { cumulativeAlerts, projectedAlerts, projectionOf, stateIn, toldBy, toldState } from '../../../pipeline/domain/budget_alerts.ts';
+import { eventsOfAlert } from '../../../pipeline/domain/budget_events.ts';
 import { MONTHLY, periodAt } from '../../../pipeline/domain/period.ts';
 import { agentScope, type BudgetRecord, budgetRecord, type BudgetState, NO_LIMITS } from '../../../schemas/records/budget.ts';
 
@@ -130,6 +131,51 @@ describe('alerts', () => {
       [90, 'critical'],
     ]);
     expect(cumulativeAlerts(now(100), new Set([...keys(crossed), 'cumulative:tokens:50']))).toEqual([]);
+  });
+  const place = { org_id: 'org_a', org_name: 'A', period_start: '2026-06-01T00:00:00.000Z' };
+  const events = (tokens: number, more: Partial<BudgetRecord> = {}, told: string[] = []) =>
+    cumulativeAlerts(now(tokens, undefined, more), new Set(told)).flatMap((alert) => eventsOfAlert(alert, place));
+  const names = (tokens: number, more?: Partial<BudgetRecord>, told?: string[]) =>
+    events(tokens, more, told).map(({ event, payload }) => [event, payload['percent']]);
+  const at = (percent: number, resource: 'tokens' | 'storage_mb' = 'tokens') => ({
+    alerts: { ...alerts, thresholds: [{ resource, percent, severity: 'critical' as const }] },
+  });
+  const breach = (percent: number) => [
+    ['cost.threshold_breach', percent],
+    ['budget.threshold_breach', percent],
+  ];
+
+  test('a hard limit is told as such, at no percentage', () => {
+    expect(names(100, { alerts: null })).toEqual([...breach(80), ['budget.hard_exceeded', undefined]]);
+    expect(events(100, { alerts: null }).at(-1)?.payload).toEqual({
+      event: 'budget.hard_exceeded',
+      org_id: 'org_a',
+      resource: 'tokens',
+      used: 100,
+      hard_limit: 100,
+      period_start: place.period_start,
+    });
+  });
+  test('a threshold that stands where the soft limit does is told once, with its own severity, and both are noted', () => {
+    expect(names(80, at(80))).toEqual(breach(80));
+    expect(events(80, at(80)).map(({ payload }) => payload['severity'])).toEqual(['critical', 'critical']);
+    expect(toldBy(cumulativeAlerts(now(80, undefined, at(80)), new Set()), 0, '0').keys).toEqual([
+      'soft:tokens:80',
+      'cumulative:tokens:80',
+    ]);
+    // A quotient that is not quite the percentage that was configured.
+    const third = { ...at(33.3), tokens: limit(333, 1000) };
+    expect(names(333, third)).toEqual(breach(33.3));
+    expect(names(332, third)).toEqual([]);
+  });
+  test('a soft limit is told where no threshold tells of it now', () => {
+    expect(names(80, at(79.9))).toEqual([...breach(80), ...breach(79.9)]);
+    expect(names(80, at(80, 'storage_mb'))).toEqual(breach(80));
+    // The threshold was told in this period, before the limits were moved.
+    expect(names(160, { ...at(80), tokens: limit(160, 200) }, ['cumulative:tokens:80'])).toEqual(breach(80));
+    // An agent's limit has no thresholds.
+    const agent = { ...at(80), agents: { [agentScope('a')]: limit(8, 20) } };
+    expect(events(80, agent).map(({ payload }) => payload['agent_id'])).toEqual([undefined, undefined, 'a', 'a']);
   });
   test('a limit that was moved is crossed anew; an agent has its own', () => {
     const moved = { tokens: limit(null, 60), agents: { [agentScope('a')]: limit(null, 10) } };

@@ -24,6 +24,15 @@ describe('a text', () => {
     ['at 12:30:45 and ratio 3:2', 'at 12:30:45 and ratio 3:2'],
     ['call +1 (415) 555-2671 or 415-555-2671 or (415) 555 2671', 'call [PHONE] or [PHONE] or [PHONE]'],
     ['ruf +49 30 901820 oder 030 90182000 an', 'ruf [PHONE] oder [PHONE] an'],
+    ['555-123-4567 or 123-456-7890 or 1-555-123-4567', '[PHONE] or [PHONE] or [PHONE]'],
+    ['(555.123.4567), 1 555-123-4567; "987-012-3456"', '([PHONE]), [PHONE]; "[PHONE]"'],
+    ['{"contact":"555-123-4567","a":"x\\n555-101-0000"}', '{"contact":"[PHONE]","a":"x\\n[PHONE]"}'],
+    ['A555-123-4567, 555-123-4567a and item_555-123-4567', 'A555-123-4567, 555-123-4567a and item_555-123-4567'],
+    ['7-555-123-4567, 555-123-4567-8, 555-123-45678 and 1555-123-4567', '7-555-123-4567, 555-123-4567-8, 555-123-45678 and 1555-123-4567'],
+    ['v555.123.4567, 9.555.123.4567 and 555.123.4567.8', 'v555.123.4567, 9.555.123.4567 and 555.123.4567.8'],
+    ['$555.123.4567, -555.123.4567, 555.123.4567 % and 555.123.4567%', '$555.123.4567, -555.123.4567, [PHONE] % and 555.123.4567%'],
+    ['555-123.4567, 102-204-3060, 555-000-1234 and 012.345.6789', '555-123.4567, 102-204-3060, 555-000-1234 and 012.345.6789'],
+    ['from 10.123.456.7890 at 123.45.67.89', 'from 10.123.456.7890 at [IP]'],
     ['on 2026-11-21 09:50:00 and 2026-11-21T09:50:00Z', 'on 2026-11-21 09:50:00 and 2026-11-21T09:50:00Z'],
     ['ids 1234567890, v1.22.333 and 1000 2000 3000 tokens', 'ids 1234567890, v1.22.333 and 1000 2000 3000 tokens'],
     ['pay with 4111 1111 1111 1111 123', 'pay with [CARD] 123'],
@@ -139,6 +148,12 @@ describe('a value', () => {
     const text = '{"phone":"5551234567","id":12345678901234567890,"text":"a\\nbob@example.com","f":1.5}';
     expect(redaction.textOrJson(text)).toBe('{"phone":"[PHONE]","id":12345678901234567890,"text":"a\\n[EMAIL]","f":1.5}');
     expect(redaction.textOrJson('{"broken": ann@example.com')).toBe('{[QUOTED]: [EMAIL]');
+  });
+
+  it.each([200, 4000, 100_000])('that is JSON text of %d levels is redacted as a text', (levels) => {
+    const redaction = redactor().begin();
+    const nested = (leaf: string): string => `${'['.repeat(levels)}${leaf}${']'.repeat(levels)}`;
+    expect(redaction.textOrJson(nested('"ann@example.com", 4111111111111111'))).toBe(nested('"[EMAIL]", [CARD]'));
   });
 });
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { foldTexts, unfoldTexts } from '../../../pipeline/domain/text_refs.ts';
+import { foldTexts, followTexts, unfoldTexts } from '../../../pipeline/domain/text_refs.ts';
 
-const long = 'a text that is long enough to be worth a reference of its own';
+const long = 'a text of some words, as they are said';
 
 describe('text references', () => {
   it('store a text once and give it back as it was', () => {
@@ -12,21 +12,48 @@ describe('text references', () => {
     expect(stored).toEqual({ a: 1, input: { $ref: 'prompt' }, output: { $ref: 'response', $json: true } });
     expect(unfoldTexts(JSON.parse(JSON.stringify(stored)) as Record<string, unknown>, long, response)).toEqual(attributes);
   });
+  it.each([
+    ['a letter', { input: 'x' }, 'x', { input: { $ref: 'prompt' } }],
+    [
+      'messages',
+      { messages: [{ role: 'user', content: 'x' }] },
+      '[{"role":"user","content":"x"}]',
+      { messages: { $ref: 'prompt', $json: true } },
+    ],
+    ['a number', { input: 7, prompt: '7' }, '7', { input: { $ref: 'prompt', $json: true }, prompt: { $ref: 'prompt' } }],
+  ])('stand in the place of the text, however short: %s', (_, attributes, prompt, stored) => {
+    expect(foldTexts(attributes, prompt, '')).toEqual(stored);
+    expect(unfoldTexts(stored, prompt, '')).toEqual(attributes);
+    expect(unfoldTexts(stored, '', undefined)).toEqual({});
+  });
+  it('are of no other attribute, and of no text that is empty', () => {
+    const attributes = { input: '', note: long, output: null };
+    expect(foldTexts(attributes, long, '')).toBe(attributes);
+    expect(foldTexts(attributes, '', '')).toBe(attributes);
+  });
   it('leave out what is no longer there', () => {
     expect(unfoldTexts({ a: 1, input: { $ref: 'prompt' } }, undefined, undefined)).toEqual({ a: 1 });
+  });
+  it('of older rows are read as they were meant: messages stood as they were sent', () => {
+    const stored = {
+      input: { $ref: 'prompt' },
+      output: { $ref: 'value', $value: { $ref: 'x' } },
+      messages: { $ref: '#/definitions/chat' },
+    };
+    expect(unfoldTexts(stored, long, '')).toEqual({ input: long, output: { $ref: 'x' }, messages: { $ref: '#/definitions/chat' } });
   });
   it('are exact for whatever is sent', () => {
     fc.assert(
       fc.property(
         fc.dictionary(
-          fc.constantFrom('prompt', 'input', 'response', 'output', 'x'),
+          fc.constantFrom('prompt', 'input', 'messages', 'response', 'output', 'x'),
           fc.oneof(
             fc.constant(long),
             fc.constantFrom({ $ref: 'prompt' }, { $ref: 'value', $value: 1 }, { $ref: 'response', $json: true }),
             fc.jsonValue(),
           ),
         ),
-        fc.constantFrom(long, ''),
+        fc.oneof(fc.constantFrom(long, '', '{"$ref":"prompt"}', 'null'), fc.json()),
         (sent, prompt) => {
           const attributes = JSON.parse(JSON.stringify(sent)) as Record<string, unknown>;
           const stored = JSON.parse(JSON.stringify(foldTexts(attributes, prompt, long))) as Record<string, unknown>;
@@ -34,5 +61,29 @@ describe('text references', () => {
         },
       ),
     );
+  });
+});
+
+describe('attributes that repeat a text', () => {
+  const messages = [{ role: 'user', content: long }];
+  const sent = { attributes: { input: long, messages, output: 'ok', note: long }, prompt: JSON.stringify(messages), response: 'ok' };
+
+  it('hold what became of it, in the form in which they were sent', () => {
+    const cut = [{ role: 'user', content: 'a text' }];
+    const followed = followTexts(sent.attributes, sent, { prompt: JSON.stringify(cut), response: 'ok' });
+    expect(followed).toEqual({ ...sent.attributes, messages: cut });
+    expect(foldTexts(followed, JSON.stringify(cut), 'ok')).toMatchObject({ messages: { $ref: 'prompt', $json: true } });
+  });
+  it('hold the text itself where it is no JSON any more', () => {
+    const attributes = { input: { a: 'bcd' } };
+    expect(followTexts(attributes, { attributes, prompt: '{"a":"bcd"}', response: '' }, { prompt: '{"a":"b', response: '' })).toEqual({
+      input: '{"a":"b',
+    });
+  });
+  it('are the same object where nothing became of it', () => {
+    expect(followTexts(sent.attributes, sent, { prompt: sent.prompt, response: sent.response })).toBe(sent.attributes);
+  });
+  it('do not come back under a name that was taken away', () => {
+    expect(followTexts({ '[LABEL]': 'x' }, sent, { prompt: 'x', response: 'y' })).toEqual({ '[LABEL]': 'x' });
   });
 });

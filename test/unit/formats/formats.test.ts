@@ -99,6 +99,14 @@ const BAD: [IngestFormat, Record<string, unknown>, (string | number)[], unknown,
   ['app', pageView(), ['timestamp'], 'noon', 'timestamp'],
 ];
 
+const OF_EACH: [IngestFormat, Record<string, unknown>][] = [
+  ['chatcompletion', openAiAnswer()],
+  ['messages', anthropicToolUse()],
+  ['chain', langChainRun()],
+  ['custom', customTool()],
+  ['app', pageView()],
+];
+
 describe('checkEvent', () => {
   it.each(REAL)('takes %s', (_name, format, event) => {
     const checked = checkEvent(format, event);
@@ -109,6 +117,20 @@ describe('checkEvent', () => {
 
   it.each(BAD)('%s: names the field that is wrong (%#)', (format, event, path, value, field) => {
     expect(checkEvent(format, withField(event, path, value))).toMatchObject({ ok: false, path: field });
+  });
+
+  it.each(OF_EACH)('%s: has the same bounds for an amount beside the attributes as in them', (format, event) => {
+    for (const [field, bad, good] of [
+      ['cost_usd', ['free', '', -5, '-5', 1_000_000, '1e3', Infinity, NaN, true, {}], [null, 0, 0.5, '0.000000000001', 999_999]],
+      ['sandbox_seconds', ['long', -1, 1e300, 1_000_000_001, [1]], [null, 0, '2.5', 1e9, 1e-300]],
+    ] as const) {
+      for (const value of bad) {
+        expect([value, checkEvent(format, { ...event, [field]: value })]).toMatchObject([value, { ok: false, path: field }]);
+        const within = { ...event, attributes: { [field]: value } };
+        expect([value, checkEvent(format, within)]).toMatchObject([value, { ok: false, path: `attributes.${field}` }]);
+      }
+      for (const value of good) expect([value, checkEvent(format, { ...event, [field]: value }).ok]).toEqual([value, true]);
+    }
   });
 
   it.each([null, 5, 'text', [], undefined])('refuses %j as an event', (value) => {

@@ -50,12 +50,39 @@ test('whatever was asked and answered becomes a span of its trace that says what
   );
 });
 
-test('a request that no chat completion can be is kept as text, with what was used', () => {
+test('a request that no chat completion can be is its prompt as text, with what was used', () => {
   const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7, details: { a: -1 } };
   const span = spanOf(ended({ request: { model: 'm', messages: 'no list' }, response: { choices: [], usage } }));
   expect(span).toMatchObject({ name: 'm', input_tokens: 3, output_tokens: 4, source_format: 'chatcompletion' });
-  expect(span.attributes['request_text']).toBe('{"model":"m","messages":"no list"}');
+  expect(JSON.parse(span.prompt)).toEqual([{ role: 'user', content: '{"model":"m","messages":"no list"}' }]);
+  expect(JSON.stringify(span.attributes)).not.toContain('no list');
 });
+
+test('an answer that is none is the response as text, beside the request as it was', () => {
+  const messages = [{ role: 'user', content: 'Hi' }];
+  const chat = spanOf(ended({ request: { model: 'm', messages }, response: { choices: 'a word' } }));
+  expect([chat.prompt, chat.response]).toEqual([JSON.stringify(messages), '{"choices":"a word"}']);
+  const other = spanOf(ended({ operation: 'responses', request: { model: 'm', input: 'Hi' }, response: ['a word'] }));
+  expect([other.prompt, other.response]).toEqual(['Hi', '["a word"]']);
+  for (const span of [chat, other]) {
+    expect(JSON.stringify(span.attributes)).not.toContain('a word');
+    expect(span.attributes['tokens_estimated']).toBe(true);
+  }
+});
+
+test.each(['chat', 'responses', 'embeddings'] as const)(
+  'what a failed call of %s does not say to have used is not estimated from its texts',
+  (operation) => {
+    const call = { operation, request: { model: 7, messages: 'no list' }, outcome: 'error' as const };
+    const said = spanOf(ended({ ...call, response: ['refused'] }));
+    expect(said).toMatchObject({ name: 'unknown', response: '["refused"]', input_tokens: 0, output_tokens: 0, cost_pico_usd: 0n });
+    expect(said.prompt).toContain('no list');
+    expect(said.attributes).not.toHaveProperty('tokens_estimated');
+    expect(spanOf(ended({ ...call, response: null }))).toMatchObject({ response: '', input_tokens: 0, output_tokens: 0 });
+    const usage = { prompt_tokens: 3, input_tokens: 3, x: -1 };
+    expect(spanOf(ended({ ...call, response: { choices: 'x', output: 1, usage } })).input_tokens).toBe(3);
+  },
+);
 
 test('what is nested too deep or too large for a message is recorded without it', () => {
   let deep: unknown = 1;

@@ -34,21 +34,51 @@ describe('the changes of an audit record', () => {
     });
   });
 
-  it('are bounded in bytes: larger ones leave the names of their fields', () => {
+  it('are bounded in bytes: larger ones leave the names of their fields and their small values', () => {
     const whole = { text: 'x'.repeat(CHANGES_BYTES_MAX - JSON.stringify({ text: '' }).length) };
     expect(read(whole)).toEqual(whole);
-    expect(read({ text: `${whole.text}x`, secret: 's', other: 1 })).toEqual({ truncated: true, fields: ['text', 'other'] });
+    expect(read({ text: `${whole.text}x`, secret: 's', other: 1 })).toEqual({ truncated: true, fields: ['text', 'other'], other: 1 });
     // Three bytes a character.
     expect(read({ text: '€'.repeat(CHANGES_BYTES_MAX / 2) })).toEqual({ truncated: true, fields: ['text'] });
+  });
+
+  it('that are too large keep what is small and no secret, under names that are shown as they are', () => {
+    const large = { text: 'x'.repeat(CHANGES_BYTES_MAX) };
+    const small = { yes: true, no: false, none: null, n: -1.5, text_256: 'a'.repeat(256), big: 12n, empty: '' };
+    const cut = { text_257: 'a'.repeat(257), list: [1], map: { a: 1 }, missing: undefined };
+    const secret = { token: 't', api_secret: 's', sk_svc_0123456789abcdef: 1, note: `${'a'.repeat(250)} rt_0123456789abcdef` };
+    expect(read({ ...large, ...small, ...cut, ...secret, fields: 'mine', truncated: false })).toEqual({
+      truncated: true,
+      fields: ['text', ...Object.keys(small), ...Object.keys(cut), 'sk_svc_***', 'note', 'fields', 'truncated'],
+      ...small,
+      big: '12',
+    });
+    // Of its masked length.
+    expect(read({ ...large, note: `${'a'.repeat(240)} rt_${'b'.repeat(100)}` })).toMatchObject({ note: `${'a'.repeat(240)} rt_***` });
+  });
+
+  it('that are too large keep the first small values, as many as there is room for', () => {
+    const many = Object.fromEntries(Array.from({ length: 90 }, (_, n) => [`f${String(n)}`, 'v'.repeat(200)]));
+    const { truncated, fields, ...kept } = read(many) as Record<string, unknown>;
+    expect([truncated, fields]).toEqual([true, Object.keys(many)]);
+    expect(Object.keys(kept)).toEqual(Object.keys(many).slice(0, 19));
   });
 
   it('never fail and never grow, whatever they hold', () => {
     const loop: Record<string, unknown> = { a: 1 };
     loop['self'] = loop;
-    expect(read(loop)).toEqual({ truncated: true, fields: ['a', 'self'] });
+    expect(read(loop)).toEqual({ truncated: true, fields: ['a', 'self'], a: 1 });
     expect(read({ big: 12n })).toEqual({ big: '12' });
     const many = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`${'f'.repeat(200)}${String(n)}`, 'x'.repeat(50)]));
     expect(Buffer.byteLength(auditableChanges(many))).toBeLessThanOrEqual(CHANGES_BYTES_MAX);
+    // Six bytes a character as JSON, in names and in values.
+    for (const [name, value] of [
+      ['\u0001', '\u0002'.repeat(256)],
+      ['€', 'x'.repeat(50_000)],
+    ] as const) {
+      const wide = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`${name.repeat(60)}${String(n)}`, value]));
+      expect(Buffer.byteLength(auditableChanges(wide))).toBeLessThanOrEqual(CHANGES_BYTES_MAX);
+    }
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.anything({ withBigInt: true, withDate: true })), (changes) => {
         const text = auditableChanges(changes);

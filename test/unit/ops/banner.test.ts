@@ -6,6 +6,7 @@ const facts: BannerFacts = {
   baseUrl: 'http://127.0.0.1:8080',
   orgId: 'org_local',
   apiKey: 'sk_svc_0123456789abcdef',
+  apiKeyGiven: false,
   adminToken: 'the-admin-token',
   analystPassword: 'the-analyst-password',
   clickhouse: 'http://127.0.0.1:8123',
@@ -31,10 +32,24 @@ describe('banner', () => {
     expect(text).not.toContain('curl');
   });
 
-  it('never shows a secret that the operator gave, and lets the shell fill in the key', () => {
-    const text = banner({ ...facts, apiKey: null, adminToken: null, analystPassword: null });
+  it('never shows a secret that was given to a production, and lets the shell fill in the key', () => {
+    const text = banner({ ...facts, apiKey: null, apiKeyGiven: true, adminToken: null, analystPassword: null });
     expect(text).toContain('as given by SERVICE_ADMIN_TOKEN');
+    expect(text).toMatch(/API key +as given by SERVICE_BOOTSTRAP_API_KEY$/m);
     expect(text).toContain('-H "X-Org-Api-Key: $SERVICE_BOOTSTRAP_API_KEY"');
+    expect(text).toContain('-H "Authorization: Bearer $SERVICE_BOOTSTRAP_API_KEY"');
+  });
+
+  it('prints lines that work as they are with a key that was given, on the first start only', () => {
+    const given = { ...facts, apiKeyGiven: true };
+    const text = banner(given);
+    expect(text).toMatch(/API key +sk_svc_0123456789abcdef {3}\(as given by SERVICE_BOOTSTRAP_API_KEY\)$/m);
+    expect(text).toContain('-H "X-Org-Api-Key: sk_svc_0123456789abcdef"');
+    expect(text).toContain('-H "Authorization: Bearer sk_svc_0123456789abcdef"');
+    expect(text).not.toContain('$');
+    const later = banner({ ...given, first: false });
+    expect(later).toMatch(/API key +as given by SERVICE_BOOTSTRAP_API_KEY$/m);
+    expect(later).not.toContain('sk_svc_');
   });
 
   it('says nothing of analysts where ClickHouse is external', () => {

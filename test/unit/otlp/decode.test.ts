@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { spansOf } from '../../../pipeline/domain/decode/decode.ts';
 import { eventHex } from '../../../pipeline/domain/ids.ts';
 import { createPriceBook } from '../../../pipeline/domain/pricing.ts';
+import { PiiRedactor } from '../../../pipeline/domain/pii.ts';
 import type { Span } from '../../../pipeline/domain/span.ts';
 
 type Fields = Record<string, unknown>;
@@ -55,7 +56,14 @@ describe('recorded spans', () => {
     expect([JSON.parse(call.prompt), call.response, call.name]).toEqual([QUESTION, 'Paris.', 'OpenAI Chat Completions']);
     // 60 at 0.15 USD for a million, 40 from the cache at 0.075, 20 out at 0.60.
     expect(call.cost_pico_usd).toBe(24_000_000n);
-    expect(Object.keys(call.attributes).filter((key) => /_messages\./.test(key))).toEqual([]);
+    expect(Object.keys(call.attributes).filter((key) => /_messages\.|\.value$/.test(key))).toEqual([]);
+    expect(JSON.stringify(call.attributes)).not.toMatch(/capital|Paris/);
+    // What else the answer said stays.
+    expect(call.attributes).toMatchObject({
+      'gen_ai.response.id': 'c1',
+      'llm.finish_reason': 'stop',
+      'input.mime_type': 'application/json',
+    });
     const tool = recorded('openinference', 1);
     expect([tool.response, tool.attributes['tool_calls']]).toEqual([
       '',
@@ -159,6 +167,103 @@ describe('older conventions', () => {
   it('cached tokens that a vendor counts apart from the input', () => {
     const usage = { 'gen_ai.usage.input_tokens': 10, 'gen_ai.usage.output_tokens': 1, 'gen_ai.usage.cache_read_input_tokens': 90 };
     expect(used(ofAttributes({ ...CALL, ...usage }))).toEqual(['llm', 'gpt-4o-mini', 100, 1, 90]);
+  });
+});
+
+describe('a text that a span says twice', () => {
+  const asked = { 'gen_ai.input.messages': JSON.stringify([{ role: 'user', parts: [{ type: 'text', content: 'Where is it?' }] }]) };
+  const answered = { 'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', parts: [{ type: 'text', content: 'In Lisbon.' }] }]) };
+  const request = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Where is it?' }] });
+  const chosen = JSON.stringify({ choices: [{ message: { content: 'In Lisbon.' } }] });
+
+  it.each([
+    ['OpenInference', { 'input.value': request, 'output.value': chosen }],
+    ['OpenInference, of one message only', { 'input.value': 'Where is it?', 'output.value': 'In Lisbon.' }],
+    ['OpenLLMetry', { 'traceloop.entity.input': JSON.stringify(request), 'traceloop.entity.output': chosen }],
+    [
+      'the AI SDK',
+      { 'ai.prompt': request, 'ai.prompt.messages': '[{"role":"user","content":"Where is it?"}]', 'ai.response.text': 'In Lisbon.' },
+    ],
+    [
+      'older names',
+      { 'gen_ai.prompt.0.role': 'user', 'gen_ai.prompt.0.content': 'Where is it?', 'gen_ai.completion.0.content': 'In Lisbon.' },
+    ],
+    [
+      'numbered messages',
+      { 'llm.input_messages.0.message.content': 'Where is it?', 'llm.output_messages.0.message.content': 'In Lisbon.' },
+    ],
+  ])('is kept once, beside a call and beside a run: %s', (_, again) => {
+    for (const of of [CALL, { 'gen_ai.operation.name': 'invoke_agent' }]) {
+      const span = ofAttributes({ ...of, ...again, ...asked, ...answered });
+      expect(span).toMatchObject({ prompt: '[{"role":"user","content":"Where is it?"}]', response: 'In Lisbon.' });
+      expect(JSON.stringify(span.attributes)).not.toMatch(/Where|Lisbon/);
+    }
+  });
+
+  it('is what was said where nothing else says it, and is kept once then too', () => {
+    const span = ofAttributes({ ...CALL, 'input.value': request, 'output.value': chosen, 'gen_ai.output.messages': '[]' });
+    expect([span.prompt, span.response]).toEqual([request, chosen]);
+    expect(JSON.stringify(span.attributes)).not.toMatch(/Where|Lisbon/);
+    const cut = ofAttributes({ ...CALL, 'gen_ai.input.messages': '[{"role":"user","parts":[{"type":"te', 'gen_ai.output.messages': '[]' });
+    expect([cut.prompt, cut.attributes['gen_ai.input.messages'], cut.response]).toEqual([
+      '[{"role":"user","parts":[{"type":"te',
+      undefined,
+      '',
+    ]);
+  });
+
+  it('stands behind the instructions, wherever either stands', () => {
+    const conversation = [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Where is it?' },
+    ];
+    for (const said of [
+      { 'input.value': 'Where is it?' },
+      { 'gen_ai.prompt.0.role': 'user', 'gen_ai.prompt.0.content': 'Where is it?' },
+      asked,
+    ]) {
+      const span = ofAttributes({ ...CALL, 'gen_ai.system_instructions': 'Be brief.', ...said });
+      expect(JSON.parse(span.prompt)).toEqual(conversation);
+      expect(JSON.stringify(span.attributes)).not.toMatch(/brief|Where/);
+    }
+  });
+
+  it('is one of those that were embedded', () => {
+    const embedding = { 'openinference.span.kind': 'EMBEDDING', 'embedding.embeddings.0.embedding.text': 'hello' };
+    for (const more of [{}, { 'input.value': 'hello' }]) {
+      const span = ofAttributes({ ...embedding, ...more });
+      expect([span.prompt, JSON.stringify(span.attributes).includes('hello')]).toEqual(['hello', false]);
+    }
+  });
+
+  it('is not what is said of something else', () => {
+    const other = {
+      'llm.invocation_parameters': '{"temperature":0}',
+      'llm.prompt_template.template': 'Where is {{what}}?',
+      'gen_ai.prompt.name': 'where',
+      'gen_ai.tool.call.arguments': '{"city":"Porto"}',
+      'ai.prompt.tools': ['{"name":"map"}'],
+    };
+    expect(ofAttributes({ ...CALL, ...asked, ...answered, ...other }).attributes).toMatchObject(other);
+    // The input of a run may be another one than that of its conversation.
+    const run = { 'gen_ai.operation.name': 'invoke_agent', 'traceloop.entity.input': '{"args":["Porto"],"kwargs":{"verbose":true}}' };
+    expect(ofAttributes({ ...run, ...asked }).attributes).toMatchObject(run);
+  });
+
+  it('is taken out of an answer that has more than texts, which stays', () => {
+    const picture = { type: 'image', uri: 'https://example.com/a.png' };
+    const parts = [{ type: 'text', content: 'In Lisbon.' }, picture];
+    const span = ofAttributes({ ...CALL, 'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', parts }]) });
+    expect(span.response).toBe('In Lisbon.');
+    expect(span.attributes['gen_ai.output.messages']).toEqual([{ role: 'assistant', parts: [picture] }]);
+  });
+
+  it('is kept once of a tool’s call', () => {
+    const tool = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.call.arguments': '{"n":7}', 'input.value': '{"n":7}' };
+    const span = ofAttributes({ ...tool, 'gen_ai.tool.call.result': '"Lisbon"', 'output.value': '{"city":"Lisbon"}' });
+    expect(span).toMatchObject({ prompt: '{"n":7}', response: '"Lisbon"' });
+    expect(span.attributes).not.toHaveProperty('input.value');
+    expect(span.attributes).not.toHaveProperty('output.value');
   });
 });
 
@@ -271,6 +376,9 @@ it('gives spans or a reason for whatever stands in a body', () => {
     'ai.prompt',
     'ai.prompt.messages',
     'ai.response.toolCalls',
+    'input.value',
+    'output.value',
+    'embedding.embeddings.0.embedding.text',
     'gen_ai.operation.name',
     'gen_ai.request.model',
     'gen_ai.usage.input_tokens',
@@ -299,4 +407,25 @@ it('gives spans or a reason for whatever stands in a body', () => {
     { numRuns: 500 },
   );
   expect(({} as Fields)['x']).toBeUndefined();
+});
+
+it.each([200, 20_000])('JSON of %d levels in an attribute is a text like any other, also where personal data is redacted', (levels) => {
+  const nested = `${'['.repeat(levels)}"ann@example.com"${']'.repeat(levels)}`;
+  const body = JSON.stringify({
+    resource: { attributes: {} },
+    scope: { name: 'test' },
+    span: {
+      trace_id: '5b8efff798038103d269b633813fc60c',
+      span_id: 'eee19b7ec3c1b174',
+      name: 'deep',
+      start_time_unix_nano: '1767225600000000000',
+      end_time_unix_nano: '1767225600840999999',
+      attributes: { 'gen_ai.operation.name': 'chat', 'input.value': nested, 'gen_ai.input.messages': nested, 'metadata.deep': nested },
+    },
+  });
+  const raw = { org_id: 'org_a', format: 'otlp' as const, event_hex: eventHex(body), trace_id: 't', received_at: NOW, body };
+  const policy = new PiiRedactor({ kinds: ['email'], custom: [], hash_key: null });
+  const [span] = spansOf({ prices, maxPromptTokens: () => null, redactorOf: () => policy }, raw, JSON.parse(body));
+  expect(typeof span === 'object' && JSON.stringify(span.attributes) + span.prompt).not.toContain('ann@example.com');
+  expect(typeof span === 'object' && span.name).toBe('deep');
 });

@@ -253,4 +253,20 @@ describe('judges', () => {
     now = 61_000;
     expect((await tasksOf('t1', 'bot'))[0]?.task_id).toBe(task?.task_id);
   });
+
+  it('of the kind llm are offered the first trace after a cooldown, whatever was offered within it', async () => {
+    const llm = record({ kind: 'llm', rule: null, cooldown_seconds: 60 });
+    let now = 0;
+    const given = deps(new GivenStore(), [llm], { now: () => now });
+    const offeredAt = async (seconds: number): Promise<boolean> => {
+      now = seconds * 1000;
+      const book = bookWith(new JudgedInputs(() => true, 1_000_000));
+      book.apply(anEvent(1, aSpan({ trace_id: `at_${String(seconds)}`, agent_id: 'bot' })));
+      return (await scoreTraces(given, 0, completeOf(book))).some(({ tasks }) => tasks.length > 0);
+    };
+    const offered: number[] = [];
+    for (const seconds of [0, 3, 7, 12, 14, 58, 60, 61, 121]) if (await offeredAt(seconds)) offered.push(seconds);
+    // Another worker's cooldown may be over sooner, so a few are offered within it; they do not put off the one that is due.
+    expect(offered).toEqual([0, 7, 14, 58, 60, 121]);
+  });
 });

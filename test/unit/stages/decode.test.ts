@@ -7,6 +7,7 @@ import { usdToPico } from '../../../pipeline/domain/money.ts';
 import { createPriceBook } from '../../../pipeline/domain/pricing.ts';
 import { TABLE_NAME } from '../../../pipeline/domain/price_table.ts';
 import type { Span } from '../../../pipeline/domain/span.ts';
+import { foldTexts, unfoldTexts } from '../../../pipeline/domain/text_refs.ts';
 import type { LoggedEvent } from '../../../pipeline/stage.ts';
 import { createDecodeStage } from '../../../pipeline/stages/decode/decode.ts';
 import type { SourceFormat } from '../../../schemas/codec.ts';
@@ -188,7 +189,7 @@ describe('chain', () => {
     expect(steps.map(({ span_id, name, prompt, response }) => [span_id, name, prompt, response])).toEqual([
       [chainStepSpanId(body, 0), 'search', 'search(final 2016)', 'Portugal 1-0 France'],
       [chainStepSpanId(body, 1), 'calculator', '{"tool":"calculator","tool_input":"1-0"}', '1'],
-      [chainStepSpanId(body, 2), 'I should answer now', 'I should answer now', ''],
+      [chainStepSpanId(body, 2), 'tool', 'I should answer now', ''],
     ]);
     for (const step of steps) {
       expect(step).toMatchObject({
@@ -391,6 +392,22 @@ describe('tokens and price', () => {
     expect(decodeOne('custom', customTool({ attributes: { sandbox_seconds: 1.25 } })).sandbox_seconds).toBe(1.25);
     expect(decodeOne('custom', customTool({ attributes: { sandbox_seconds: '2.5' } })).sandbox_seconds).toBe(2.5);
   });
+
+  it.each([
+    ['chatcompletion', openAiAnswer()],
+    ['messages', anthropicToolUse()],
+    ['chain', langChainRun()],
+    ['custom', customTool()],
+    ['app', pageView()],
+  ] as const)('takes the amounts of a %s event beside its attributes too, where those have none', (format, event) => {
+    const beside = { cost_usd: '0.1', sandbox_seconds: 7 };
+    expect(decodeOne(format, { ...event, ...beside })).toMatchObject({ cost_pico_usd: usdToPico('0.1'), sandbox_seconds: 7 });
+    const both = { ...event, ...beside, attributes: { cost_usd: 0.2, sandbox_seconds: '8' } };
+    expect(decodeOne(format, both)).toMatchObject({ cost_pico_usd: usdToPico('0.2'), sandbox_seconds: 8 });
+    expect(stage.run([logged(format, { ...event, cost_usd: -5 })])).toMatchObject([
+      { kind: 'dead', detail: expect.stringMatching(/^cost_usd: /) as unknown },
+    ]);
+  });
 });
 
 describe('max_prompt_tokens', () => {
@@ -416,6 +433,21 @@ describe('max_prompt_tokens', () => {
     expect(span.prompt.length).toBeLessThan(650);
     expect(span.attributes['prompt_truncated']).toBe(true);
     expect(span.input_tokens).toBe(10);
+  });
+
+  it.each([
+    ['a text', { input: long, prompt: long, note: 'kept' }],
+    ['JSON', { input: { question: long } }],
+    ['the messages of a model call', { span_kind: 'llm', model: 'gpt-4o', messages: [{ role: 'user', content: long }] }],
+  ])('leaves no more of %s in the attributes that repeat it', (_, attributes) => {
+    const span = decodeOne('custom', customTool({ event_type: 'step', attributes }), bounded);
+    expect(span.attributes).toMatchObject({ prompt_truncated: true });
+    expect(JSON.stringify(span.attributes).length).toBeLessThan(3 * span.prompt.length);
+    const stored = foldTexts(span.attributes, span.prompt, span.response);
+    expect(JSON.stringify(stored)).not.toContain('river');
+    expect(unfoldTexts(stored, span.prompt, span.response)).toEqual(span.attributes);
+    if ('messages' in attributes) expect(span.attributes['messages']).toEqual(JSON.parse(span.prompt));
+    else expect(span.attributes['input']).toBe(span.prompt);
   });
 
   it('cuts a plain prompt, and leaves what is short enough alone', () => {

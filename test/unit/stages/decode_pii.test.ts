@@ -151,6 +151,18 @@ describe('what decode gives of an org that has personal data redacted', () => {
     });
   });
 
+  it.each([
+    ['a JSON text, which is written anew', { input: `{ "phone": "5551234567", "to": "${MAIL}" }` }, {}],
+    ['messages', { span_kind: 'llm', model: 'm', messages: [{ role: 'user', content: `I am ${MAIL}` }] }, {}],
+    ['what is cut after it', { input: `for ${MAIL}: ${'word '.repeat(500)}` }, { max: 50 }],
+    ['what is not well-formed', { input: `\ud800 ${MAIL}` }, {}],
+  ])('leaves no copy of a text in the attributes that repeat it: %s', (_, attributes, options) => {
+    const [span] = decoded('custom', { name: 'x', outcome: 'success', duration_ms: 1, attributes }, options);
+    const { messages, input } = foldTexts(span?.attributes ?? {}, span?.prompt ?? '', span?.response ?? '');
+    expect(messages ?? input).toMatchObject({ $ref: 'prompt' });
+    expect(span?.prompt).toContain('[EMAIL]');
+  });
+
   it('says for each span of a chain what was found in it', () => {
     const [own, first, second] = decoded('chain', {
       request: { model: 'gpt-4o', messages: [{ role: 'user', content: MAIL }] },
@@ -164,7 +176,7 @@ describe('what decode gives of an org that has personal data redacted', () => {
       outcome: 'error',
     });
     expect([own?.redacted, first?.redacted, second?.redacted]).toEqual([['email'], ['card'], []]);
-    expect([first?.name, first?.response]).toEqual(['look up', '[CARD]']);
+    expect([first?.name, first?.response]).toEqual(['tool', '[CARD]']);
   });
 
   it('is cut after it is redacted, so that no half of a find is left', () => {

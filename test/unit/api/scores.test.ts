@@ -1,0 +1,32 @@
+// A score that is given: what is stored of it, and what is answered.
+import { expect, test } from 'vitest';
+import { giveScore } from '../../../api/scores/scores.ts';
+import type { UserScore } from '../../../schemas/codec.ts';
+import { createClickHouse } from '../../../sql/client.ts';
+
+const given = async (comment: string | null | undefined) => {
+  const stored: UserScore[] = [];
+  const deps = {
+    // Nothing is asked of it where no span is named.
+    clickhouse: createClickHouse({ url: 'http://127.0.0.1:1' }),
+    locate: () => Promise.resolve({ from_ms: 1, to_ms: 2 }),
+    queue: (score: UserScore) => {
+      stored.push(score);
+      return Promise.resolve();
+    },
+    now: () => 0,
+  };
+  const body = { trace_id: 'trc_1', name: 'helpful', value: true, comment };
+  const answer = await giveScore(deps, 'org_a', body, { type: 'user', id: 'u' }, new AbortController().signal);
+  await deps.clickhouse.close();
+  return { answered: answer.comment, stored: stored[0]?.comment };
+};
+
+test.each([
+  ['Found it at once', 'Found it at once', 'Found it at once'],
+  ['', null, ''],
+  [null, null, ''],
+  [undefined, null, ''],
+])('the comment %j is answered as it will be listed: %j', async (comment, answered, stored) => {
+  expect(await given(comment)).toEqual({ answered, stored });
+});

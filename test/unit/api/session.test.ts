@@ -1,0 +1,36 @@
+// How long a session lasts: as its token says, and as its cookie does where the token says nothing.
+import { describe, expect, it } from 'vitest';
+import { sessionRoutes } from '../../../api/session/routes.ts';
+import { session } from '../../../api/session/schema.ts';
+import { NOW_MS, NOW_S } from './an_issuer.ts';
+
+const TOKEN = 'aGVhZGVy.cGF5bG9hZA.c2lnbmF0dXJl';
+const routes = sessionRoutes({ orgsOf: () => [], secure: false, now: () => NOW_MS + 500 });
+
+async function ask(method: 'get' | 'post', expires_at: number | null) {
+  const route = routes.find((one) => one.method === method);
+  const credential = { kind: 'person', user_id: 'user_1', email: null, expires_at };
+  const ctx = { credential, req: { headers: { authorization: `Bearer ${TOKEN}` } } };
+  const answer = await route?.handler(ctx as never);
+  if (answer === undefined || !('data' in answer)) throw new Error('no answer');
+  return { shown: session.parse(answer.data), cookie: answer.headers?.['Set-Cookie'] };
+}
+
+describe('a session', () => {
+  it.each([
+    ['ten minutes', NOW_S + 600, 599],
+    ['a moment', NOW_S - 4, 1],
+  ])('ends with its token, after %s', async (_what, exp, maxAgeS) => {
+    const { shown, cookie } = await ask('post', exp);
+    expect(shown.expires_at).toBe(new Date(exp * 1000).toISOString());
+    expect(cookie).toBe(`svc_session=${TOKEN}; Path=/; Max-Age=${String(maxAgeS)}; HttpOnly; SameSite=Strict`);
+    expect((await ask('get', exp)).shown).toEqual(shown);
+  });
+
+  it('of a token without an end lasts twelve hours; what shows it later does not know when it began', async () => {
+    const { shown, cookie } = await ask('post', null);
+    expect(shown.expires_at).toBe(new Date(NOW_MS + 12 * 3_600_000).toISOString());
+    expect(cookie).toContain('; Max-Age=43199; ');
+    expect((await ask('get', null)).shown.expires_at).toBeNull();
+  });
+});
