@@ -57,10 +57,10 @@ export interface LandingOptions {
 }
 
 /**
- * One step after the other, so that whatever a reader finds is whole: a listed trace has its spans, and a span its texts, its scores and
- * its share of the costs. The tables of one step land side by side.
+ * One step after the other, so that whatever a reader finds is whole: a listed trace has its spans, and a span its texts and its share of
+ * the costs. The tables of one step land side by side. Scores come with the trace: landed without it, a new owner would give them again.
  */
-const STEPS: readonly (readonly TableSpec[])[] = [[SPAN_TEXTS, USAGE_EVENTS, JUDGE_SCORES], [SPANS], [TRACES]];
+const STEPS: readonly (readonly TableSpec[])[] = [[SPAN_TEXTS, USAGE_EVENTS], [SPANS], [TRACES, JUDGE_SCORES]];
 
 export function emptyUnit(): LandingUnit {
   return { spans: [], span_texts_recent: [], traces: [], usage_events: [], judge_scores: [] };

@@ -105,6 +105,7 @@ describe.skipIf(!mounted)('a disk of half a gigabyte', () => {
     mkdirSync(path.join(disk, 'data'));
     service = await startService({ dataDir: path.join(disk, 'data') });
     await accept();
+    await eventually(async () => (await landed(service as TestService)).size === acknowledged.length);
   });
 
   it('when nine tenths are full: ingest answers 429 with Retry-After, reads go on, and there is room again when there is', async () => {

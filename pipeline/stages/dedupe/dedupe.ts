@@ -53,11 +53,11 @@ export function createDedupeStage(deps: DedupeDeps): Stage<DecodedEvent, Decoded
 }
 
 /** The windows of a batch, without what is too old for all of its events. */
-function windowsOf(batch: readonly DecodedEvent[], { windowOf, now }: DedupeDeps): Iterable<IdWindow> {
+function windowsOf(batch: readonly DecodedEvent[], deps: DedupeDeps): Iterable<IdWindow> {
   const oldest = new Map<IdWindow, number>();
-  const clock = now();
+  const clock = deps.now();
   for (const { partition, received_at } of batch) {
-    const window = windowOf(partition);
+    const window = deps.windowOf(partition);
     oldest.set(window, Math.min(oldest.get(window) ?? clock, received_at));
   }
   for (const [window, at] of oldest) window.forget(at);

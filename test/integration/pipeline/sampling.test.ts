@@ -297,7 +297,8 @@ describe('traces that tail sampling holds', () => {
       await publish(ids, 3);
       const total = 3 * ids.length + failing.length;
       await usage(total);
-      await eventually(async () => (await count('SELECT count() FROM spans')) >= total, { what: 'late spans' });
+      // The rows of traces land last.
+      await eventually(async () => (await count('SELECT sum(spans * sign) FROM traces')) >= total, { what: 'late spans' });
       const rows = await database.run(
         'SELECT count(), uniqExact(event_key), countIf(sampled), sum(input_tokens), sum(cost_usd) = (SELECT sum(cost_usd) FROM usage_events) FROM spans',
       );

@@ -198,22 +198,22 @@ describe('burying', () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     try {
       streams.lettersMax = 8 * MIB;
-      const { bury } = publisher();
+      const sender = publisher();
       for (let index = 0; index < 200; index += 1) {
-        await bury([casualty(index, MIB, 'org_flood')]);
+        await sender.bury([casualty(index, MIB, 'org_flood')]);
         vi.advanceTimersByTime(2000);
       }
       const flood = streams.letters();
       expect(flood).toHaveLength(200);
       expect(new Set(flood.map(({ letter }) => letter.body.length))).toEqual(new Set([MIB, CUT_BODY_BYTES_MAX, 0]));
       expect(new Set(flood.map(({ whole }) => whole))).toEqual(new Set([MIB]));
-      await bury([casualty(1000, 100, 'org_b')]);
+      await sender.bury([casualty(1000, 100, 'org_b')]);
       expect(streams.letters().at(-1)?.letter).toMatchObject({ org_id: 'org_b', log_seq: 9, log_index: 1000, reason: 'decode_failed' });
       expect(lost).toBe(0);
       // Full to the last byte: landing goes on all the same.
       streams.lettersBytes = streams.lettersMax;
       streams.tries = 0;
-      await bury([casualty(1001, 100), casualty(1002, MIB)]);
+      await sender.bury([casualty(1001, 100), casualty(1002, MIB)]);
       expect([lost, streams.tries]).toEqual([2, 2]);
     } finally {
       vi.useRealTimers();
