@@ -33,7 +33,7 @@ export interface RefusedRow {
 export interface LandingStore {
   /** @returns rows written; fewer than sent when a partition is fenced off */
   insert(spec: TableSpec, lines: readonly string[], owned: readonly (readonly [number, number])[], queryId: string): Promise<number>;
-  /** Ends a statement that may still run; resolves when it is over. */
+  /** Ends a statement that may still run, or may not have begun; once it resolves the statement writes nothing any more. */
   end(queryId: string): Promise<void>;
   /** Keys of the rows of a partition that are in a table from a log position on. */
   landedKeys(table: LandingTable, partition: number, fromSeq: number): Promise<ReadonlySet<string>>;
@@ -142,8 +142,11 @@ export class Lander {
         const written = await this.#options.store.insert(spec, lines, owned, queryId);
         this.#options.observe(spec.table, Math.min(written, left.length), (performance.now() - began) / 1000);
         // Rows of a materialized view count as written too, so for spans this says little; every event has a usage row.
-        if (written < left.length) await this.#dropFenced(owned);
-        return null;
+        if (written >= left.length) return null;
+        const fenced = new Set(await this.#dropFenced(owned));
+        // Nothing at all, of partitions that are still ours: the statement was given up before it began. It says so like an answer that was lost.
+        if (written > 0 || left.every(({ partition }) => fenced.has(partition))) return null;
+        this.#options.log.warn({ table: spec.table, rows: left.length, attempt }, 'a landing wrote nothing; trying again');
       } catch (error) {
         if (this.#options.store.classify(error) === 'refused') return error instanceof Error ? error.message : String(error);
         this.#options.log.warn({ err: error, table: spec.table, rows: left.length, attempt }, 'landing failed; trying again');
@@ -178,7 +181,10 @@ export class Lander {
     }
   }
 
-  async #dropFenced(owned: readonly (readonly [number, number])[]): Promise<void> {
-    for (const partition of await this.#options.store.fencedOff(owned)) this.#options.onFenced(partition);
+  /** @returns the partitions that have a newer owner */
+  async #dropFenced(owned: readonly (readonly [number, number])[]): Promise<number[]> {
+    const fenced = await this.#options.store.fencedOff(owned);
+    for (const partition of fenced) this.#options.onFenced(partition);
+    return fenced;
   }
 }

@@ -14,6 +14,8 @@ import { TRACE_HASH_SQL } from './trace_filter.ts';
 
 /** The fence of the text mover, beside those of the partitions. */
 const MOVER_PARTITION = 65_535;
+/** Beside them too: query ids of statements that were given up. The table forgets those after a day. */
+const GIVEN_UP_PARTITION = 65_534;
 /** A landing that takes longer than this is given up and looked after. */
 const INSERT_TIMEOUT_MS = 30_000;
 const READ_TIMEOUT_MS = 60_000;
@@ -46,7 +48,7 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     const { written_rows } = await this.#client.execute({
       name: `land_${spec.table}`,
       sql: landingStatement(spec),
-      params: { owned: tuples(owned) },
+      params: { owned: tuples(owned), statement: queryId },
       body: lines.join('\n'),
       query_id: queryId,
       timeoutMs: INSERT_TIMEOUT_MS,
@@ -86,7 +88,20 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     }
   }
 
+  /**
+   * A statement may still lie in a socket, or before an engine that stood still: one that has not begun writes nothing once its id is
+   * written here, and one that has is ended. So what it wrote can be looked up when this resolves, and will not become more.
+   */
   async end(queryId: string): Promise<void> {
+    await this.#command(
+      'give_up_statement',
+      'INSERT INTO landing_fences (partition, epoch, worker_id) SELECT {partition:UInt16}, 0, {statement:String}',
+      { partition: GIVEN_UP_PARTITION, statement: queryId },
+    );
+    await this.#kill(queryId);
+  }
+
+  async #kill(queryId: string): Promise<void> {
     await this.#command('end_statement', 'KILL QUERY WHERE query_id = {id:String} SYNC', { id: queryId });
   }
 
@@ -166,6 +181,14 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
         worker: workerId,
       },
     );
+    // Two that begin at once may have read the same epoch. Whoever wrote last sees the other; both may step back, and begin again later.
+    const others = await this.#rows<{ worker_id: string }>(
+      'mover_rivals',
+      'SELECT DISTINCT worker_id FROM landing_fences WHERE partition = {partition:UInt16} AND epoch = {epoch:UInt64} AND worker_id != {worker:String}',
+      { partition: MOVER_PARTITION, epoch, worker: workerId },
+    );
+    if (others.length > 0)
+      throw new Error(`worker ${others.map(({ worker_id }) => worker_id).join(', ')} took the fence of the mover at the same time`);
     await this.#outlast('move-');
     return epoch;
   }
@@ -199,6 +222,7 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
       params: {
         parts: parts.map((part) => part.name),
         owned: tuples([[MOVER_PARTITION, epoch]]),
+        statement: queryId,
         mover: MOVER_PARTITION,
         from: Math.min(...parts.map((part) => part.log_seq_min)),
       },
@@ -304,15 +328,18 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     const running = async (): Promise<string[]> => {
       const rows = await this.#rows<{ query_id: string }>(
         'running_statements',
-        'SELECT query_id FROM system.processes WHERE query_id LIKE {pattern:String}',
+        'SELECT query_id FROM system.processes WHERE query_id LIKE {pattern:String} AND current_database = currentDatabase()',
         { pattern: `${prefix}%` },
       );
       return rows.map(({ query_id }) => query_id);
     };
+    let left = await running();
+    // From the first answer on: a store that stood still until now has had no time to end anything.
     const deadline = performance.now() + FORMER_WAIT_MS;
-    for (let left = await running(); left.length > 0;) {
+    while (left.length > 0) {
       if (performance.now() > deadline) {
-        await Promise.all(left.map((queryId) => this.end(queryId)));
+        // Only killed: some are another's that owns its partitions still, and is told of it by an error. What has not begun meets the fence.
+        await Promise.all(left.map((queryId) => this.#kill(queryId)));
         return;
       }
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));

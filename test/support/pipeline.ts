@@ -6,6 +6,8 @@ import { connectNats } from '../../ops/nats/connect.ts';
 import { fixedPartitions, openLog, type Log } from '../../ops/nats/open_log.ts';
 import { ingestSubject } from '../../ops/streams.ts';
 import { FINGERPRINT_HEADER, ingestBatchCodec, type IngestEvent, type SourceFormat } from '../../schemas/codec.ts';
+import { createTestDatabase, type TestDatabase } from './clickhouse.ts';
+import { startTestNats, type TestNats } from './nats.ts';
 
 export const PARTITIONS = 4;
 
@@ -50,6 +52,47 @@ export function startWorker(env: { natsUrl: string; clickhouseUrl: string; more?
     exited,
     kill: (signal) => {
       child.kill(signal);
+    },
+  };
+}
+
+/** A worker between a log and a database of its own. */
+export interface TestPipeline {
+  readonly database: TestDatabase;
+  readonly nats: TestNats;
+  readonly log: TestLog;
+  /** Kills the worker and starts another, which remembers nothing; resolves when that one is ready. */
+  replaceWorker(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @param more environment of its workers */
+export async function startTestPipeline(more: Record<string, string> = {}): Promise<TestPipeline> {
+  const [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
+  const log = await openTestLog(nats.url);
+  const start = async (): Promise<TestWorker> => {
+    const started = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url, more });
+    await started.ready;
+    return started;
+  };
+  let worker = await start();
+  const kill = async (): Promise<void> => {
+    worker.kill('SIGKILL');
+    await worker.exited;
+  };
+  return {
+    database,
+    nats,
+    log,
+    async replaceWorker() {
+      await kill();
+      worker = await start();
+    },
+    async close() {
+      await kill();
+      await log.close();
+      await nats.remove();
+      await database.drop();
     },
   };
 }

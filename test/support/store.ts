@@ -34,7 +34,7 @@ export async function openTestStore(): Promise<TestStore> {
     const { written_rows } = await client.execute({
       name: 'land',
       sql: landingStatement(spec),
-      params: { owned: OWNED },
+      params: { owned: OWNED, statement: 'land' },
       body: lines.join('\n'),
       timeoutMs: TIMEOUT_MS,
     });

@@ -168,10 +168,13 @@ export const JUDGE_SCORES = spec(
   'ARRAY JOIN judge_id, judge_version, judge_name, score, verdict, reason',
 );
 
-/** Partitions whose newest fence is the writer's epoch; everything else of a statement's rows is not written. */
+/**
+ * Partitions whose newest fence is the writer's epoch; everything else of a statement's rows is not written. None for a statement whose
+ * writer has given it up (landing_store.ts, end). Parameters: owned, and statement, the query id.
+ */
 export const FENCE = `(
-  SELECT groupArray(f.partition) FROM (SELECT partition, max(epoch) AS epoch FROM landing_fences GROUP BY partition) AS f
-  WHERE has({owned:Array(Tuple(UInt16, UInt64))}, (f.partition, f.epoch))
+  SELECT if(max(f.given_up), [], groupArrayIf(f.partition, has({owned:Array(Tuple(UInt16, UInt64))}, (f.partition, f.epoch))))
+  FROM (SELECT partition, max(epoch) AS epoch, max(worker_id = {statement:String}) AS given_up FROM landing_fences GROUP BY partition) AS f
 )`;
 
 /**
@@ -180,7 +183,7 @@ export const FENCE = `(
  */
 export const ANY_TIMES = 'max_partitions_per_insert_block = 0';
 
-/** The statement that lands rows of a table. Parameter: owned, the (partition, epoch) pairs that the writer holds. */
+/** The statement that lands rows of a table. Parameters: owned, the (partition, epoch) pairs that the writer holds, and statement, its query id. */
 export function landingStatement({ table, columns, structure, select, expand }: TableSpec): string {
   return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${select.join(', ')} FROM input('${structure}') ${expand} WHERE has(${FENCE}, partition) SETTINGS ${ANY_TIMES} FORMAT JSONCompactEachRow`;
 }

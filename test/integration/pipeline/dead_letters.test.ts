@@ -9,9 +9,7 @@ import { isFull } from '../../../ops/nats/refused.ts';
 import { DEAD_LETTERS_STREAM, EVENTS_STREAM, MESSAGE_BYTES_MAX } from '../../../ops/streams.ts';
 import { createPublisher } from '../../../pipeline/runtime/publish.ts';
 import { BODY_BYTES_HEADER, deadLetterCodec, FINGERPRINT_HEADER, type IngestEvent } from '../../../schemas/codec.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
-import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { logged, openTestLog, startWorker, type TestLog, type TestWorker } from '../../support/pipeline.ts';
+import { logged, startTestPipeline, type TestPipeline } from '../../support/pipeline.ts';
 import { toldEvents } from '../../support/told.ts';
 import { eventually } from '../../support/wait.ts';
 
@@ -21,24 +19,16 @@ const COMMAND = fileURLToPath(new URL('../../../ops/dead_letters.ts', import.met
 const PARTITION = 1;
 const MIB = 1024 * 1024;
 
-let database: TestDatabase;
-let nats: TestNats;
-let log: TestLog;
-let worker: TestWorker;
+let pipeline: TestPipeline;
+let database: TestPipeline['database'];
+let nats: TestPipeline['nats'];
+let log: TestPipeline['log'];
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
-  log = await openTestLog(nats.url);
-  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url });
-  await worker.ready;
+  pipeline = await startTestPipeline();
+  ({ database, nats, log } = pipeline);
 });
-afterAll(async () => {
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await log.close();
-  await nats.remove();
-  await database.drop();
-});
+afterAll(() => pipeline.close());
 
 const command = async (...args: string[]): Promise<string> => {
   const { stdout } = await promisify(execFile)(process.execPath, [COMMAND, ...args], {
@@ -85,6 +75,7 @@ async function fill(): Promise<void> {
 }
 
 it('letters shrink with the room that there is, landing goes on without any, and what they lack comes from the log', async () => {
+  const { max_bytes: room } = (await log.log.jsm.streams.info(DEAD_LETTERS_STREAM)).config;
   await bound(MIB);
   await publish(Array.from({ length: 12 }, (_, n) => bad(n, 250_000, 'org_flood')));
   await eventually(async () => (await letters()) === 12, { what: 'twelve letters' });
@@ -107,8 +98,11 @@ it('letters shrink with the room that there is, landing goes on without any, and
     },
   );
 
-  // Room again: the command brings the bound back to what it is. A cut letter is replayed whole, and dies whole.
   await log.log.jsm.streams.purge(DEAD_LETTERS_STREAM, { filter: 'dead.test' });
+  // Room again. The command, whose shell knows of no bounds, leaves them as they are. A cut letter is replayed whole, and dies whole.
+  expect(await command('list')).toContain('org_flood');
+  expect((await log.log.jsm.streams.info(DEAD_LETTERS_STREAM)).config.max_bytes).toBe(MIB);
+  await bound(room);
   const cut = kept.find(({ whole }) => whole !== null);
   expect(await command('show', String(cut?.seq))).toContain(`"body_bytes": ${String(cut?.whole)}`);
   // The lost one, by the place that the worker's log names: the second event of the message before the newest.

@@ -1,8 +1,6 @@
 // Late events of very many traces in one batch, on the real engine: a new owner knows none of them, and looks all of them up.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
-import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { logged, openTestLog, startWorker, type TestLog, type TestWorker } from '../../support/pipeline.ts';
+import { logged, startTestPipeline, type TestPipeline } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
@@ -11,33 +9,15 @@ vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
 const TRACES = 6000;
 const PARTITION = 1;
 
-let database: TestDatabase;
-let nats: TestNats;
-let log: TestLog;
-let worker: TestWorker;
-
-const startAWorker = async (): Promise<void> => {
-  worker = startWorker({
-    natsUrl: nats.url,
-    clickhouseUrl: database.url,
-    more: { SERVICE_TRACE_GRACE_MS: '200', SERVICE_TRACE_IDLE_MS: '200' },
-  });
-  await worker.ready;
-};
+let pipeline: TestPipeline;
+let database: TestPipeline['database'];
+let log: TestPipeline['log'];
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
-  log = await openTestLog(nats.url);
-  await startAWorker();
+  pipeline = await startTestPipeline({ SERVICE_TRACE_GRACE_MS: '200', SERVICE_TRACE_IDLE_MS: '200' });
+  ({ database, log } = pipeline);
 });
-
-afterAll(async () => {
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await log.close();
-  await nats.remove();
-  await database.drop();
-});
+afterAll(() => pipeline.close());
 
 const publish = (step: string): Promise<void> =>
   log.publish(
@@ -60,9 +40,7 @@ const landed = (spans: number) =>
 it('adds them to the rows that there are', async () => {
   await publish('first');
   await landed(TRACES);
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await startAWorker();
+  await pipeline.replaceWorker();
   await eventually(
     async () => {
       const entry = await (await log.log.bucket('partitions')).get(`partition.${String(PARTITION)}`);
@@ -72,9 +50,7 @@ it('adds them to the rows that there are', async () => {
     { what: 'every trace complete', withinMs: 30_000 },
   );
   // What it has just completed itself it remembers; its successor remembers nothing.
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await startAWorker();
+  await pipeline.replaceWorker();
   await publish('second');
   await landed(2 * TRACES);
   expect(await count('SELECT sum(sign) FROM traces')).toBe(TRACES);

@@ -1,9 +1,7 @@
 // Events that began in more weeks than the store takes partitions in one insert by itself: their texts become searchable, and hold up
 // nobody's behind them.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
-import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { logged, openTestLog, startWorker, type TestLog, type TestWorker } from '../../support/pipeline.ts';
+import { logged, startTestPipeline, type TestPipeline } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 90_000 });
@@ -12,25 +10,15 @@ vi.setConfig({ testTimeout: 120_000, hookTimeout: 90_000 });
 const WEEKS = 1200;
 const WEEK_MS = 7 * 86_400_000;
 
-let database: TestDatabase;
-let nats: TestNats;
-let log: TestLog;
-let worker: TestWorker;
+let pipeline: TestPipeline;
+let database: TestPipeline['database'];
+let log: TestPipeline['log'];
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
-  log = await openTestLog(nats.url);
-  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url });
-  await worker.ready;
+  pipeline = await startTestPipeline();
+  ({ database, log } = pipeline);
 });
-
-afterAll(async () => {
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await log.close();
-  await nats.remove();
-  await database.drop();
-});
+afterAll(() => pipeline.close());
 
 const event = (org_id: string, name: string, started_at: string) =>
   logged(

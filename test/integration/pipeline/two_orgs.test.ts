@@ -1,9 +1,7 @@
 // Two orgs that send the very same events, into the same partition of the log: each has its own, also when they are sent again to a new
 // owner, which knows what came before from the store alone.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
-import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { logged, openTestLog, startWorker, type TestLog, type TestWorker } from '../../support/pipeline.ts';
+import { logged, startTestPipeline, type TestPipeline } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
@@ -12,29 +10,15 @@ const EVENTS = 500;
 const ORGS = ['org_a', 'org_b', 'örg c'];
 const PARTITION = 2;
 
-let database: TestDatabase;
-let nats: TestNats;
-let log: TestLog;
-let worker: TestWorker;
-
-const startAWorker = async (): Promise<void> => {
-  worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url });
-  await worker.ready;
-};
+let pipeline: TestPipeline;
+let database: TestPipeline['database'];
+let log: TestPipeline['log'];
 
 beforeAll(async () => {
-  [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
-  log = await openTestLog(nats.url);
-  await startAWorker();
+  pipeline = await startTestPipeline();
+  ({ database, log } = pipeline);
 });
-
-afterAll(async () => {
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await log.close();
-  await nats.remove();
-  await database.drop();
-});
+afterAll(() => pipeline.close());
 
 const publish = (names: readonly string[]): Promise<void> =>
   log.publish(
@@ -65,9 +49,7 @@ it('each org keeps its own events, once', async () => {
     const entry = await (await log.log.bucket('partitions')).get(`partition.${String(PARTITION)}`);
     return (entry?.json<{ checkpoint: number }>().checkpoint ?? 0) > 0;
   });
-  worker.kill('SIGKILL');
-  await worker.exited;
-  await startAWorker();
+  await pipeline.replaceWorker();
   // All of them again, and one that is new: when it is there, what came before it was dealt with.
   await publish([...names, 'the last']);
   await eventually(async () => (await counts())['örg c'] === EVENTS + 1, { withinMs: 60_000 });

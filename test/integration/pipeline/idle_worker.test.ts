@@ -1,0 +1,43 @@
+// A log that fills with messages of one worker's partitions, beside a worker that gets nothing: the log goes on being emptied.
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { createLogger } from '../../../ops/log.ts';
+import { INGEST_STREAM } from '../../../ops/streams.ts';
+import { startJanitor } from '../../../pipeline/runtime/janitor.ts';
+import { logged, PARTITIONS, startTestPipeline, type TestPipeline } from '../../support/pipeline.ts';
+import { eventually } from '../../support/wait.ts';
+
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
+
+const PARTITION = 0;
+const MIB = 1024 * 1024;
+
+let pipeline: TestPipeline;
+
+beforeAll(async () => {
+  pipeline = await startTestPipeline();
+});
+afterAll(() => pipeline.close());
+
+it('an empty message moves the checkpoints of partitions that get nothing', async () => {
+  const { log } = pipeline.log;
+  const kv = await log.bucket('partitions');
+  const checkpointOf = async (partition: number): Promise<number> =>
+    (await kv.get(`partition.${String(partition)}`))?.json<{ checkpoint: number }>().checkpoint ?? 0;
+  await log.jsm.streams.update(INGEST_STREAM, { max_bytes: 4 * MIB });
+  const event = (n: number) =>
+    logged('custom', { name: `step ${String(n)}`, outcome: 'success', duration_ms: 1, trace_id: 'endless', filler: 'x'.repeat(MIB / 2) });
+  for (let n = 0; n < 6; n += 1) await pipeline.log.publish([event(n)], () => PARTITION);
+  await eventually(async () => (await checkpointOf(PARTITION)) >= 6, { what: 'the landing' });
+  let nudged = 0;
+  const before = (await log.jsm.streams.info(INGEST_STREAM)).state.last_seq;
+  // As beside a worker whose partitions have got nothing yet.
+  const janitor = startJanitor(log, createLogger('test', 'silent'), () => 0, 50);
+  try {
+    await eventually(async () => (nudged = (await log.jsm.streams.info(INGEST_STREAM)).state.last_seq) > before, { what: 'a message' });
+  } finally {
+    janitor.stop();
+  }
+  for (let partition = 0; partition < PARTITIONS; partition += 1)
+    await eventually(async () => (await checkpointOf(partition)) >= nudged, { what: `the checkpoint of partition ${String(partition)}` });
+  expect((await pipeline.database.run('SELECT count() FROM spans')).trim()).toBe('6');
+});

@@ -1,0 +1,87 @@
+// A proxy before ClickHouse that breaks the connection of one statement and keeps its request, whole, until a test delivers it: what an
+// engine, or a network, does that stands still for a while and then goes on with everything that came meanwhile.
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+interface Kept {
+  method: string;
+  path: string;
+  headers: IncomingMessage['headers'];
+  body: Buffer;
+}
+
+export interface HoldingProxy {
+  /** The given address, with the proxy's host and port. */
+  url: string;
+  /** The next statement that contains this is kept; its sender's connection breaks. */
+  hold(part: string): void;
+  /** Sends what is kept. Resolves with the engine's status and how many rows it has written, those of views too. */
+  deliver(): Promise<{ status: number; written_rows: number }>;
+  close(): Promise<void>;
+}
+
+/** @param target http://user:password@host:port/database */
+export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
+  const to = new URL(target);
+  let part: string | null = null;
+  let kept: Kept | null = null;
+  const forward = ({ method, path, headers, body }: Kept, answer: (res: IncomingMessage) => void, fail: (error: Error) => void): void => {
+    // Whole by now, however it came.
+    const own: OutgoingHttpHeaders = { ...headers, host: to.host, 'content-length': body.length };
+    delete own['transfer-encoding'];
+    const req = request({ host: to.hostname, port: to.port, method, path, headers: own }, answer);
+    req.once('error', fail);
+    req.end(body);
+  };
+  const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of req) chunks.push(chunk as Buffer);
+    const one: Kept = { method: req.method ?? 'POST', path: req.url ?? '/', headers: req.headers, body: Buffer.concat(chunks) };
+    const statement = new URL(one.path, to).searchParams.get('query') ?? one.body.toString();
+    if (part !== null && statement.includes(part)) {
+      part = null;
+      kept = one;
+      req.socket.resetAndDestroy();
+      return;
+    }
+    forward(
+      one,
+      (answer) => {
+        res.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(res);
+      },
+      () => res.destroy(),
+    );
+  };
+  const server = createServer((req, res) => {
+    handle(req, res).catch(() => res.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = new URL(target);
+  url.port = String((server.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    hold(next) {
+      part = next;
+    },
+    async deliver() {
+      const late = kept;
+      if (late === null) throw new Error('nothing was kept');
+      kept = null;
+      const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+        forward(late, resolve, reject);
+      });
+      answer.resume();
+      await new Promise((resolve) => answer.once('end', resolve));
+      const summary = JSON.parse(String(answer.headers['x-clickhouse-summary'] ?? '{}')) as { written_rows?: string };
+      return { status: answer.statusCode ?? 0, written_rows: Number(summary.written_rows ?? 0) };
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      }),
+  };
+}
