@@ -18,6 +18,8 @@ const NATS_WAIT_MS = 15_000;
 const DRAIN_MS = 8000;
 /** Streams through the gateway can last longer than that: they are ended after this, in time to be recorded. */
 const CALLS_MS = 4000;
+/** Answers that are still being read then are broken off: what is recorded of the rest has to be written within DRAIN_MS. */
+const ANSWERS_MS = 5500;
 
 async function main(): Promise<void> {
   const env = parseEnv(process.env);
@@ -53,6 +55,10 @@ async function main(): Promise<void> {
       die();
     }, DRAIN_MS).unref();
     setTimeout(api.endCalls, CALLS_MS).unref();
+    // A file that somebody reads slowly: what is flushed afterwards is worth more.
+    setTimeout(() => {
+      server.closeAllConnections();
+    }, ANSWERS_MS).unref();
     await closeGracefully(server);
     await api.flush();
     api.close();

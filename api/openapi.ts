@@ -203,7 +203,9 @@ function fieldsOf(schema: z.ZodType, components: JsonObject): Field[] {
 }
 
 function responsesOf(route: RouteDoc, components: JsonObject): JsonObject {
-  const responses: JsonObject = { [String(route.status ?? 200)]: successOf(route, components) };
+  const success = successOf(route, components);
+  const responses: JsonObject = { [String(route.status ?? 200)]: success };
+  for (const [status, description] of Object.entries(route.also ?? {})) responses[status] = { ...success, description };
   const kind = route.access === 'person' || route.access === 'operator' || route.access === 'public' ? route.access : 'org';
   const codes = new Set([...(route.errors ?? []), ...COMMON[kind], ...(route.body === null ? [] : OF_BODY), ...keyErrorsOf(route)]);
   const { other_errors: other } = route;

@@ -2,7 +2,7 @@
 // instead; there this changes nothing.
 import { createHash } from 'node:crypto';
 import { ClickHouseError } from '@clickhouse/client';
-import type { ClickHouse } from './client.ts';
+import { type ClickHouse, CLUSTER_DDL } from './client.ts';
 import { readScripts } from './migrate.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -16,7 +16,7 @@ const NOT_OURS_CODES = new Set(['497', '514']);
 export async function ensureAnalyst(client: ClickHouse, password: string, cluster?: string): Promise<string | null> {
   try {
     for (const sql of analystStatements(client.database, password, cluster))
-      await client.execute({ name: 'analyst_user', sql, timeoutMs: TIMEOUT_MS });
+      await client.execute({ name: 'analyst_user', sql, timeoutMs: TIMEOUT_MS, settings: cluster === undefined ? {} : CLUSTER_DDL });
     return null;
   } catch (error) {
     if (error instanceof ClickHouseError && NOT_OURS_CODES.has(error.code)) return error.message;

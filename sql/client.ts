@@ -25,6 +25,8 @@ export interface BodyStatement extends Statement {
   /** Rows for an INSERT … FORMAT. */
   body?: string | Buffer;
   query_id?: string;
+  /** Beside those that every statement has. */
+  settings?: ClickHouseSettings;
 }
 
 export interface Read extends Statement {
@@ -35,6 +37,13 @@ export interface Read extends Statement {
 }
 
 const CONNECTIONS_MAX = 12;
+/** A connection on which nothing comes for this long is broken off, and nothing of a statement's answer comes before its end. */
+const REQUEST_IDLE_MS = 120_000;
+/**
+ * For those that may take longer. Not progress in headers, which keeps a connection from being silent: then the status is 200 before the
+ * statement has ended, and its failure is lost.
+ */
+const LONG_REQUEST_IDLE_MS = 24 * 3_600_000;
 /** What one read may take of the engine's memory. */
 const READ_MEMORY_BYTES_MAX = 1_000_000_000;
 /**
@@ -42,6 +51,12 @@ const READ_MEMORY_BYTES_MAX = 1_000_000_000;
  * instead of 172, and so large a set skips next to nothing.
  */
 const INDEXED_SET_MAX = 100_000;
+
+/**
+ * For DDL on a cluster: a replica that is away does what was asked when it is back, and holds up nobody's start until then. By itself the
+ * server waits 180 s for it and then fails.
+ */
+export const CLUSTER_DDL: ClickHouseSettings = { distributed_ddl_output_mode: 'null_status_on_timeout', distributed_ddl_task_timeout: '2' };
 
 /** The store cannot be reached, is overloaded, or did not answer in time: trying again later may work. */
 export class StoreUnavailable extends Error {}
@@ -69,6 +84,8 @@ export function isTooLarge(error: unknown): boolean {
 export class ClickHouse {
   readonly database: string;
   readonly #client: ClickHouseClient;
+  /** For statements that take longer than REQUEST_IDLE_MS; made with the first. */
+  #patient: ClickHouseClient | null = null;
   readonly #config: NonNullable<Parameters<typeof createClient>[0]>;
   readonly #observe: (name: string, seconds: number) => void;
 
@@ -83,7 +100,7 @@ export class ClickHouse {
       database: this.database,
       application: 'millrace',
       max_open_connections: CONNECTIONS_MAX,
-      request_timeout: 120_000,
+      request_timeout: REQUEST_IDLE_MS,
       compression: { request: false, response: false },
       keep_alive: { enabled: true },
       // Long lists of parameters travel in the body: proxies cut long URLs.
@@ -120,19 +137,27 @@ export class ClickHouse {
         abort_signal,
         clickhouse_settings: readSettings(name, timeoutMs, bytesMax),
       });
-      return result.json<T>();
+      const found: T[] = [];
+      for await (const rows of addAbortSignal(abort_signal, result.stream<T>())) for (const row of rows) found.push(row.json<T>());
+      return found;
     });
   }
 
   /**
    * Rows of a SELECT as they come, in arrays; nothing is gathered. A statement that fails in the middle throws in the
-   * middle: an end without an error is the end of the rows. A consumer that stops early ends the statement.
+   * middle: an end without an error is the end of the rows. A consumer that stops early ends the statement. The store is given up when
+   * nothing of it has come for timeoutMs; how long the consumer takes for what came is its own matter.
    */
   async *stream<T>({ name, sql, params, timeoutMs, bytesMax, signal }: Read): AsyncGenerator<T[]> {
     const began = performance.now();
-    const timeout = AbortSignal.timeout(timeoutMs);
+    const silent = new AbortController();
     const stop = new AbortController();
-    const abort_signal = AbortSignal.any([timeout, stop.signal, ...(signal === undefined ? [] : [signal])]);
+    const abort_signal = AbortSignal.any([silent.signal, stop.signal, ...(signal === undefined ? [] : [signal])]);
+    const wait = () =>
+      setTimeout(() => {
+        silent.abort();
+      }, timeoutMs);
+    let waiting = wait();
     try {
       const result = await this.#client.query({
         query: sql,
@@ -141,10 +166,16 @@ export class ClickHouse {
         abort_signal,
         clickhouse_settings: readSettings(name, timeoutMs, bytesMax),
       });
-      for await (const rows of result.stream<T>()) yield rows.map((row) => row.json<T>());
+      // The client forgets the signal once an answer has begun, here and below.
+      for await (const rows of addAbortSignal(abort_signal, result.stream<T>())) {
+        clearTimeout(waiting);
+        yield rows.map((row) => row.json<T>());
+        waiting = wait();
+      }
     } catch (error) {
-      throw explained(error, name, timeout, timeoutMs, signal);
+      throw explained(error, name, silent.signal, timeoutMs, signal);
     } finally {
+      clearTimeout(waiting);
       stop.abort();
       this.#observe(name, (performance.now() - began) / 1000);
     }
@@ -162,7 +193,6 @@ export class ClickHouse {
         abort_signal,
         clickhouse_settings: { log_comment: name },
       });
-      // The client forgets the signal once an answer has begun.
       addAbortSignal(abort_signal, stream);
       let rest: Buffer = Buffer.alloc(0);
       for await (const chunk of stream) {
@@ -191,7 +221,7 @@ export class ClickHouse {
         abort_signal,
         clickhouse_settings: { log_comment: name, readonly: '2', cancel_http_readonly_queries_on_client_close: 1 },
       });
-      for await (const chunk of stream) yield chunk as Buffer;
+      for await (const chunk of addAbortSignal(abort_signal, stream)) yield chunk as Buffer;
     } catch (error) {
       throw explained(error, name, timeout, timeoutMs, signal);
     } finally {
@@ -201,7 +231,8 @@ export class ClickHouse {
   }
 
   /** Runs a statement, with rows to insert where it takes some; resolves with what it wrote. */
-  async execute({ name, sql, params, body, query_id, timeoutMs }: BodyStatement): Promise<{ written_rows: number }> {
+  async execute({ name, sql, params, body, query_id, timeoutMs, settings }: BodyStatement): Promise<{ written_rows: number }> {
+    const client = this.#clientFor(timeoutMs);
     return this.#timed(name, timeoutMs, undefined, async (abort_signal) => {
       const common = {
         query: sql,
@@ -213,16 +244,23 @@ export class ClickHouse {
           wait_end_of_query: 1 as const,
           // Half of a surrogate pair is kept as it was written, instead of failing the whole insert.
           input_format_json_throw_on_bad_escape_sequence: 0 as const,
+          ...settings,
         },
       };
       if (body === undefined) {
-        const { summary } = await this.#client.command(common);
+        const { summary } = await client.command(common);
         return { written_rows: Number(summary?.written_rows ?? 0) };
       }
-      const { stream, summary } = await this.#client.exec({ ...common, values: Readable.from([body], { objectMode: false }) });
+      const { stream, summary } = await client.exec({ ...common, values: Readable.from([body], { objectMode: false }) });
       await finished(stream.resume());
       return { written_rows: Number(summary?.written_rows ?? 0) };
     });
+  }
+
+  #clientFor(timeoutMs: number): ClickHouseClient {
+    if (timeoutMs <= REQUEST_IDLE_MS) return this.#client;
+    this.#patient ??= createClient({ ...this.#config, request_timeout: LONG_REQUEST_IDLE_MS });
+    return this.#patient;
   }
 
   /** Makes the database when it is missing; on a cluster as a Replicated one, whose DDL spreads to every replica. */
@@ -233,7 +271,11 @@ export class ClickHouse {
         : ` ON CLUSTER '${cluster}' ENGINE = Replicated('/clickhouse/databases/${this.database}', '{shard}', '{replica}')`;
     const maker = createClient({ ...this.#config, database: 'system' });
     try {
-      await maker.command({ query: `CREATE DATABASE IF NOT EXISTS {name:Identifier}${engine}`, query_params: { name: this.database } });
+      await maker.command({
+        query: `CREATE DATABASE IF NOT EXISTS {name:Identifier}${engine}`,
+        query_params: { name: this.database },
+        clickhouse_settings: cluster === undefined ? {} : CLUSTER_DDL,
+      });
     } finally {
       await maker.close();
     }
@@ -245,7 +287,7 @@ export class ClickHouse {
   }
 
   async close(): Promise<void> {
-    await this.#client.close();
+    await Promise.all([this.#client.close(), this.#patient?.close()]);
   }
 
   /** @param run ends by the signal that it gets; every call of heard begins the time anew */

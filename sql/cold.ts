@@ -1,5 +1,6 @@
 // What cold storage does in the store: its list of objects, the texts that a run takes out, and those that come back.
 // Days are whole numbers since 1970-01-01 (UTC). A text is named by its place in the log (PLACE), of which it has one for ever.
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { ClickHouse } from './client.ts';
 
@@ -73,6 +74,9 @@ export interface DueDay extends OrgDay {
   /** Those that never were in an object. */
   fresh: number;
 }
+
+/** What the ids of the statements that put a task's texts back begin with. */
+const unpacksOf = (task: string): string => `unpack-${task}-`;
 
 export class ColdTables {
   readonly #client: ClickHouse;
@@ -293,9 +297,15 @@ export class ColdTables {
         LIMIT 1 BY ${PLACE}
         SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 16384, min_insert_block_size_rows = 50000, min_insert_block_size_bytes = 134217728`,
       params: { task, org_id, since, until, drop_on: stamps.dropOn, restored_on: stamps.restoredOn },
+      query_id: `${unpacksOf(task)}${randomUUID()}`,
       timeoutMs: INSERT_MS,
     });
     return written_rows;
+  }
+
+  /** Ends what a worker that died, or gave up, has left running of a task: beside it another would put the same texts back once more. */
+  async endUnpacks(task: string): Promise<void> {
+    await this.#run('cold_end_unpacks', 'KILL QUERY WHERE startsWith(query_id, {prefix:String}) SYNC', { prefix: unpacksOf(task) });
   }
 
   async dropTask(task: string): Promise<void> {

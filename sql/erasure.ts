@@ -119,15 +119,17 @@ export class ErasureStore {
     );
   }
 
-  /** A replay asks what the trace was asked, and may name nobody. */
+  /** A replay asks what the trace was asked, and the call of an LLM judge shows the model what was asked and answered; both may name nobody. */
   async #collectReplays(scope: Scope): Promise<void> {
     let traces = await this.traceCount(scope);
     for (let depth = 0; traces > 0 && depth < REPLAYS_DEEP_MAX; depth++) {
       await this.#run(
         'erase_replays',
         `INSERT INTO erasures (job_id, kind, name, rows) SELECT {job_id:String}, 'trace', trace_id, 0 FROM (
-           SELECT DISTINCT trace_id FROM spans WHERE org_id = {org_id:String} AND position(attributes, '"replay_of":') > 0
-             AND JSONExtractString(attributes, 'replay_of') IN (${NAMES})) WHERE trace_id NOT IN (${NAMES})`,
+           SELECT DISTINCT trace_id FROM spans WHERE org_id = {org_id:String} AND (
+             (position(attributes, '"replay_of":') > 0 AND JSONExtractString(attributes, 'replay_of') IN (${NAMES}))
+             OR (position(attributes, '"judged_trace_id":') > 0 AND JSONExtractString(attributes, 'judged_trace_id') IN (${NAMES}))
+           )) WHERE trace_id NOT IN (${NAMES})`,
         { ...scope },
       );
       const now = await this.traceCount(scope);

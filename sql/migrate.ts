@@ -3,7 +3,7 @@
 // edited is refused; two processes that start at once do no harm, as every statement is idempotent.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import type { ClickHouse } from './client.ts';
+import { type ClickHouse, CLUSTER_DDL } from './client.ts';
 
 export interface MigrateOptions {
   /** Name of a cluster: the DDL is then rewritten for replication. */
@@ -32,7 +32,11 @@ const MIGRATION_NAME = /^\d{4}_[a-z0-9_]+\.sql$/;
 export async function migrate(client: ClickHouse, { cluster, scripts = readScripts() }: MigrateOptions): Promise<string[]> {
   checkNames(scripts.migrations);
   const run = (name: string, sql: string) =>
-    client.execute({ name, sql: cluster === undefined ? sql : rewriteForCluster(sql), timeoutMs: STATEMENT_TIMEOUT_MS });
+    client.execute(
+      cluster === undefined
+        ? { name, sql, timeoutMs: STATEMENT_TIMEOUT_MS }
+        : { name, sql: rewriteForCluster(sql), timeoutMs: STATEMENT_TIMEOUT_MS, settings: CLUSTER_DDL },
+    );
   const apply = async ({ name, sql }: Script) => {
     for (const statement of splitStatements(sql)) await run('migrate', statement);
     await record(client, name, checksumOf(sql));

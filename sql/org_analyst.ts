@@ -2,7 +2,7 @@
 // The embedded engine has its users from a file (ops/clickhouse/config.ts); there the first part changes nothing.
 import { createHash } from 'node:crypto';
 import { ClickHouseError } from '@clickhouse/client';
-import type { ClickHouse } from './client.ts';
+import { type ClickHouse, CLUSTER_DDL } from './client.ts';
 import { orgAnalystPassword, orgUserStatements, orgViewStatements } from './org_views.ts';
 
 const TIMEOUT_MS = 10_000;
@@ -18,7 +18,8 @@ const NO_VIEWS_CODES = new Set(['192', '497', '511']);
  * @throws StoreUnavailable; ClickHouseError for what is neither
  */
 export async function ensureOrgViews(client: ClickHouse, cluster?: string): Promise<string | null> {
-  const run = (sql: string) => client.execute({ name: 'org_views', sql, timeoutMs: TIMEOUT_MS });
+  const run = (sql: string) =>
+    client.execute({ name: 'org_views', sql, timeoutMs: TIMEOUT_MS, settings: cluster === undefined ? {} : CLUSTER_DDL });
   const passwordHash = client.derived((password) => createHash('sha256').update(orgAnalystPassword(password)).digest('hex'));
   let usersRefused: string | null = null;
   try {

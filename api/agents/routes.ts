@@ -52,7 +52,9 @@ export function agentRoutes(deps: AgentsDeps): Route[] {
       tag: TAG,
       permission: 'agents:write',
       status: 201,
+      also: { 200: 'The agent was registered before' },
       audit: { action: 'agent.register', target: 'agent' },
+      resource: { type: 'agent', body: 'agent_id' },
       params: agentOrgParams,
       body: registerBody,
       example: {

@@ -8,7 +8,8 @@ import type { PromptRecord } from '../../schemas/records/prompt.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { idBatches, knownTraces, sampleTraces } from '../../sql/judge_scores.ts';
 import { ApiError } from '../http/errors.ts';
-import { landed } from '../http/landed.ts';
+import type { WrittenAnswers } from '../http/written_answers.ts';
+import { landed, TRACE_NOT_YET } from '../http/landed.ts';
 import { type PageMeta, pageMetaOf } from '../http/pagination.ts';
 import { type CreateEvalBody, type EvalItem, evalItemOf, type EvalsQuery } from './schema.ts';
 import type { EvalStore } from './store.ts';
@@ -31,6 +32,7 @@ export interface EvalsDeps {
   quotaUsedUpUntil: (org_id: string) => Promise<number | null>;
   /** Whether there is an upstream for what calls models. */
   hasUpstream: boolean;
+  written: WrittenAnswers;
   /** Milliseconds since the epoch. */
   now: () => number;
   onProblem: (problem: string, cause: unknown) => void;
@@ -80,7 +82,7 @@ export async function createEval(deps: EvalsDeps, org_id: string, body: CreateEv
   const trace_ids =
     body.trace_ids == null
       ? await sampled(deps, org_id, body.sample ?? { limit: 1 }, signal)
-      : await landed(() => byTime(deps, org_id, [...new Set(body.trace_ids)], signal), ['trace_not_found'], signal);
+      : await landed(() => byTime(deps, org_id, [...new Set(body.trace_ids)], signal), TRACE_NOT_YET, signal);
   return beginEval(deps, org_id, { judge, dataset: null, prompt: null, trace_ids, total: trace_ids.length });
 }
 

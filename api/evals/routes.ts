@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { pageMeta } from '../http/pagination.ts';
 import { defineRoute, type ResourceName, type Route, STREAMED } from '../http/route.ts';
+import { WRITTEN_AS_READ } from '../http/written_answers.ts';
 import { answered, createEval, type EvalsDeps, findEval, listEvals } from './evals.ts';
 import {
   compareQuery,
@@ -93,7 +94,7 @@ export function evalRoutes(deps: EvalsDeps): Route[] {
       path: '/v1/evals/:eval_id/scores',
       operation_id: 'streamEvalScores',
       summary: 'The scores of an eval, one JSON object a line',
-      description: 'In the order of trace ids, of dataset runs in the order of items. While the eval is running: what there is.',
+      description: `In the order of trace ids, of dataset runs in the order of items. While the eval is running: what there is. ${WRITTEN_AS_READ}`,
       tag: TAG,
       permission: 'judges:read',
       resource: judged,
@@ -103,7 +104,8 @@ export function evalRoutes(deps: EvalsDeps): Route[] {
       media: ['application/x-ndjson'],
       errors: ['eval_not_found'],
       handler: async ({ org_id, params, query, res, signal }) => {
-        await writeScoreLines(deps.clickhouse, findEval(deps, org_id, params.eval_id), query, res, signal);
+        const record = findEval(deps, org_id, params.eval_id);
+        await deps.written.run(org_id, signal, () => writeScoreLines(deps.clickhouse, record, query, res, signal));
         return STREAMED;
       },
     }),

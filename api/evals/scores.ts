@@ -1,12 +1,12 @@
 // The scores of an eval as a stream of lines, and two evals held against each other. Guarantees: however many scores there are, a few
 // blocks of them are held at a time, and no faster than the caller reads; a store that fails in the middle breaks the answer off.
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { readComparison, readComparisonTotals, streamScores } from '../../sql/judge_scores.ts';
 import { ApiError } from '../http/errors.ts';
 import { type PageMeta, pageMetaOf } from '../http/pagination.ts';
+import { writePart } from '../http/written_answers.ts';
 import { type EvalsDeps, findEval } from './evals.ts';
 import { type ComparedItem, type CompareQuery, type EvalComparison, evalItemOf, type ScoreLine, type ScoresQuery } from './schema.ts';
 
@@ -44,8 +44,7 @@ export async function writeScoreLines(
       };
       return `${JSON.stringify(dataset === null ? line : { ...line, item_index })}\n`;
     });
-    signal.throwIfAborted();
-    if (lines.length > 0 && !res.write(lines.join(''))) await once(res, 'drain', { signal });
+    if (lines.length > 0) await writePart(res, lines.join(''), signal);
   }
   res.end();
 }

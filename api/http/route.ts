@@ -69,6 +69,8 @@ interface Declaration {
   tag: string;
   /** Status of a success; 200 unless given. */
   status?: 200 | 201 | 202;
+  /** Other statuses of the same answer, with when they are given. */
+  also?: Readonly<Partial<Record<200 | 503, string>>>;
   /** Meta fields beyond api_version, request_id and timestamp; `pageMeta` for lists. */
   meta?: z.ZodObject;
   /** Codes that this route can answer beyond those that any route of its kind can. */

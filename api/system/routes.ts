@@ -35,6 +35,7 @@ export function systemRoutes(deps: () => SystemDeps): Route[] {
       description: '200 when all checks are ok, 503 with the same body otherwise.',
       tag: 'System',
       bare: true,
+      also: { 503: 'A check is not ok' },
       response: readiness,
       handler: async () => {
         const state = await deps().readiness.check();

@@ -1,10 +1,10 @@
 // A trace as a file, of any size: spans are read as they are written, a few at a time with their texts and children.
 // Guarantees: the trace is never held in memory; the response begins only when the first spans are there, so a store that
 // is away is an answer; one that fails later breaks the response off, so a file that ended well is whole.
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { PiiRedactor } from '../../pipeline/domain/pii.ts';
 import type { ClickHouse } from '../../sql/client.ts';
+import { type WrittenAnswers, writePart } from '../http/written_answers.ts';
 import { locateTrace, traceNotFound } from './locate.ts';
 import type { ExportBody, SpanItem } from './schema.ts';
 import { readChildren, type SpanRow, streamSpans, type TraceRange } from './store.ts';
@@ -19,6 +19,7 @@ const MEDIA = { json: 'application/json', ndjson: 'application/x-ndjson' } as co
 export interface ExportDeps {
   /** What exports of an org are anonymised with. */
   exporterOf: (org_id: string) => PiiRedactor;
+  written: WrittenAnswers;
 }
 
 /** What an export is made of; `redactor` replaces personal data, null where it stays. */
@@ -41,15 +42,9 @@ export async function exportTrace(
   const name = `${traceId.replaceAll(/[^A-Za-z0-9_.-]/g, '_')}.${options.format}`;
   res.writeHead(200, { 'Content-Type': MEDIA[options.format], 'Content-Disposition': `attachment; filename="${name}"` });
   const lines = (items: readonly SpanItem[]): string => items.map((item) => JSON.stringify(item)).join(json ? ',' : '\n');
-  await write(res, `${json ? `{"trace_id":${JSON.stringify(traceId)},"spans":[` : ''}${lines(first.value)}`, signal);
-  for await (const items of chunks) await write(res, `${json ? ',' : '\n'}${lines(items)}`, signal);
+  await writePart(res, `${json ? `{"trace_id":${JSON.stringify(traceId)},"spans":[` : ''}${lines(first.value)}`, signal);
+  for await (const items of chunks) await writePart(res, `${json ? ',' : '\n'}${lines(items)}`, signal);
   res.end(json ? ']}' : '\n');
-}
-
-/** Resolves when the response takes more. @throws when the caller has gone */
-async function write(res: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  if (!res.write(text)) await once(res, 'drain', { signal });
 }
 
 async function* itemChunks(

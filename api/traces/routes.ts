@@ -1,5 +1,6 @@
 // Routes of traces: the list, and one trace as tree, timeline and file.
 import { STREAMED, defineRoute, type Route } from '../http/route.ts';
+import { WRITTEN_AS_READ } from '../http/written_answers.ts';
 import { type CompareDeps, compareTwo } from './compare.ts';
 import { compareBody, comparison, replayBody, replayed } from './compare_schema.ts';
 import { type ExportDeps, exportTrace } from './export.ts';
@@ -61,6 +62,7 @@ export function traceRoutes(deps: ListDeps & ExportDeps & CompareDeps & ReplayDe
       path: '/v1/traces/:trace_id/export',
       operation_id: 'exportTrace',
       summary: 'A whole trace as a file',
+      description: WRITTEN_AS_READ,
       tag: 'Traces',
       permission: 'traces:export',
       audit: null,
@@ -74,7 +76,7 @@ export function traceRoutes(deps: ListDeps & ExportDeps & CompareDeps & ReplayDe
       handler: async ({ org_id, params, body, res, signal }) => {
         const { anonymize_pii, ...asked } = body;
         const redactor = anonymize_pii ? deps.exporterOf(org_id) : null;
-        await exportTrace(clickhouse, org_id, params.trace_id, { ...asked, redactor }, res, signal);
+        await deps.written.run(org_id, signal, () => exportTrace(clickhouse, org_id, params.trace_id, { ...asked, redactor }, res, signal));
         return STREAMED;
       },
     }),

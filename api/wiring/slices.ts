@@ -24,6 +24,7 @@ import { answered, beginRun } from '../evals/evals.ts';
 import { evalRoutes } from '../evals/routes.ts';
 import { evalItem } from '../evals/schema.ts';
 import type { Route } from '../http/route.ts';
+import { WrittenAnswers } from '../http/written_answers.ts';
 import { incidentRoutes } from '../incidents/routes.ts';
 import type { Publisher } from '../ingest/publisher.ts';
 import { createBodyRecorder } from '../ingest/store.ts';
@@ -121,8 +122,10 @@ export async function openSlices(
   const jobsDeps = { nc: log.nc, connected: () => tracked.connected };
   const deadLetters = await WebhookDeadLetters.open(log);
   const eraseAsks = await EraseAsks.open(log, sealer);
+  const written = new WrittenAnswers();
   const tracesDeps = {
     clickhouse,
+    written,
     exporterOf: (org_id: string) => piiPolicies.exporter(org_id),
     policyOf: (org_id: string) => policies.get(org_id),
     promptOf: (org_id: string, name: string) => prompts.newest(org_id, name),
@@ -147,6 +150,7 @@ export async function openSlices(
       return (await isJudgeQuotaUsedUp(log, { org_id, limit: policy.judge_quota_calls, period_start: start })) ? end : null;
     },
     hasUpstream: env.SERVICE_LLM_BASE_URL !== undefined,
+    written,
     now,
     onProblem,
   };

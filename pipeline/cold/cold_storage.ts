@@ -119,6 +119,7 @@ export class ColdStorage {
       done({ days: gathered.days.length, found: gathered.found, restored });
       Object.assign(gathered, { days: [], rows: 0, found: 0 });
     };
+    await tables.endUnpacks(task);
     try {
       for (const listed of objects) {
         const [first] = gathered.days;

@@ -17,7 +17,7 @@ import { DurableReader } from '../delivery/durable_reader.ts';
 import { NakBatch } from '../delivery/nak_batch.ts';
 import { retryDelayMs, type RetryBounds } from '../delivery/work_queue.ts';
 import type { Cooldown } from './cooldown.ts';
-import { FairSlots } from './fair_slots.ts';
+import { FairSlots } from '../../ops/fair_slots.ts';
 import type { JudgeBook } from './judge_book.ts';
 import { type JudgementOutcome, LiveJudgement, NotYet } from './live_judgement.ts';
 import type { LlmJudges } from './llm_judges.ts';
@@ -31,6 +31,8 @@ const HELD_ORG_MAX = 1000;
 const RUNNING = { totalMax: 16, orgMax: 4 };
 /** A task that found no room comes again after this, and up to twice of it. */
 const NO_ROOM_MS = 10_000;
+/** Up to 10 or 20 minutes. */
+const NO_ROOM_DOUBLINGS_MAX = 6;
 const HEARTBEATS = 4;
 const NO_UPSTREAM_LOG_MS = 60_000;
 
@@ -157,9 +159,15 @@ export class LiveJudging {
       this.#done(message, 'no_upstream');
       return;
     }
+    if (this.#options.judges.isUsedUp(task.org_id)) {
+      this.#done(message, 'quota');
+      return;
+    }
     const own = this.#heldOf.get(task.org_id) ?? 0;
     if (this.#inHand.size >= HELD_MAX || own >= HELD_ORG_MAX) {
-      this.#later.add(message, NO_ROOM_MS * (1 + Math.random()), () => undefined);
+      // Rarer each time: a million that wait for a model that is away, all coming round every few seconds, would be the worker's main work.
+      const times = 2 ** Math.min(message.info.deliveryCount - 1, NO_ROOM_DOUBLINGS_MAX);
+      this.#later.add(message, NO_ROOM_MS * times * (1 + Math.random()), () => undefined);
       return;
     }
     const held: Held = { message, task };

@@ -13,7 +13,7 @@ import { ingestSubject } from '../../ops/streams.ts';
 import { type IngestEvent, ingestBatchCodec } from '../../schemas/codec.ts';
 import { chatcompletionEvent } from '../../schemas/formats/chatcompletion.ts';
 import { eventHex, partitionOf } from '../domain/ids.ts';
-import type { FairSlots } from './fair_slots.ts';
+import type { FairSlots } from '../../ops/fair_slots.ts';
 
 const PUBLISH_TIMEOUT_MS = 5000;
 

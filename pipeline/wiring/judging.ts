@@ -3,7 +3,7 @@ import { openUpstream, type Upstream } from '../../ops/llm/upstream.ts';
 import { JudgeQuotas } from '../../ops/judge_quota.ts';
 import * as metrics from '../../ops/metrics.ts';
 import { Cooldown } from '../judging/cooldown.ts';
-import { FairSlots } from '../judging/fair_slots.ts';
+import { FairSlots } from '../../ops/fair_slots.ts';
 import { JudgeBook } from '../judging/judge_book.ts';
 import { LiveJudging, type LiveTimings } from '../judging/live.ts';
 import { LlmJudges } from '../judging/llm_judges.ts';

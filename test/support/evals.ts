@@ -7,7 +7,7 @@ import { connectNats } from '../../ops/nats/connect.ts';
 import { fixedPartitions, openLog } from '../../ops/nats/open_log.ts';
 import { createPriceBook } from '../../pipeline/domain/pricing.ts';
 import { openEvals } from '../../pipeline/evals/open.ts';
-import { FairSlots } from '../../pipeline/judging/fair_slots.ts';
+import { FairSlots } from '../../ops/fair_slots.ts';
 import { LlmJudges } from '../../pipeline/judging/llm_judges.ts';
 import { RecordedCalls } from '../../pipeline/judging/recorded_calls.ts';
 import { openPolicies } from '../../pipeline/runtime/policies.ts';

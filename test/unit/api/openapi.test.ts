@@ -46,6 +46,25 @@ test('every declared route is there once, under its own operation id', () => {
   expect(new Set(ids).size).toBe(ids.length);
 });
 
+test('an answer that can have another status is there under both', () => {
+  const route = defineRoute({
+    method: 'post',
+    path: '/v1/things',
+    operation_id: 'makeThing',
+    summary: 'Make a thing, or find that it is made',
+    tag: 'Things',
+    permission: 'traces:read',
+    status: 201,
+    also: { 200: 'It was made before' },
+    audit: null,
+    response: z.object({ a: z.int() }),
+    handler: () => ({ data: { a: 1 } }),
+  });
+  const paths = openApiDocument([route])['paths'] as Record<string, Record<string, { responses: Record<string, Record<string, Json>> }>>;
+  const responses = paths['/v1/things']?.['post']?.responses;
+  expect(responses?.['200']).toEqual({ ...responses?.['201'], description: 'It was made before' });
+});
+
 test.each(INGEST_DOCS.map((doc) => [doc.path.split('/').at(-1) as IngestFormat, doc.example] as const))(
   'the example of %s is one that ingest takes',
   (format, example) => {

@@ -1,4 +1,4 @@
-// How long a read of very many records may take, against a server that answers in drops.
+// How long reads may take, against a server that answers in drops.
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
@@ -48,4 +48,43 @@ it('reads records for as long as they come, however long that takes in all', asy
 it.each([0, 3])('gives up when nothing comes any more (after %i records)', async (records) => {
   await aStore(records, () => undefined);
   await expect(read()).rejects.toThrow(StoreUnavailable);
+});
+
+/** A store that begins to answer with rows and then falls silent. */
+async function aSilentStore(): Promise<void> {
+  server = createServer((req, res) => {
+    req.resume();
+    res.write('{"n":1}\n{"n":2}\n');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  clickhouse = createClickHouse({ url: `http://app:x@127.0.0.1:${String((server.address() as AddressInfo).port)}/millrace` });
+}
+const SILENT = { name: 'silent', sql: 'SELECT 1', timeoutMs: SILENCE_MS };
+
+it('gives up on rows whose answer has begun and does not go on', async () => {
+  await aSilentStore();
+  await expect(clickhouse.rows(SILENT)).rejects.toThrow(StoreUnavailable);
+});
+
+it('gives up on a stream that does not go on, however long its reader took for what came', async () => {
+  await aSilentStore();
+  const seen: unknown[] = [];
+  const reading = async (): Promise<void> => {
+    for await (const rows of clickhouse.stream<{ n: number }>(SILENT)) {
+      seen.push(...rows);
+      await new Promise((resolve) => setTimeout(resolve, 2 * SILENCE_MS));
+    }
+  };
+  await expect(reading()).rejects.toThrow(StoreUnavailable);
+  expect(seen).toEqual([{ n: 1 }, { n: 2 }]);
+});
+
+it('ends a read whose caller has gone, also in the middle of its answer', async () => {
+  await aSilentStore();
+  const gone = new AbortController();
+  const reading = clickhouse.rows({ ...SILENT, timeoutMs: 60_000, signal: gone.signal });
+  setTimeout(() => {
+    gone.abort();
+  }, DROP_MS);
+  await expect(reading).rejects.toThrow();
 });
