@@ -21,7 +21,7 @@ import {
 } from '../schemas/codec.ts';
 import { connectNats } from './nats/connect.ts';
 import { localNatsUrl } from './secrets.ts';
-import { openLog, type Log } from './nats/open_log.ts';
+import { attachLog, type Log } from './nats/open_log.ts';
 import { leave } from './process/leave.ts';
 import { DEAD_LETTERS_STREAM, INGEST_STREAM, ingestSubject } from './streams.ts';
 import { parseEnv } from './env.ts';
@@ -184,7 +184,7 @@ async function main(): Promise<void> {
   const url = env.SERVICE_NATS_URL ?? localNatsUrl(env.SERVICE_DATA_DIR);
   const nc = await connectNats({ url, name: 'dead-letters', waitMs: 3000 });
   try {
-    const log = await openLog(nc, { replicas: env.SERVICE_NATS_REPLICAS, logBytesMax: env.SERVICE_LOG_MAX_BYTES });
+    const log = await attachLog(nc);
     if (command === 'list') await list(log, sequence(values.limit));
     else if (command === 'show') await show(log, sequence(argument));
     else if (command === 'replay' && argument !== undefined) await replay(log, argument);

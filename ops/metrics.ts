@@ -242,6 +242,16 @@ export const clickhousePartsMax = gauge({
   help: 'Parts of the partition that has most of them; the leader shows it',
   role: 'pipeline',
 });
+export const clickhouseDiskFreeBytes = gauge({
+  name: 'millrace_clickhouse_disk_free_bytes',
+  help: "Free bytes of ClickHouse's disk that is fullest, as it says itself; the leader shows it",
+  role: 'pipeline',
+});
+export const clickhouseDiskBytes = gauge({
+  name: 'millrace_clickhouse_disk_bytes',
+  help: 'Bytes of that disk in all; the leader shows it',
+  role: 'pipeline',
+});
 export const webhookQueuedTotal = counter({
   name: 'millrace_webhook_queued_total',
   help: 'Deliveries put into the queue, one an event and endpoint',

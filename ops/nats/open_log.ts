@@ -54,6 +54,22 @@ export async function openLog(nc: NatsConnection, limits: StreamLimits): Promise
   return { nc, js: jetstream(nc), jsm, bucket };
 }
 
+/**
+ * Takes streams and buckets as they are, for an operator's command: whose shell knows nothing of the service's replicas and bounds.
+ * @throws Error where no process of the service has made them yet
+ */
+export async function attachLog(nc: NatsConnection): Promise<Log> {
+  const jsm = await jetstreamManager(nc);
+  const streams = new Set<string>();
+  for await (const name of jsm.streams.names()) streams.add(name);
+  // The bounds are of no consequence here: only names are looked at.
+  const missing = streamConfigs({ replicas: 1, logBytesMax: 1 }).find(({ name }) => !streams.has(name));
+  if (missing !== undefined)
+    throw new Error(`NATS at ${nc.getServer()} has no stream ${missing.name}: no process of the service has been started on it`);
+  const kvm = new Kvm(nc);
+  return { nc, js: jetstream(nc), jsm, bucket: (name) => kvm.open(name) };
+}
+
 const STREAM_NOT_FOUND = 10059;
 /** JetStream's error codes of a cluster that is not ready: no leader, too few nodes, a stream that another process is making just now. */
 const NOT_READY = new Set([10004, 10005, 10008, 10009, 10058, STREAM_NOT_FOUND, 10118]);

@@ -126,6 +126,8 @@ export class TextMover {
     const { store, workerId } = this.#options;
     if (!this.#options.isLeader()) {
       this.#epoch = null;
+      // What waits is the leader's to tell: an old figure beside it would stay for good.
+      this.#options.observe(0, 0, 0);
       return false;
     }
     this.#epoch ??= await store.takeMoverFence(workerId);

@@ -1,22 +1,38 @@
-// Shows how well ClickHouse keeps up with merging, looked at by the leader now and then.
+// Shows how well ClickHouse keeps up with merging, and how full its disk is, looked at by the leader now and then.
 import * as metrics from '../../ops/metrics.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 
 const LOOK_MS = 15_000;
 const QUERY_MS_MAX = 5000;
 
-const MOST_PARTS = `
-  SELECT toUInt32(max(parts)) AS parts_max FROM (
-    SELECT count() AS parts FROM system.parts WHERE database = currentDatabase() AND active GROUP BY table, partition_id
-  )`;
+/** Of several disks the fullest; a store of objects says that it has no end, and is none. */
+const STORE = `
+  SELECT toUInt32(max(parts)) AS parts_max, any(disk.1) AS free_bytes, any(disk.2) AS total_bytes
+  FROM (SELECT count() AS parts FROM system.parts WHERE database = currentDatabase() AND active GROUP BY table, partition_id) AS counted,
+       (SELECT argMin((toFloat64(unreserved_space), toFloat64(total_space)), unreserved_space / total_space) AS disk FROM system.disks WHERE type = 'Local') AS disks`;
 
-/** Looks until the timer is cleared. A store that is away leaves the last value. */
+export interface StoreFacts {
+  /** Of the partition that has most of them. */
+  parts_max: number;
+  free_bytes: number;
+  total_bytes: number;
+}
+
+const NOT_THE_LEADER: StoreFacts = { parts_max: 0, free_bytes: 0, total_bytes: 0 };
+
+/** @throws StoreUnavailable */
+export async function readStoreFacts(clickhouse: ClickHouse): Promise<StoreFacts> {
+  const [facts] = await clickhouse.rows<StoreFacts>({ name: 'store_facts', sql: STORE, timeoutMs: QUERY_MS_MAX });
+  return facts ?? NOT_THE_LEADER;
+}
+
+/** Looks until the timer is cleared. A store that is away leaves the last values. */
 export function startStoreGauges(clickhouse: ClickHouse, isLeader: () => boolean): NodeJS.Timeout {
   const look = async (): Promise<void> => {
-    const [row] = isLeader()
-      ? await clickhouse.rows<{ parts_max: number }>({ name: 'most_parts', sql: MOST_PARTS, timeoutMs: QUERY_MS_MAX })
-      : [{ parts_max: 0 }];
-    metrics.clickhousePartsMax.set(row?.parts_max ?? 0);
+    const { parts_max, free_bytes, total_bytes } = isLeader() ? await readStoreFacts(clickhouse) : NOT_THE_LEADER;
+    metrics.clickhousePartsMax.set(parts_max);
+    metrics.clickhouseDiskFreeBytes.set(free_bytes);
+    metrics.clickhouseDiskBytes.set(total_bytes);
   };
   return setInterval(() => {
     look().catch(() => undefined);

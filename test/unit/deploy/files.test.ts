@@ -168,7 +168,7 @@ describe('what the code says', () => {
     expect(images.filter((image) => image.startsWith('millrace:')).every((image) => image === `millrace:${version}`)).toBe(true);
     for (const name of ['nats:', 'clickhouse/clickhouse-server:'])
       expect(new Set(images.filter((image) => image.startsWith(name))).size).toBe(1);
-    expect(images.filter((image) => !/:[0-9v][0-9.]*$/.test(image))).toEqual([]);
+    expect(images.filter((image) => !/:[0-9v][0-9.]*(?:-alpine)?$/.test(image))).toEqual([]);
   });
 
   it('the entries exist, and the image holds what they import', () => {
@@ -176,6 +176,15 @@ describe('what the code says', () => {
       expect(projectFile(entry?.[1] ?? '')).toContain('process.on');
     const copied = [...projectFile(`${FOLDER}/Dockerfile`).matchAll(/^COPY (\w+) \.\/\1$/gm)].map(([, folder]) => folder);
     expect(copied.toSorted()).toEqual(['api', 'ops', 'pipeline', 'schemas', 'sql']);
+  });
+
+  it('what a worker brings back from cold storage has room: its data folder is on a volume, as the rest of the container is read-only', () => {
+    const folderOf = (environment: Record<string, string>): string => environment['SERVICE_DATA_DIR'] ?? 'unset';
+    const volumes = z.looseObject({ volumes: z.array(z.string()) }).parse(compose['pipeline']).volumes;
+    expect(volumes.map((volume) => volume.split(':')[1])).toContain(folderOf(compose['pipeline']?.environment ?? {}));
+    const { data } = z.looseObject({ data: z.record(z.string(), z.string()) }).parse(named('ConfigMap', 'millrace'));
+    const mounts = z.looseObject({ volumeMounts: z.array(z.object({ mountPath: z.string() }).loose()) }).parse(pipeline).volumeMounts;
+    expect(mounts.map(({ mountPath }) => mountPath)).toContain(folderOf(data));
   });
 
   it('probes ask paths that are served, and none takes the API out because the store is away', () => {

@@ -1,13 +1,17 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 
 /** How a process ends that runs this beside work which never ends by itself. */
-async function endOf(script: string): Promise<{ code: number | null; signal: string | null; output: string }> {
+async function endOf(
+  script: string,
+  before: readonly string[] = [],
+): Promise<{ code: number | null; signal: string | null; output: string }> {
   const leave = new URL('../../../ops/process/leave.ts', import.meta.url).href;
   const code = `import { die, leave } from '${leave}'; setInterval(() => undefined, 1000); ${script}`;
-  const child = spawn(process.execPath, ['--input-type=module-typescript', '--eval', code], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const line = [...before, process.execPath, '--input-type=module-typescript', '--eval', code];
+  const child = spawn(line[0] ?? '', line.slice(1), { stdio: ['ignore', 'pipe', before.length === 0 ? 'inherit' : 'ignore'] });
   const [output, ended] = await Promise.all([text(child.stdout), once(child, 'exit') as Promise<[number | null, string | null]>]);
   return { code: ended[0], signal: ended[1], output };
 }
@@ -18,4 +22,14 @@ it('leaves with its code, after what was begun', async () => {
 
 it('dies at once, without another line of code', async () => {
   expect(await endOf("die(); console.log('written')")).toEqual({ code: null, signal: 'SIGKILL', output: '' });
+});
+
+/** Puts a command where it is the first process there is, as in a container; not everybody may. */
+const FIRST = ['unshare', '--pid', '--fork'];
+const mayBeFirst = spawnSync(FIRST[0] ?? '', [...FIRST.slice(1), 'true']).status === 0;
+
+it.skipIf(!mayBeFirst)('dies at once as the first process of a container, which a SIGKILL of its own does not end', async () => {
+  const { code, signal, output } = await endOf("console.log(process.pid); die(); console.log('written')", FIRST);
+  expect(output).toBe('1\n');
+  expect(code === 0 && signal === null).toBe(false);
 });
