@@ -165,7 +165,10 @@ async function main(): Promise<void> {
       endSweeps?.(),
     ]);
     await mover.stop();
-    await ownership.stop();
+    // The store or NATS may be away: whoever owns the partitions next finds the last checkpoint.
+    await ownership.stop().catch((error: unknown) => {
+      logger.warn({ err: error }, 'partitions could not be handed over; they are taken when this worker is not heard of any more');
+    });
     await worker.stop();
     await budgets.stop();
     await delivered;

@@ -10,8 +10,8 @@ export interface AuditDeps {
   now: () => number;
 }
 
-/** A mutation whose outcome has not come after this long is no longer under way. */
-const UNDER_WAY_MS_MAX = 10_000;
+/** A mutation whose outcome has not come after this long is no longer under way: no request takes longer (REQUEST_MS_MAX of api/http/server.ts). */
+const UNDER_WAY_MS_MAX = 130_000;
 const DAY_MS = 86_400_000;
 /** How far back a page looks, in turn; then without bound. */
 const STRETCHES_MS = [7 * DAY_MS, 180 * DAY_MS];

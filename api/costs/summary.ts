@@ -27,7 +27,7 @@ export async function readSummary(
 ): Promise<SummaryAnswer> {
   const until = dayOf(now()) + 1;
   const from = until - days;
-  const rows = await readCostSummary(clickhouse, { org_id, from, until, groups_max: GROUPS_MAX, [`by_${group_by}`]: true }, { signal });
+  const rows = await readCostSummary(clickhouse, { org_id, from, until, groups_max: GROUPS_MAX + 1, [`by_${group_by}`]: true }, { signal });
   const byDay = new Map<string, Sum>();
   const byModel = new Map<string, Sum>();
   const byGroup = new Map<string, Sum>();
@@ -38,10 +38,10 @@ export async function readSummary(
     if (part === 'day') add(byDay, day, sum);
     else if (part === 'model') {
       models += 1;
-      add(byModel, model, sum);
+      if (models <= GROUPS_MAX) add(byModel, model, sum);
     } else {
       groups += 1;
-      add(byGroup, name === '' && agent !== '' ? labelOf(agentMetadata(org_id, agent), group_by) : name, sum);
+      if (groups <= GROUPS_MAX) add(byGroup, name === '' && agent !== '' ? labelOf(agentMetadata(org_id, agent), group_by) : name, sum);
     }
   }
   const total = [...byDay.values()].reduce((all, { cost_pico_usd }) => all + cost_pico_usd, 0n);
@@ -57,7 +57,7 @@ export async function readSummary(
     by_model: shares(byModel, total, 'model'),
     ...(group_by === 'model' ? {} : { [`by_${group_by}`]: shares(byGroup, total, group_by) }),
   };
-  return { data, meta: { truncated: models >= GROUPS_MAX || groups >= GROUPS_MAX } };
+  return { data, meta: { truncated: models > GROUPS_MAX || groups > GROUPS_MAX } };
 }
 
 function add(sums: Map<string, Sum>, key: string, { cost_pico_usd, tokens }: Sum): void {

@@ -6,6 +6,9 @@ import { ApiError, type ErrorCode } from './errors.ts';
 const LANDING_MS_MAX = 3000;
 const LANDING_LOOK_MS = 100;
 
+/** What a trace that has not landed is until then: unknown, or another org's that has the same id. */
+export const TRACE_NOT_YET: readonly ErrorCode[] = ['trace_not_found', 'cross_org_access'];
+
 /**
  * Looks for something until it is there, for LANDING_MS_MAX at most.
  * @param mayCome error codes that say no more than that it is not there yet

@@ -100,8 +100,8 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
     const asked = { method: req.method, headers: req.headers, pathOrg };
     const credential = await authenticate(route.access, asked, deps.auth);
     checkRate(credential, res, deps.limits);
-    // What the body names is read first only for whom nothing but a grant could let in.
-    const early = isGrantInBody(route, credential) ? await rawBody(route, req, deps) : null;
+    // What the body names is read first only for whom nothing but a grant could let in; one that cannot be read names nothing.
+    const early = isGrantInBody(route, credential) ? await rawBody(route, req, deps).catch(() => null) : null;
     permit(route.access, credential, { ...asked, resource: resourceOf(route, req, credential, early) }, deps.auth);
     checkPinnedVersion(req.headers[VERSION_HEADER]);
     for (const [name, value] of deprecationHeaders(route)) res.setHeader(name, value);
@@ -231,8 +231,17 @@ function resourceOf({ resource }: Route, req: Request, credential: Credential, r
   if ('param' in resource) id = req.params[resource.param];
   else if ('query' in resource) id = req.query[resource.query];
   else if ('find' in resource) id = 'org_id' in credential ? resource.find(credential.org_id, req.params) : undefined;
-  else id = raw === null ? undefined : fieldOf(parsedBody(raw), resource.body);
+  else id = raw === null ? undefined : namedIn(raw, resource.body);
   return typeof id === 'string' ? { type: resource.type, id } : undefined;
+}
+
+/** A field of a body; undefined for one that is no JSON, which is said when it is read for what it asks. */
+function namedIn(raw: Buffer, field: string): unknown {
+  try {
+    return fieldOf(parsedBody(raw), field);
+  } catch {
+    return undefined;
+  }
 }
 
 function fieldOf(body: unknown, name: string): unknown {

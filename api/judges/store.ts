@@ -2,8 +2,10 @@
 // revision; an older version is kept before the newer one takes its place, so that no version is ever without its record.
 import type { KV } from '@nats-io/kv';
 import type { Log } from '../../ops/nats/open_log.ts';
+import { Turns } from '../../ops/turns.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { judgeKey, type JudgeRecord, judgeVersionKey, parseJudge } from '../../schemas/records/judge.ts';
+import { ApiError } from '../http/errors.ts';
 
 /** How often a change is tried against others of the same judge. */
 const CHANGE_TRIES_MAX = 8;
@@ -13,6 +15,8 @@ export class JudgeStore {
   readonly #versions: KV;
   /** Keys of each org's judges. */
   readonly #byOrg = new Map<string, Set<string>>();
+  /** Changes of one judge by this process, which would lose against each other. */
+  readonly #turns = new Turns();
 
   private constructor(bucket: WatchedBucket<JudgeRecord>, versions: KV) {
     this.#bucket = bucket;
@@ -55,8 +59,13 @@ export class JudgeStore {
    * Puts a next version in the place of the newest; `next` is asked again when another change came first. What it throws ends the
    * change; the record it was given back leaves all as it is.
    * @returns what stands now; null when there is no such judge
+   * @throws what `next` throws; ApiError conflict when other processes were faster every time
    */
-  async change(org_id: string, judge_id: string, next: (record: JudgeRecord) => JudgeRecord): Promise<JudgeRecord | null> {
+  change(org_id: string, judge_id: string, next: (record: JudgeRecord) => JudgeRecord): Promise<JudgeRecord | null> {
+    return this.#turns.take(judgeKey(org_id, judge_id), () => this.#change(org_id, judge_id, next));
+  }
+
+  async #change(org_id: string, judge_id: string, next: (record: JudgeRecord) => JudgeRecord): Promise<JudgeRecord | null> {
     const key = judgeKey(org_id, judge_id);
     for (let tries = 1; ; tries += 1) {
       const before = this.#bucket.get(key);
@@ -74,7 +83,7 @@ export class JudgeStore {
       });
       if (now === undefined) return null;
       if (written.includes(now)) return now;
-      if (tries >= CHANGE_TRIES_MAX) throw new Error('a judge could not be changed: others were faster every time');
+      if (tries >= CHANGE_TRIES_MAX) throw new ApiError('conflict', 'Others change this judge at the same time. Try again.');
     }
   }
 

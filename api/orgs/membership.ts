@@ -112,6 +112,8 @@ export function replaceOwner(org: OrgRecord, who: { user_id: string; email: stri
   const others = org.members
     .filter((member) => member !== known && !(member.status === 'invited' && sameEmail(member.email, who.email)))
     .map((member) => (member === former ? { ...member, role: 'admin' as const } : member));
+  if (others.length >= MEMBERS_MAX)
+    throw new ApiError('conflict', `The org has ${String(MEMBERS_MAX)} members and invites, the most that it can have.`);
   const changed = { ...org, members: [owner, ...others] };
   return former.user_id === who.user_id ? changed : withoutTransferOf(changed, former.user_id, 'from', now);
 }

@@ -4,6 +4,7 @@ import { parseFormula } from '../../pipeline/domain/formula.ts';
 import { piiPolicy, type PiiPolicy, piiPolicyChange, type PiiPolicyChange } from '../../schemas/records/pii_policy.ts';
 import { policy, policyChange } from '../../schemas/records/policy.ts';
 import { ApiError } from '../http/errors.ts';
+import { may } from '../http/credential.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { fromTo } from './changes.ts';
 import { storeAway } from './orgs.ts';
@@ -11,7 +12,7 @@ import type { PolicyStore } from './policy_store.ts';
 import { orgParams } from './schema.ts';
 
 const shownPolicy = policy
-  .extend({ pii: piiPolicy.describe('What is redacted before it is stored: the PII policy') })
+  .extend({ pii: piiPolicy.optional().describe('What is redacted before it is stored: the PII policy. Shown to those who may edit it') })
   .meta({ id: 'Policy' });
 const policyBody = policyChange.extend({ pii: piiPolicyChange.nullish() });
 const PII_DEFAULTS: PiiPolicyChange = { enabled: null, kinds: null, custom: null, mode: null };
@@ -36,7 +37,9 @@ export function policyRoutes(policies: PolicyStore, pii: PiiPolicyView): Route[]
       permission: 'org:read',
       params: orgParams,
       response: shownPolicy,
-      handler: ({ org_id }) => ({ data: { ...policies.get(org_id), pii: pii.of(org_id) } }),
+      handler: ({ org_id, credential }) => ({
+        data: { ...policies.get(org_id), ...(may(credential, 'pii:edit') ? { pii: pii.of(org_id) } : {}) },
+      }),
     }),
     defineRoute({
       method: 'put',

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { UserScore } from '../../schemas/codec.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { ApiError, type ErrorCode } from '../http/errors.ts';
-import { landed } from '../http/landed.ts';
+import { landed, TRACE_NOT_YET } from '../http/landed.ts';
 import { pageMetaOf, type PageMeta } from '../http/pagination.ts';
 import type { ScoreBody, ScoreItem, ScoresQuery } from './schema.ts';
 import { readScores, readScoreTotals, readSpan } from './store.ts';
@@ -26,7 +26,7 @@ export interface ScoresDeps {
 }
 
 /** What is said of a trace, and of a span of it, that is still landing. */
-const NOT_YET: readonly ErrorCode[] = ['trace_not_found', 'invalid_request'];
+const NOT_YET: readonly ErrorCode[] = [...TRACE_NOT_YET, 'invalid_request'];
 
 /**
  * Stores a score. What is not there yet may be landing: it is looked for a little while before it counts as unknown.

@@ -42,5 +42,9 @@ export type SearchHit = z.infer<typeof searchHit>;
 
 export const searchMeta = z.object({
   candidates: z.int().describe('Spans that were scored'),
-  truncated: z.boolean().describe('Whether common words were looked for among the newest spans only'),
+  truncated: z
+    .boolean()
+    .describe(
+      'Whether common words were looked for among the newest spans only, or fewer hits are shown as their texts are more than one answer holds',
+    ),
 });

@@ -48,6 +48,8 @@ interface Search {
 interface Pass {
   rows: ScoredRow[];
   candidates: number;
+  /** Fewer rows than were asked for, as their texts are more than one answer can hold. */
+  cut: boolean;
 }
 
 /** Answers GET /v1/spans/search. */
@@ -61,8 +63,8 @@ export async function searchSpans(
   const counts = await readCounts(clickhouse, orgId, query, signal);
   if (counts.terms.length === 0) return { data: [], meta: { candidates: 0, truncated: false } };
   const search = { clickhouse, org_id: orgId, query, counts, candidatesMax, signal };
-  const { rows, candidates, truncated } = await rank(search);
-  return { data: rows.map(hitOf), meta: { candidates, truncated } };
+  const { rows, candidates, truncated, cut } = await rank(search);
+  return { data: rows.map(hitOf), meta: { candidates, truncated: truncated || cut } };
 }
 
 async function readCounts(clickhouse: ClickHouse, orgId: string, query: SearchQuery, signal: AbortSignal): Promise<Counts> {
@@ -96,14 +98,19 @@ async function rank(search: Search): Promise<Pass & { truncated: boolean }> {
   const { limit } = search.query;
   const rare = terms.slice(0, rareTerms(terms, candidatesMax));
   if (rare.length === terms.length || any <= candidatesMax) return { ...(await score(search, terms, any)), truncated: false };
-  const best = rare.length === 0 ? { rows: [], candidates: 0 } : await score(search, rare, null);
+  const best: Pass = rare.length === 0 ? { rows: [], candidates: 0, cut: false } : await score(search, rare, null);
   const threshold = best.rows[limit - 1]?.score;
   const common = terms.slice(rare.length);
   const commonMax = common.reduce((sum, { idf }) => sum + termScoreMax(idf), 0);
   if (threshold !== undefined && threshold > commonMax) return { ...best, truncated: false };
   const since = windowStart(days, any, candidatesMax);
   const newest = await score(search, terms, null, since);
-  return { rows: merge(best.rows, newest.rows, limit), candidates: best.candidates + newest.candidates, truncated: true };
+  return {
+    rows: merge(best.rows, newest.rows, limit),
+    candidates: best.candidates + newest.candidates,
+    cut: best.cut || newest.cut,
+    truncated: true,
+  };
 }
 
 /**
@@ -123,12 +130,12 @@ async function score(search: Search, must: readonly Term[], candidates: number |
   };
   const filtered = [query.model, query.outcome, query.min_cost_usd, query.max_cost_usd].some((filter) => filter !== undefined);
   const known = filtered ? null : candidates;
-  const [rows, count] = await Promise.all([scoredRows(search, which, query.limit), known ?? readCount(clickhouse, which, { signal })]);
-  return { rows, candidates: typeof count === 'number' ? count : (count[0]?.candidates ?? 0) };
+  const [scored, count] = await Promise.all([scoredRows(search, which, query.limit), known ?? readCount(clickhouse, which, { signal })]);
+  return { ...scored, candidates: typeof count === 'number' ? count : (count[0]?.candidates ?? 0) };
 }
 
 /** The best of the candidates; fewer where their texts are more than one answer can hold. */
-async function scoredRows(search: Search, which: Candidates, limit: number): Promise<ScoredRow[]> {
+async function scoredRows(search: Search, which: Candidates, limit: number): Promise<Omit<Pass, 'candidates'>> {
   const { clickhouse, counts, signal } = search;
   const weighted = counts.terms.map(({ word, hash, stop, idf }) => ({ word, hash, stop, weight: termScoreMax(idf) }));
   const fields = ({ word, hash, weight }: { word: string; hash: number; weight: number }) => ({ word, hash, weight });
@@ -142,7 +149,8 @@ async function scoredRows(search: Search, which: Candidates, limit: number): Pro
     rows: limit,
   };
   try {
-    return await readScores(clickhouse, params, { signal, bytesMax: ANSWER_BYTES_MAX });
+    const rows = await readScores(clickhouse, params, { signal, bytesMax: ANSWER_BYTES_MAX });
+    return { rows, cut: limit < search.query.limit && rows.length === limit };
   } catch (error) {
     if (!isTooLarge(error) || limit === 1) throw error;
     return scoredRows(search, which, Math.ceil(limit / 4));

@@ -223,9 +223,11 @@ async function listByPhrase(
   const before = given?.before ?? query.offset;
   const { rows, more, last } = here ?? newest;
   const list = answer(here === null ? rows.slice(query.offset) : rows, newest.rows.length, before, query);
-  if (list.meta.next_cursor === null && more && last !== undefined) {
+  // An offset beyond what was looked at leads nowhere: whoever pages by offset comes to an end, and by cursor to the rest.
+  const isWithin = here !== null || query.offset <= rows.length;
+  if (list.meta.next_cursor === null && more && last !== undefined && isWithin) {
     list.meta.next_cursor = cursorOf({ ...placeOf(last), before: before + list.data.length });
-    if (list.meta.has_more !== undefined) list.meta.has_more = true;
+    if (list.meta.has_more !== undefined) list.meta.has_more = query.offset < rows.length || query.offset === 0;
   }
   if (newest.more) list.meta.truncated = true;
   return list;

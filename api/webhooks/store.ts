@@ -1,4 +1,5 @@
 // Webhook endpoints in JetStream KV, watched into memory: reads never leave the process. Writes are CAS on the revision.
+import { Turns } from '../../ops/turns.ts';
 import { RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
 import type { Log } from '../../ops/nats/open_log.ts';
 import { webhookKey, type WebhookRecord, webhookRecord } from '../../schemas/records/webhook.ts';
@@ -9,6 +10,8 @@ export class WebhookStore {
   readonly #bucket: WatchedBucket<WebhookRecord>;
   /** Ids of each org's endpoints. */
   readonly #byOrg = new Map<string, Set<string>>();
+  /** Changes of one endpoint by this process, which would lose against each other. */
+  readonly #turns = new Turns();
 
   private constructor(bucket: WatchedBucket<WebhookRecord>) {
     this.#bucket = bucket;
@@ -53,7 +56,8 @@ export class WebhookStore {
 
   /** Applies a change to the newest record; null when there is none. */
   async change(org_id: string, webhook_id: string, apply: (record: WebhookRecord) => WebhookRecord): Promise<WebhookRecord | null> {
-    const changed = await this.#bucket.change(webhookKey(org_id, webhook_id), (record) => (record === undefined ? null : apply(record)));
+    const key = webhookKey(org_id, webhook_id);
+    const changed = await this.#turns.take(key, () => this.#bucket.change(key, (record) => (record === undefined ? null : apply(record))));
     return changed ?? null;
   }
 

@@ -122,16 +122,20 @@ export async function sendTest(deps: WebhooksDeps, org_id: string, webhook_id: s
   return event_id;
 }
 
-/** Events that were given up, newest first: one page and how many there are. */
+/** Events that were given up, newest first: one page and how many there are. @throws ApiError upstream_unavailable */
 export async function listLetters(
   deps: WebhooksDeps,
   org_id: string,
   { webhook_id, limit, offset }: { webhook_id?: string | undefined; limit: number; offset: number },
 ): Promise<{ items: LetterItem[]; total: number }> {
-  const all = await deps.deadLetters.keys(org_id);
-  const keys = webhook_id === undefined ? all : all.filter((key) => key.split('.')[1] === webhook_id);
-  const letters = await deps.deadLetters.read(keys.slice(offset, offset + limit));
-  return { items: letters.map(letterItemOf), total: keys.length };
+  try {
+    const all = await deps.deadLetters.keys(org_id);
+    const keys = webhook_id === undefined ? all : all.filter((key) => key.split('.')[1] === webhook_id);
+    const letters = await deps.deadLetters.read(keys.slice(offset, offset + limit));
+    return { items: letters.map(letterItemOf), total: keys.length };
+  } catch (cause) {
+    throw new ApiError('upstream_unavailable', 'The dead letters cannot be read now. Try again.', { cause });
+  }
 }
 
 /**

@@ -5,7 +5,7 @@
 import { createHmac } from 'node:crypto';
 import type { CustomPattern, PiiKind } from '../../schemas/records/pii_policy.ts';
 import { DEPTH_MAX, deeperThan } from './nesting.ts';
-import { findEmails, findIpv4, findIpv6 } from './pii_addresses.ts';
+import { findEmails, findIpv4, findIpv6, mayHoldEmails } from './pii_addresses.ts';
 import { type CustomFinder, customFinder } from './pii_custom.ts';
 import { findNumbers, isCard, mayHoldNumbers, type NumberKind, type Place } from './pii_numbers.ts';
 
@@ -20,8 +20,9 @@ const HAS_IPV6 = /:[0-9A-Fa-f]{0,4}:/;
 /** Texts that are kept with what became of them, so that a prompt that is an attribute too is looked at once. */
 const KNOWN_TEXTS_MAX = 4;
 const KNOWN_TEXT_CHARS_MIN = 64;
-/** The least number with thirteen digits: smaller ones are no cards. */
-const CARD_MIN = 1e12;
+/** The least number with seven digits: smaller ones are no phones, SSNs or cards. */
+const NUMBER_MIN = 1e6;
+const WHOLE_NUMBER = /^\d+$/;
 /** A value of this shape is read together with its name: {"phone": "5551234567"} says what it is. */
 const NUMBER_VALUE = /^[+(]?[\d ().\-/]{7,32}$/;
 
@@ -69,7 +70,7 @@ export class PiiRedactor {
   /** Whether a text can hold anything that is looked for: false for most, at little cost. */
   suspects(text: string): boolean {
     const kinds = this.#kinds;
-    if (kinds.has('email') && text.includes('@')) return true;
+    if (kinds.has('email') && mayHoldEmails(text)) return true;
     if (this.#numbers.length > 0 && text.length >= 7 && mayHoldNumbers(text)) return true;
     if (kinds.has('ip') && (HAS_IPV4.test(text) || (text.includes(':') && HAS_IPV6.test(text)))) return true;
     return this.#custom.some((finder) => finder.test(text));
@@ -90,7 +91,7 @@ export class PiiRedactor {
       finder(text, ([start, end]) => finds.push({ start, end, label, kind, rank }));
     };
     const kinds = this.#kinds;
-    if (kinds.has('email') && text.includes('@')) collect('EMAIL', 'email', 0, findEmails);
+    if (kinds.has('email') && mayHoldEmails(text)) collect('EMAIL', 'email', 0, findEmails);
     if (this.#numbers.length > 0) {
       findNumbers(text, this.#numbers, (kind, [start, end]) => {
         finds.push({ start, end, label: kind.toUpperCase(), kind, rank: 1 + this.#numbers.indexOf(kind) });
@@ -106,7 +107,12 @@ export class PiiRedactor {
     return finds.length < 2 ? finds : joined(finds);
   }
 
-  /** Numbers have no separators and no words beside them: they can be cards. */
+  /** Whether a number can be anything that is looked for: an own pattern may be of any length, the rest has seven digits at least. */
+  suspectsNumber(value: number): boolean {
+    return Number.isInteger(value) && (value >= NUMBER_MIN ? this.#numbers.length > 0 || this.#custom.length > 0 : this.#custom.length > 0);
+  }
+
+  /** Without separators, and whatever the field is called. */
   isCardNumber(digits: string): boolean {
     return this.#kinds.has('card') && digits.length >= 13 && isCard(digits);
   }
@@ -155,26 +161,25 @@ export class Redaction {
   /** A JSON text is redacted as the value that it is, and stays one; long numbers keep their digits. Any other text is a text. */
   textOrJson(text: string): string {
     const first = text.charCodeAt(0);
-    const redacted = this.text(text);
-    if (first !== 0x7b && first !== 0x5b) return redacted;
-    // A number is read together with the name of its field, which the text alone may not show.
-    if (redacted === text && !mayHoldNumbers(text)) return redacted;
+    if (first !== 0x7b && first !== 0x5b) return this.text(text);
+    // A number is read together with the name of its field, which the text alone may not show; an escape may hide anything.
+    if (!this.#redactor.suspects(text) && !mayHoldNumbers(text) && !text.includes('\\u')) return text;
     const value = parsedJson(text);
-    if (value === undefined || deeperThan(value, DEPTH_MAX)) return redacted;
+    if (value === undefined || deeperThan(value, DEPTH_MAX)) return this.text(text);
     const changed = this.value(value);
     return changed === value ? text : JSON.stringify(changed);
   }
 
   /**
-   * A JSON value with each find in its strings and in the names of its fields replaced, and numbers that are card numbers; the
-   * same object where there is none.
+   * A JSON value with each find in its strings and in the names of its fields replaced, and whole numbers that would be finds as texts;
+   * the same object where there is none.
    */
   value(value: unknown, name = ''): unknown {
     if (typeof value === 'string') return this.text(value, name);
-    if (typeof value === 'number') return value < CARD_MIN ? value : this.#number(value, String(value));
+    if (typeof value === 'number') return this.#redactor.suspectsNumber(value) ? this.#number(value, String(value), name) : value;
     if (typeof value !== 'object' || value === null) return value;
     if (Array.isArray(value)) return this.#array(value, name);
-    if (isRawJson(value)) return this.#number(value, value.rawJSON);
+    if (isRawJson(value)) return this.#number(value, value.rawJSON, name);
     return this.fields(value as Record<string, unknown>);
   }
 
@@ -203,10 +208,14 @@ export class Redaction {
     return changed ?? items;
   }
 
-  #number(value: unknown, digits: string): unknown {
-    if (!this.#redactor.isCardNumber(digits)) return value;
-    this.#kinds.add('card');
-    return this.#redactor.replacement('CARD', 'card', digits);
+  #number(value: unknown, digits: string, name: string): unknown {
+    if (this.#redactor.isCardNumber(digits)) {
+      this.#kinds.add('card');
+      return this.#redactor.replacement('CARD', 'card', digits);
+    }
+    if (!WHOLE_NUMBER.test(digits)) return value;
+    const redacted = this.text(digits, name);
+    return redacted === digits ? value : redacted;
   }
 
   #changed(text: string, name: string): { redacted: string; kinds: readonly string[] } {
@@ -253,7 +262,8 @@ function joined(finds: Find[]): Find[] {
 /** What is equal to people is equal to the hash: digits without separators, addresses whatever the case. */
 function canonical(kind: string, text: string): string {
   if (kind === 'card' || kind === 'ssn' || kind === 'phone') return text.replaceAll(/\D/g, '');
-  return kind === 'email' || kind === 'ip' ? text.toLowerCase() : text;
+  if (kind === 'email') return text.toLowerCase().replace('%40', '@');
+  return kind === 'ip' ? text.toLowerCase() : text;
 }
 
 interface RawJson {

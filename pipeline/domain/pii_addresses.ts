@@ -17,11 +17,17 @@ const PICTURE = /^\dx\.(?:png|jpe?g|gif|webp|svg)$/i;
 /** Versions of packages are written so: vue@3.4.21-beta.rc. */
 const VERSION = /^\d+\.\d+\./;
 
+/** An at sign, also as URLs write it. */
+const AT_SIGN = /@|%40/g;
+
+/** Whether a text can hold an address of a mailbox. */
+export const mayHoldEmails = (text: string): boolean => text.includes('@') || text.includes('%40');
+
 export function findEmails(text: string, found: (place: Place) => void): void {
-  for (let at = text.indexOf('@'); at >= 0; at = text.indexOf('@', at + 1)) {
+  for (const { 0: sign, index: at } of text.matchAll(AT_SIGN)) {
     const start = localStart(text, at);
     if (start < 0) continue;
-    const end = domainEnd(text, at + 1);
+    const end = domainEnd(text, at + sign.length);
     if (end >= 0) found([start, end]);
   }
 }
@@ -78,19 +84,24 @@ function domainEnd(text: string, from: number): number {
 }
 
 const OCTET = String.raw`(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)`;
-const IPV4 = new RegExp(
-  String.raw`(?=\d)${WORD_START}(?<!\d\.|[A-Za-z][/-])(?:${OCTET}\.){3}${OCTET}(?![A-Za-z0-9_]|\.\d|\.[a-z]|-[A-Za-z])`,
-  'g',
-);
+const IPV4 = new RegExp(String.raw`(?=\d)${WORD_START}(?<!\d\.)(?:${OCTET}\.){3}${OCTET}(?![A-Za-z0-9_]|\.\d|\.[a-z]|-[A-Za-z])`, 'g');
 /** Four numbers with dots are a version where the word before says so. */
 const NAMES_VERSION =
   /(?:\b(?:v|ver|version|release|rev|revision|build|chapter|section|sect|clause|article|firmware|driver|package|oid|snmp|python|java|dotnet|windows|chrome|chromium|firefox|safari|edge|runtime|sdk|api|schema|upgrade[d]? to)|§)[ :=.#"']{0,3}$/i;
-const VERSION_CHARS = 16;
+const VERSION_CHARS = 24;
+/** A name joined to the numbers. */
+const JOINED = /[A-Za-z][/-]$/;
+const HOST_BEFORE = /[A-Za-z0-9]\.[A-Za-z0-9.-]*[A-Za-z]\/$/;
+const PORT_BEHIND = /^:\d{2,5}/;
 
 export function findIpv4(text: string, found: (place: Place) => void): void {
   for (const match of text.matchAll(IPV4)) {
+    const end = match.index + match[0].length;
     const before = text.slice(Math.max(0, match.index - VERSION_CHARS), match.index);
-    if (!NAMES_VERSION.test(before)) found([match.index, match.index + match[0].length]);
+    if (NAMES_VERSION.test(before)) continue;
+    // Chrome/119.0.6045.105 is a version; db.internal/10.1.2.3 and db/10.1.2.3:5432 are machines.
+    if (JOINED.test(before) && !HOST_BEFORE.test(before) && !PORT_BEHIND.test(text.slice(end, end + 6))) continue;
+    found([match.index, end]);
   }
 }
 

@@ -9,6 +9,8 @@ import { BODY_BYTES_HEADER, type DeadLetter, deadLetterCodec, FINGERPRINT_HEADER
 
 /** Letters that are looked at together. */
 const LETTERS_AT_ONCE = 200;
+/** Without a letter for so long, it is asked whether any is still to come. */
+const SILENT_MS = 5000;
 
 /** Sequence of the newest message of the ingest log. */
 export async function ingestPosition(log: Log): Promise<number> {
@@ -44,12 +46,13 @@ export async function eraseLetters(
       }
     batch = [];
   };
-  for await (const stored of letters(log)) {
+  for await (const stored of letters(log, signal)) {
     signal.throwIfAborted();
     if (stored.letter.org_id !== org_id) continue;
     batch.push(stored);
     if (batch.length >= LETTERS_AT_ONCE) await settle();
   }
+  signal.throwIfAborted();
   if (batch.length > 0) await settle();
   return erased;
 }
@@ -61,20 +64,39 @@ interface Stored {
   cut: boolean;
 }
 
-/** Every letter that is there now and can be read. */
-async function* letters(log: Log): AsyncGenerator<Stored> {
+/** Every letter that is there now and can be read. Ends when the signal is aborted, and when an operator deletes those that were still to come. */
+async function* letters(log: Log, signal: AbortSignal): AsyncGenerator<Stored> {
   const { state } = await log.jsm.streams.info(DEAD_LETTERS_STREAM);
   if (state.messages === 0) return;
   const consumer = await log.js.consumers.get(DEAD_LETTERS_STREAM, { deliver_policy: DeliverPolicy.All });
   const messages = await consumer.consume({ max_bytes: 16 * 1024 * 1024 });
+  const stop = () => {
+    messages.stop();
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  let waitsSince: number | null = performance.now();
+  const look = setInterval(() => {
+    if (waitsSince === null || performance.now() - waitsSince < SILENT_MS) return;
+    consumer.info().then(
+      ({ num_pending }) => {
+        if (num_pending === 0 && waitsSince !== null) stop();
+      },
+      () => undefined,
+    );
+  }, SILENT_MS);
   try {
+    if (signal.aborted) return;
     for await (const message of messages) {
+      waitsSince = null;
       const letter = read(message.data, message.headers?.get(FINGERPRINT_HEADER));
       const cut = message.headers?.has(BODY_BYTES_HEADER) === true && (letter?.body.length ?? 0) > 0;
       if (letter !== null) yield { seq: message.seq, letter, cut };
       if (message.seq >= state.last_seq || message.info.pending === 0) return;
+      waitsSince = performance.now();
     }
   } finally {
+    clearInterval(look);
+    signal.removeEventListener('abort', stop);
     messages.stop();
   }
 }

@@ -15,6 +15,8 @@ const LOOK_MS = 5000;
 /** A failed slot is tried again after this, and given up after so many tries. */
 const RETRY_MS = 300_000;
 const TRIES_MAX = 4;
+/** How far the clocks of workers may be apart. */
+const CLOCK_SKEW_MS_MAX = 60_000;
 
 export interface RunnerOptions {
   nc: NatsConnection;
@@ -72,7 +74,7 @@ export class JobRunner {
       this.#options.jobs.map(({ name }) => {
         const due = this.#due.get(name) ?? 0;
         const record = this.#options.leases.record(name);
-        const waits = record !== undefined && Date.parse(record.slot) < due;
+        const waits = record !== undefined && !isDealtWith(record.slot, due, now);
         return [name, waits ? Math.max(0, now - due) / 1000 : 0];
       }),
     );
@@ -92,7 +94,7 @@ export class JobRunner {
     try {
       const due = this.#due.get(job.name) ?? 0;
       const record = this.#options.leases.record(job.name);
-      if (record === undefined || Date.parse(record.slot) >= due) return;
+      if (record === undefined || isDealtWith(record.slot, due, Date.now())) return;
       if (record.failures > 0 && Date.now() - Date.parse(record.last_ended_at ?? record.slot) < RETRY_MS) return;
       const lease = await this.#options.leases.take(job.name);
       if (lease === null) return;
@@ -148,6 +150,12 @@ export class JobRunner {
       return { state: 'failed', ...describeFailure(timeout.aborted ? timedOut(job) : why) };
     }
   }
+}
+
+/** Whether a slot was dealt with. One far ahead of the clock was written by a worker whose clock was wrong, and would keep all others from the job until then. */
+function isDealtWith(slot: string, due: number, now: number): boolean {
+  const at = Date.parse(slot);
+  return at >= due && at <= now + CLOCK_SKEW_MS_MAX;
 }
 
 const timedOut = (job: Job): Error => new Error(`it took longer than ${String(job.timeout_ms / 1000)} s`);

@@ -79,7 +79,7 @@ export function createRetention(deps: RetentionDeps): (context: JobContext) => P
     await deps.cold.tidy(signal);
     const failed = await retireTexts(deps, ranges, now, counts, { signal, log });
     await clearColumns(deps, ranges, counts, signal);
-    await deleteRows(deps, ranges, counts, signal);
+    await deleteRows(deps, ranges, now, counts, signal);
     await deleteObjects(deps, ranges, counts, signal);
     if (failed !== null) throw failed;
     return { ...counts };
@@ -196,11 +196,13 @@ async function clearColumns({ store }: RetentionDeps, ranges: readonly CutoffRan
 async function deleteRows(
   { store, tracesDeleted }: RetentionDeps,
   ranges: readonly CutoffRange[],
+  now: number,
   counts: Counts,
   signal: AbortSignal,
 ): Promise<void> {
   for (const deleted of DELETED) {
-    const conditions = conditionsOf(ranges, deleted.kept, deleted.column).map((due) => byKey(deleted, due));
+    const newest = deleted.daysMin === undefined ? Infinity : dayOf(now) - deleted.daysMin;
+    const conditions = conditionsOf(ranges, deleted.kept, deleted.column, newest).map((due) => byKey(deleted, due));
     const removed = await store.remove(deleted.table, conditions, signal);
     counts.rows_deleted += removed.rows;
     if (deleted.table === 'traces' && removed.rows > 0) await tracesDeleted();
@@ -223,9 +225,12 @@ async function deleteObjects(
   }
 }
 
-function conditionsOf(ranges: readonly CutoffRange[], kept: Kept, column: string): Condition[] {
+/** @param newest no cutoff is a later day */
+function conditionsOf(ranges: readonly CutoffRange[], kept: Kept, column: string, newest = Infinity): Condition[] {
+  const within = (cutoff: number): number => Math.min(cutoff, newest);
   return ranges
     .map((range) => paramsOf(range, kept))
+    .map((params) => ({ ...params, cutoffs: params.cutoffs.map(within), others: within(params.others) }))
     .filter(canBeDue)
     .map((params) => dueBy(column, params));
 }

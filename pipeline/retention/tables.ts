@@ -1,5 +1,6 @@
 // Which table follows which days of a policy, as data. What a table holds of telemetry goes with telemetry; what it holds of money with
 // usage, which outlives the spans. Not here: span_corrections and landing_fences (gone or of no org), and what its own TTL takes away sooner.
+import { INACTIVE_DAYS } from '../domain/agents.ts';
 import type { Kept } from '../domain/retention.ts';
 
 export interface DeletedTable {
@@ -7,6 +8,8 @@ export interface DeletedTable {
   /** Column of time by which rows are due. */
   column: string;
   kept: Kept;
+  /** Kept for so many days at least, however few the policy names. */
+  daysMin?: number;
   /** Rows by a key, where rows replace each other and one must not come back with what replaced it gone. */
   key?: { column: string; where: string };
 }
@@ -30,7 +33,8 @@ export const DELETED: readonly DeletedTable[] = [
   { table: 'judge_scores', column: 'scored_at', kept: 'judge_scores' },
   { table: 'user_scores', column: 'created_at', kept: 'judge_scores' },
   { table: 'usage_events', column: 'hour', kept: 'usage_events' },
-  { table: 'agent_activity', column: 'last_seen_at', kept: 'usage_events' },
+  // Drift detection takes an agent of which nothing is known for one of which nothing was heard.
+  { table: 'agent_activity', column: 'last_seen_at', kept: 'usage_events', daysMin: INACTIVE_DAYS + 1 },
   { table: 'anomalies', column: 'day', kept: 'usage_events' },
   { table: 'audit_log', column: 'created_at', kept: 'audit_log' },
 ];

@@ -3,6 +3,7 @@
 import { xxHash32 } from '../domain/xxhash.ts';
 
 const BITS_PER_TRACE = 12;
+const HASHES_FIRST = 1024;
 const HASHES = 6;
 /** 32 MiB: about 22 million traces at 12 bits. Past that more look-ups are made; none is wrong. */
 const BITS_MAX = 2 ** 28;
@@ -23,7 +24,8 @@ function mix(hash: number): number {
 
 export class TraceFilter {
   #bits: Uint32Array;
-  #hashes: number[] | null = [];
+  /** The first `size` of them; as long as a power of two of them needs. Null where the filter grows no more. */
+  #hashes: Uint32Array | null = new Uint32Array(HASHES_FIRST);
   #count: number;
   size = 0;
 
@@ -33,8 +35,8 @@ export class TraceFilter {
   }
 
   add(hash: number): void {
+    if (this.#hashes !== null) this.#keep(this.#hashes, hash);
     this.size += 1;
-    if (this.#hashes !== null) this.#hashes.push(hash);
     if (this.size * BITS_PER_TRACE > this.#count && this.#hashes !== null) this.#grow();
     this.#set(hash);
   }
@@ -47,11 +49,21 @@ export class TraceFilter {
     return true;
   }
 
+  #keep(hashes: Uint32Array, hash: number): void {
+    let kept = hashes;
+    if (this.size === hashes.length) {
+      kept = new Uint32Array(hashes.length * 2);
+      kept.set(hashes);
+      this.#hashes = kept;
+    }
+    kept[this.size] = hash;
+  }
+
   /** The hashes are 4 bytes each, so the filter is rebuilt from them at twice the size until it reaches its bound. */
   #grow(): void {
     this.#count = Math.min(BITS_MAX, this.#count * 2);
     this.#bits = new Uint32Array(Math.ceil(this.#count / 32));
-    for (const hash of this.#hashes ?? []) this.#set(hash);
+    for (const hash of this.#hashes?.subarray(0, this.size) ?? []) this.#set(hash);
     if (this.#count === BITS_MAX) this.#hashes = null;
   }
 

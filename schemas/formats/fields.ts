@@ -28,19 +28,20 @@ export const tokenCount = z.int().min(0).max(TOKENS_MAX).nullish();
 export const optionalTime = time.nullish();
 const optionalDuration = z.int().min(0).max(DURATION_MAX_MS).nullish();
 
-const amount = (max: number) =>
-  z.union(
+const amount = (max: number) => {
+  // On each check too: a union gives the words of the option whose type is right.
+  const error = `takes a number from 0 to ${String(max)}`;
+  return z.union(
     [
-      z.number().min(0).max(max),
+      z.number().min(0, { error }).max(max, { error }),
       z
         .string()
-        .regex(DECIMAL_PATTERN)
-        .refine((text) => Number(text) <= max),
+        .regex(DECIMAL_PATTERN, { error })
+        .refine((text) => Number(text) <= max, { error }),
     ],
-    {
-      error: `takes a number from 0 to ${String(max)}`,
-    },
+    { error },
   );
+};
 
 /** What money and budgets are computed from. */
 const amounts = { cost_usd: amount(COST_MAX_USD).nullish(), sandbox_seconds: amount(SANDBOX_MAX_SECONDS).nullish() };

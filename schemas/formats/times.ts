@@ -33,12 +33,16 @@ export interface EventTimes {
   ended_at: number;
 }
 
+/** Every format of a model call names the model in its request; what else is called so is an attribute of an app or custom event. */
+const isModelCall = (request: unknown): boolean =>
+  typeof request === 'object' && request !== null && typeof (request as Record<string, unknown>)['model'] === 'string';
+
 /** The start that an event names: started_at, or the timestamp of an app or custom event (a model call has none). */
 function namedStart(event: Readonly<Record<string, unknown>>): { name: 'started_at' | 'timestamp'; at: number } | null {
   const start = event['started_at'];
   if (typeof start === 'string') return { name: 'started_at', at: isoMillis(start) };
   const timestamp = event['timestamp'];
-  if (typeof timestamp !== 'string' || event['request'] !== undefined) return null;
+  if (typeof timestamp !== 'string' || isModelCall(event['request'])) return null;
   const at = isoMillis(timestamp);
   return Number.isNaN(at) ? null : { name: 'timestamp', at };
 }

@@ -2,6 +2,7 @@
 // in one of its own that can be killed.
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import type { KV } from '@nats-io/kv';
 import { createLogger } from '../../ops/log.ts';
 import { connectNats } from '../../ops/nats/connect.ts';
 import { publishRecord } from '../../ops/nats/publish_record.ts';
@@ -12,6 +13,7 @@ import { startWebhooks, WEBHOOK_TIMINGS, type Webhooks, type WebhooksOptions } f
 import { serviceEventsCodec } from '../../schemas/codec.ts';
 import { webhookKey, type WebhookRecord, webhookSealContext } from '../../schemas/records/webhook.ts';
 import { createClickHouse } from '../../sql/client.ts';
+import { eventually } from './wait.ts';
 
 export const SEALING_KEY = Buffer.alloc(32, 5);
 /** Nobody listens there. */
@@ -77,7 +79,7 @@ export async function forkWebhooks(natsUrl: string): Promise<ChildProcess> {
   return child;
 }
 
-/** Writes an endpoint as the API would. */
+/** Writes an endpoint as the API would; resolves when the workers that watch have been told, as what happens before that goes to nobody. */
 export async function putEndpoint(log: Log, over: Partial<WebhookRecord> & { url: string }, secret = 'whsec_test'): Promise<WebhookRecord> {
   const { org_id = 'org_a', webhook_id = `wh_${randomBytes(6).toString('hex')}` } = over;
   const created_at = new Date().toISOString();
@@ -92,8 +94,17 @@ export async function putEndpoint(log: Log, over: Partial<WebhookRecord> & { url
     secrets: [{ sealed, created_at, expires_at: null }],
     ...over,
   };
-  await (await log.bucket('webhooks')).put(webhookKey(org_id, webhook_id), JSON.stringify(record));
+  const bucket = await log.bucket('webhooks');
+  await bucket.put(webhookKey(org_id, webhook_id), JSON.stringify(record));
+  await eventually(() => haveWatchersHeard(log, bucket), { what: 'the endpoint at every watch' });
   return record;
+}
+
+/** Whether the server has sent all that a bucket holds to everyone who watches: what it sends them later comes later. */
+async function haveWatchersHeard(log: Log, bucket: KV): Promise<boolean> {
+  const { config } = (await bucket.status()).streamInfo;
+  for await (const { push_bound, num_pending } of log.jsm.consumers.list(config.name)) if (push_bound && num_pending > 0) return false;
+  return true;
 }
 
 /** Publishes events of one kind as a worker of the pipeline would, in one batch; gives their ids. */

@@ -3,7 +3,12 @@
 import type { AppEvent } from '../../../schemas/formats/app.ts';
 import { addOthers, EVENT_FIELDS, NO_USAGE, ownAttributes, type Draft } from './draft.ts';
 
-const APP_FIELDS = new Set([...EVENT_FIELDS, 'event_type', 'session_id', 'user_id', 'timestamp']);
+/** An app's request and response are attributes, as anything else that it says. */
+const APP_FIELDS = new Set(
+  [...EVENT_FIELDS]
+    .filter((field) => field !== 'request' && field !== 'response')
+    .concat('event_type', 'session_id', 'user_id', 'timestamp'),
+);
 
 export function decodeApp(event: AppEvent): Draft {
   const attributes = ownAttributes(event);

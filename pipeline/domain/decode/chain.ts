@@ -6,6 +6,7 @@ import { UNPRICED } from '../pricing.ts';
 import type { Span } from '../span.ts';
 import { openAiUsage } from './chatcompletion.ts';
 import { addAll, addAttribute, addOthers, EVENT_FIELDS, isFields, NO_USAGE, ownAttributes, type Draft } from './draft.ts';
+import { promptWithin } from './truncate.ts';
 
 const CHAIN_FIELDS = new Set([...EVENT_FIELDS, 'chain_name', 'intermediate_steps']);
 const REQUEST_FIELDS = new Set(['model', 'messages', 'tools']);
@@ -68,30 +69,34 @@ function readGenerations(response: NonNullable<ChainEvent['response']>, attribut
  * The tool children of a chain's span. Steps have no times of their own: they share the chain's time evenly, in order.
  * They carry no storage, tokens or cost, so that the event is counted once.
  * @param body compact JSON of the event
+ * @param tokensMax of a prompt; null for no limit
  */
-export function stepSpans(steps: Draft['steps'], chain: Span, body: string): Span[] {
+export function stepSpans(steps: Draft['steps'], chain: Span, body: string, tokensMax: number | null): Span[] {
   const share = (chain.ended_at - chain.started_at) / Math.max(1, steps.length);
-  return steps.map(([action, observation], index) => ({
-    ...chain,
-    span_id: chainStepSpanId(body, index),
-    parent_span_id: chain.span_id,
-    started_at: chain.started_at + Math.floor(share * index),
-    ended_at: chain.started_at + Math.floor(share * (index + 1)),
-    kind: 'tool',
-    name: stepName(action).toWellFormed(),
-    model: '',
-    outcome: 'success',
-    tags: [],
-    input_tokens: 0,
-    output_tokens: 0,
-    cached_input_tokens: 0,
-    ...UNPRICED,
-    attributes: { step_index: index, times_estimated: true },
-    prompt: action.toWellFormed(),
-    response: observation.toWellFormed(),
-    storage_bytes: 0,
-    sandbox_seconds: 0,
-  }));
+  return steps.map(([action, observation], index) => {
+    const prompt = promptWithin({ messages: null, prompt_text: action }, tokensMax);
+    return {
+      ...chain,
+      span_id: chainStepSpanId(body, index),
+      parent_span_id: chain.span_id,
+      started_at: chain.started_at + Math.floor(share * index),
+      ended_at: chain.started_at + Math.floor(share * (index + 1)),
+      kind: 'tool',
+      name: stepName(action).toWellFormed(),
+      model: '',
+      outcome: 'success',
+      tags: [],
+      input_tokens: 0,
+      output_tokens: 0,
+      cached_input_tokens: 0,
+      ...UNPRICED,
+      attributes: { step_index: index, times_estimated: true, ...(prompt.truncated ? { prompt_truncated: true } : {}) },
+      prompt: prompt.text.toWellFormed(),
+      response: observation.toWellFormed(),
+      storage_bytes: 0,
+      sandbox_seconds: 0,
+    };
+  });
 }
 
 /**

@@ -47,12 +47,14 @@ export function spansOf(deps: SpanDeps, raw: RawEvent, value: unknown): Span[] |
   if (!times.ok) return `${times.path}: ${times.message}`;
   const redaction = deps.redactorOf(raw.org_id)?.begin() ?? null;
   const span = spanOf(deps, raw, read.event, read.draft, redaction);
-  if (redaction === null) return [span, ...stepSpans(read.draft.steps, span, raw.body)];
+  const tokensMax = deps.maxPromptTokens(raw.org_id);
+  if (redaction === null) return [span, ...stepSpans(read.draft.steps, span, raw.body, tokensMax)];
   const steps = redactedSteps(read.draft.steps, redaction);
   const children = stepSpans(
     steps.map(({ step }) => step),
     span,
     raw.body,
+    tokensMax,
   );
   return [span, ...children.map((child, index) => ({ ...child, redacted: steps[index]?.kinds ?? [] }))];
 }

@@ -120,20 +120,47 @@ function countTokens(draft: Draft, attributes: Record<string, unknown>): Tokens 
   if (draft.kind !== 'llm' || (input !== null && output !== null)) return { input: input ?? 0, output: output ?? 0 };
   if (!draft.answered) return { input: input ?? 0, output: output ?? 0 };
   attributes['tokens_estimated'] = true;
-  return { input: input ?? estimatePrompt(draft), output: output ?? estimateTokens(draft.response) };
+  return { input: input ?? estimatePrompt(draft), output: output ?? estimateAnswer(draft) };
 }
 
 function estimatePrompt(draft: Draft): number {
-  if (draft.messages === null) return estimateTokens(draft.prompt_text);
-  const text = draft.messages.map((message) => (isFields(message) ? contentText(message['content']) : contentText(message))).join('\n');
-  return estimateTokens(text) + TOKENS_PER_MESSAGE * draft.messages.length;
+  const tools = estimateJson(draft.attributes['gen_ai.tool.definitions']);
+  if (draft.messages === null) return estimateTokens(draft.prompt_text) + tools;
+  return estimateTokens(draft.messages.map(messageText).join('\n')) + TOKENS_PER_MESSAGE * draft.messages.length + tools;
 }
+
+/** What a model reads of a message: its text, the calls of tools that an answer before had, what a tool gave (`output`); LangChain's messages have it in `kwargs`. */
+function messageText(message: unknown): string {
+  if (!isFields(message)) return contentText(message);
+  const { tool_calls: calls, output, kwargs } = message;
+  return [
+    contentText(message['content']),
+    Array.isArray(calls) && calls.length > 0 ? JSON.stringify(calls) : '',
+    typeof output === 'string' ? output : '',
+    isFields(kwargs) ? messageText(kwargs) : '',
+  ].join('');
+}
+
+/** A model also writes what it reasons, and the calls of tools. */
+function estimateAnswer({ response, attributes }: Draft): number {
+  const reasoning = attributes['gen_ai.response.reasoning'];
+  return (
+    estimateTokens(response) + (typeof reasoning === 'string' ? estimateTokens(reasoning) : 0) + estimateJson(attributes['tool_calls'])
+  );
+}
+
+const estimateJson = (value: unknown): number => (value === undefined || value === null ? 0 : estimateTokens(JSON.stringify(value)));
 
 function priceOf(prices: PriceBook, orgId: string, draft: Draft, tokens: Tokens, at: number): Priced {
   if (draft.repeats_usage === true) return UNPRICED;
   const given = draft.attributes['cost_usd'];
   if (typeof given === 'number' || typeof given === 'string') return givenPrice(given);
-  if (draft.kind !== 'llm' || draft.model === '') return UNPRICED;
+  if (draft.kind !== 'llm') return UNPRICED;
+  if (draft.model === '') {
+    // Of no model there is no price: tokens that cost nothing have to say so.
+    if (tokens.input + tokens.output > 0) draft.attributes['price_missing'] = true;
+    return UNPRICED;
+  }
   const models = draft.answered_model === '' || draft.answered_model === draft.model ? [draft.model] : [draft.model, draft.answered_model];
   const usage = { ...draft.usage, input_tokens: tokens.input, output_tokens: tokens.output };
   const priced = prices.price({ org_id: orgId, models, provider: draft.provider, at, usage });

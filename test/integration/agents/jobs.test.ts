@@ -80,6 +80,19 @@ async function aWorkerProcess(): Promise<Child> {
   return { process, said };
 }
 
+it('a slot that a worker with a wrong clock wrote down, hours ahead, keeps nobody from the job', async () => {
+  const kv = await log.bucket('jobs');
+  const runs: string[] = [];
+  const leases = await aRunner('w1', [aJob('ahead', () => Promise.resolve({}), { cron: NEVER })]);
+  const entry = await kv.get('ahead');
+  const record = entry?.json<Record<string, unknown>>() ?? {};
+  const ahead = new Date(Date.now() + 6 * 3_600_000).toISOString();
+  await kv.put('ahead', JSON.stringify({ ...record, slot: ahead }));
+  await eventually(() => leases.record('ahead')?.slot === ahead, { what: 'the wrong slot' });
+  await aRunner('w2', [aJob('ahead', () => (runs.push('w2'), Promise.resolve({})), { cron: '* * * * *' })]);
+  await eventually(() => runs.length > 0, { what: 'a run' });
+});
+
 describe('a call', () => {
   it('runs a job as of an instant and tells its result', async () => {
     await aRunner('w1', [aJob('echo', ({ now }) => Promise.resolve({ as_of: now }))]);

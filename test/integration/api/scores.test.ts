@@ -42,6 +42,15 @@ const list = (trace_id: string, more = ''): Promise<Answer> => call(api, 'GET', 
 const scoresOf = (answer: Answer) => answer.json?.['data'] as Record<string, unknown>[];
 
 describe('a score', () => {
+  test('of a trace that was just sent waits for it, also where another org has a trace of this id', async () => {
+    await database.run(
+      `INSERT INTO trace_lookup (trace_key, org_id, first_at, last_at) SELECT sipHash64('scored-${String(serial + 1)}'), 'org_other', now64(3), now64(3)`,
+    );
+    const { trace_id } = await sent();
+    const given = await give({ trace_id, name: 'shared', value: 1 });
+    expect([given.status, given.json?.['code']]).toEqual([201, undefined]);
+  });
+
   test.each([
     ['a number', 4.5, 'numeric'],
     ['a number below zero', -1, 'numeric'],

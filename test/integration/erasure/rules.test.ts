@@ -40,12 +40,15 @@ describe('which traces are taken', () => {
       aTrace('replay', { attributes: { replay_of: 'in_text' } }),
       aTrace('replay_of_replay', { attributes: { replay_of: 'replay' } }),
       aTrace('replay_of_other', { attributes: { replay_of: 'longer_' } }),
+      // What an LLM judge was asked holds what the trace holds.
+      aTrace('judging', { attributes: { judged_trace_id: 'replay' } }),
+      aTrace('judging_other', { attributes: { judged_trace_id: 'longer_' } }),
       { ...aTrace('other_org', { user_id: 'ann' }), org_id: 'org_b' },
     ]);
     expect(await matched('user_id', 'ann')).toEqual(['by_alias', 'by_attribute', 'by_column']);
     expect(await matched('session_id', 's-1')).toEqual(['by_column']);
     expect(await matched('agent_id', 'agent')).toEqual(['by_column']);
-    expect(await matched('trace_id', 'in_text')).toEqual(['in_text', 'replay', 'replay_of_replay']);
+    expect(await matched('trace_id', 'in_text')).toEqual(['in_text', 'judging', 'replay', 'replay_of_replay']);
     expect(await matched('plan', '7')).toEqual(['by_alias']);
     expect(await matched('on', 'true')).toEqual(['by_alias']);
     expect(await matched('a.b', 'x')).toEqual(['by_alias']);

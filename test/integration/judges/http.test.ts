@@ -162,6 +162,10 @@ it('makes a version of each change and keeps the one before', async () => {
   expect(kept.map(({ version }) => version)).toEqual([1, 2, 3, 4]);
   expect(kept.slice(0, 2).map(({ name }) => name)).toEqual(['no secrets', 'renamed']);
   expect(new Set(kept.slice(2).map(({ name }) => name)).size).toBe(2);
+  const many = await Promise.all(Array.from({ length: 20 }, (_, n) => bench.call('PATCH', path, { name: `n${String(n)}` })));
+  expect(many.map(({ json }) => (json?.['data'] as { version?: number } | undefined)?.version ?? 0).sort((a, b) => a - b)).toEqual(
+    Array.from({ length: 20 }, (_, n) => 6 + n),
+  );
   const refused = await bench.call('PATCH', path, { rubric: LLM.rubric });
   expect([refused.status, refused.json?.['detail']]).toEqual([422, 'rubric: is not a field of a judge of kind deterministic']);
   const bad = await bench.call('PATCH', path, { rule: { type: 'regex_absent', pattern: '(' } });

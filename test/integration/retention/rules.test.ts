@@ -153,9 +153,12 @@ describe('delete_after_days', () => {
       ['org_a\t2', 'org_b\t2'],
     ]);
     await cold.retire(DAY + 20);
-    for (const table of ['usage_events', 'agent_activity', 'anomalies'])
-      expect([table, ...(await counts(table))]).toEqual([table, 'org_a\t1', 'org_b\t2']);
+    for (const table of ['usage_events', 'anomalies']) expect([table, ...(await counts(table))]).toEqual([table, 'org_a\t1', 'org_b\t2']);
     expect(await rows('SELECT org_id, count() FROM audit_log FINAL GROUP BY org_id ORDER BY org_id')).toEqual(['org_a\t1', 'org_b\t2']);
+    // When an agent was heard of last is known for as long as drift detection asks, however few days usage is kept.
+    expect(await counts('agent_activity')).toEqual(['org_a\t2', 'org_b\t2']);
+    await cold.retire(DAY + 91);
+    expect(await counts('agent_activity')).toEqual(['org_a\t1', 'org_b\t2']);
     // The defaults: scores for good, the rest for seven years.
     await cold.retire(DAY + 2554);
     expect(await counts('usage_events')).toEqual(['org_b\t2']);

@@ -143,6 +143,39 @@ describe('a value', () => {
     });
   });
 
+  it('that is a whole number is read as one that is a text, whatever the sender chose', () => {
+    const redaction = redactor({ custom: [{ label: 'EMP', pattern: '\\b\\d{5}\\b' }] }).begin();
+    expect(
+      redaction.value({ phone: 5551234567, ssn: 123456789, order: 5551234567, employee: 12345, cost: 12345.5, n: 123, count: -5 }),
+    ).toEqual({
+      phone: '[PHONE]',
+      ssn: '[SSN]',
+      order: 5551234567,
+      employee: '[EMP]',
+      cost: 12345.5,
+      n: 123,
+      count: -5,
+    });
+    expect(redaction.takeKinds()).toEqual(['EMP', 'phone', 'ssn']);
+    expect(redaction.textOrJson('{"name":"Ann","phone":5551234567,"order":5551234567}')).toBe(
+      '{"name":"Ann","phone":"[PHONE]","order":5551234567}',
+    );
+    expect(redaction.textOrJson('{"mail":"ann\\u0040example.com"}')).toBe('{"mail":"[EMAIL]"}');
+  });
+
+  it('that is in the address of a page is found as URLs write it, and hashed as the same', () => {
+    expect(shown('https://shop.test/reset?email=ann%40example.com&x=1')).toBe('https://shop.test/reset?email=[EMAIL]&x=1');
+    const key = { hash_key: Buffer.alloc(32, 7) };
+    expect(shown('ann%40example.com', key)).toBe(shown('ann@example.com', key));
+    expect(shown('100%40 of 3')).toBe('100%40 of 3');
+  });
+
+  it('that is a machine behind a name is one, and a version behind a name is none', () => {
+    expect(shown('Connection refused: db.internal/10.1.2.3:5432')).toBe('Connection refused: db.internal/[IP]:5432');
+    expect(shown('no route to db-1/10.1.2.3:5432')).toBe('no route to db-1/[IP]:5432');
+    expect(shown('Mozilla/5.0 Chrome/119.0.6045.105 Safari/537.36')).toBe('Mozilla/5.0 Chrome/119.0.6045.105 Safari/537.36');
+  });
+
   it('that is JSON text stays JSON, as the value it is, with the digits of long numbers', () => {
     const redaction = redactor({ custom: [{ label: 'QUOTED', pattern: '".*"' }] }).begin();
     const text = '{"phone":"5551234567","id":12345678901234567890,"text":"a\\nbob@example.com","f":1.5}';

@@ -59,7 +59,10 @@ describe('eventTimes', () => {
     [{ started_at: iso(NOW - 5000) }, NOW - 5000, NOW - 4200],
     [{ started_at: iso(NOW - 5000), ended_at: iso(NOW - 1000) }, NOW - 5000, NOW - 1000],
     [{ timestamp: iso(NOW - 9000) }, NOW - 9000, NOW - 8200],
-    [{ timestamp: iso(NOW - 9000), request: {} }, NOW - 800, NOW],
+    [{ timestamp: iso(NOW - 9000), request: { model: 'gpt-4o' } }, NOW - 800, NOW],
+    // An app's own request is an attribute of its event.
+    [{ timestamp: iso(NOW - 9000), request: { url: '/x' } }, NOW - 9000, NOW - 8200],
+    [{ timestamp: iso(NOW - 9000), request: null }, NOW - 9000, NOW - 8200],
     [{ timestamp: 'no time' }, NOW - 800, NOW],
   ])('%j', (event, started_at, ended_at) => {
     expect(eventTimes(event, 800, NOW)).toEqual({ started_at, ended_at });

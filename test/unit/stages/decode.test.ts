@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { chainStepSpanId, eventHex, traceIdOf } from '../../../pipeline/domain/ids.ts';
 import { keepRule } from '../../../pipeline/domain/keep_rules.ts';
 import { usdToPico } from '../../../pipeline/domain/money.ts';
+import { estimateTokens } from '../../../pipeline/domain/tokens.ts';
 import { createPriceBook } from '../../../pipeline/domain/pricing.ts';
 import { TABLE_NAME } from '../../../pipeline/domain/price_table.ts';
 import type { Span } from '../../../pipeline/domain/span.ts';
@@ -355,6 +356,27 @@ describe('every format', () => {
 });
 
 describe('tokens and price', () => {
+  it('estimates the calls of tools and what was reasoned as output, and their definitions as input', () => {
+    const usage = ['response', 'usage'];
+    const plain = decodeOne('chatcompletion', withField(openAiAnswer(), usage, undefined));
+    const called = decodeOne('chatcompletion', withField(openAiToolCall(), usage, undefined));
+    expect(called.response).toBe('');
+    expect(called.output_tokens).toBeGreaterThan(10);
+    const defined = withField(
+      withField(openAiAnswer(), usage, undefined),
+      ['request', 'tools'],
+      [{ type: 'function', function: { name: 'book_a_flight_to_somewhere' } }],
+    );
+    expect(decodeOne('chatcompletion', defined).input_tokens).toBeGreaterThan(plain.input_tokens + 5);
+  });
+
+  it('says that tokens of no model have no price', () => {
+    const tokens = { span_kind: 'llm', input_tokens: 1000, output_tokens: 10 };
+    expect(decodeOne('custom', customTool({ attributes: tokens })).attributes['price_missing']).toBe(true);
+    expect(decodeOne('custom', customTool({ attributes: { span_kind: 'llm' } })).attributes).not.toHaveProperty('price_missing');
+    expect(decodeOne('custom', customTool({ attributes: { ...tokens, cost_usd: 1 } })).attributes).not.toHaveProperty('price_missing');
+  });
+
   it('estimates usage that is missing, and says so', () => {
     const span = decodeOne('chatcompletion', withField(openAiAnswer(), ['response', 'usage'], undefined));
     expect(span.attributes['tokens_estimated']).toBe(true);
@@ -448,6 +470,44 @@ describe('max_prompt_tokens', () => {
     expect(unfoldTexts(stored, span.prompt, span.response)).toEqual(span.attributes);
     if ('messages' in attributes) expect(span.attributes['messages']).toEqual(JSON.parse(span.prompt));
     else expect(span.attributes['input']).toBe(span.prompt);
+  });
+
+  it.each([
+    [
+      'parts',
+      'messages',
+      [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'First.' },
+            { type: 'text', text: long },
+          ],
+        },
+      ],
+    ],
+    ['a pair', 'chain', [['human', long]]],
+    ['a text alone', 'chain', [long]],
+  ] as const)('cuts a message whose text is in %s', (_, format, messages) => {
+    const event = format === 'chain' ? langChainRun() : anthropicToolUse();
+    const span = decodeOne(format, withField(event, ['request', 'messages'], messages), bounded);
+    expect(span.attributes['prompt_truncated']).toBe(true);
+    const kept = JSON.parse(span.prompt) as unknown[];
+    expect(JSON.stringify(kept)).toContain('The agent walked to the river');
+    expect(span.prompt.length).toBeGreaterThan(250);
+    expect(span.prompt.length).toBeLessThan(650);
+  });
+
+  it('cuts what begins with words of many tokens to the limit too', () => {
+    const dense = '川へ歩いて帰った。'.repeat(100) + long.repeat(3);
+    const span = decodeOne('custom', customTool({ attributes: { input: dense } }), bounded);
+    expect(estimateTokens(span.prompt)).toBeLessThanOrEqual(110);
+    expect(estimateTokens(span.prompt)).toBeGreaterThan(50);
+  });
+
+  it("cuts the prompts of a chain's tools", () => {
+    const [, tool] = decode('chain', withField(langChainRun(), ['intermediate_steps'], [[`search(${long})`, 'found']]), bounded);
+    expect([tool?.name, tool?.attributes['prompt_truncated'], (tool?.prompt.length ?? 0) < 650]).toEqual(['search', true, true]);
   });
 
   it('cuts a plain prompt, and leaves what is short enough alone', () => {
