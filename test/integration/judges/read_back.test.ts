@@ -100,7 +100,7 @@ it('reads what rules have said: the newest of each judge, and nothing of LLM jud
     store.client.execute({
       name: 'land',
       sql: landingStatement(JUDGE_SCORES),
-      params: { owned: '[(0,1)]' },
+      params: { owned: '[(0,1)]', statement: 'land' },
       body: scoresLine(state, judgements, { partition: 0, version, scored_at }),
       timeoutMs: 20_000,
     });
