@@ -10,7 +10,7 @@ import { ApiError } from './errors.ts';
 export const WRITTEN_MAX = 6;
 export const WRITTEN_ORG_MAX = 3;
 const WAIT_MS_MAX = 20_000;
-/** As long as the store goes on with a read whose rows nobody takes. */
+/** Longer than a network that still works pauses; until then its place and its connection to the store are kept from others. */
 const STALL_MS = 30_000;
 
 /** For the documentation of a route that answers so. */

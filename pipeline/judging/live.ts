@@ -31,7 +31,7 @@ const HELD_ORG_MAX = 1000;
 const RUNNING = { totalMax: 16, orgMax: 4 };
 /** A task that found no room comes again after this, and up to twice of it. */
 const NO_ROOM_MS = 10_000;
-/** Up to 10 or 20 minutes. */
+/** So the longest wait is NO_ROOM_MS times 64, and up to twice that: 11 to 21 minutes. */
 const NO_ROOM_DOUBLINGS_MAX = 6;
 const HEARTBEATS = 4;
 const NO_UPSTREAM_LOG_MS = 60_000;
