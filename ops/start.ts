@@ -1,4 +1,5 @@
-// `npm start`: runs everything in one go (ops/supervisor.ts) for one data folder.
+// `npm start`: runs everything in one go (ops/supervisor.ts) for one data folder. `npm run dev` is the same with --watch: the
+// API and the worker restart when a source file changes.
 // Comes in: settings (ops/env.ts). Goes out: a running service, its address and secrets on the terminal.
 // Guarantees: what it cannot start with is one clear line and exit code 1; SIGINT, SIGTERM and SIGHUP drain in order; children
 // of a supervisor that was killed end by themselves, and the next start stops the rest.
@@ -10,6 +11,7 @@ import { redactText } from './log.ts';
 import { leave } from './process/leave.ts';
 import { type DataLock, lockDataDir } from './process/lock.ts';
 import { loadSecrets, markShown, secretsFile } from './secrets.ts';
+import { watchSource } from './source_watch.ts';
 import { Supervisor } from './supervisor.ts';
 
 /** A signal within this time of the first is the same one. */
@@ -48,12 +50,15 @@ Runs everything in one go: NATS, ClickHouse, the API and a pipeline worker. It t
 variables, listed with their defaults in ops/env.example:
 
   SERVICE_PORT=9000 SERVICE_DATA_DIR=/var/lib/millrace npm start
+
+npm run dev does the same and restarts the API and the worker when a source file changes.
 `;
+const WATCH = '--watch';
 
 /** What to end with at once, when something was asked of the command line; null to start. */
 function answerArguments(args: readonly string[]): number | null {
   const [first] = args;
-  if (first === undefined) return null;
+  if (first === undefined || (first === WATCH && args.length === 1)) return null;
   if (first === '--help' || first === '-h') {
     process.stdout.write(USAGE);
     return 0;
@@ -70,8 +75,16 @@ async function main(): Promise<number> {
   const fresh = !existsSync(secretsFile(dataDir));
   if (fresh) say(`First start: making ${shown(dataDir)} …`);
   const secrets = loadSecrets(dataDir);
-  const supervisor = new Supervisor({ env, dataDir, secrets, say, complain });
+  const watching = process.argv.includes(WATCH);
+  const supervisor = new Supervisor({ env, dataDir, secrets, say, complain, keepTrying: watching });
   handleSignals(supervisor, lock);
+  if (watching) {
+    const stopWatching = watchSource(path.resolve(import.meta.dirname, '..'), (file) => {
+      say(`${file} changed: restarting the API and the worker.`);
+      void supervisor.restartMains();
+    });
+    void supervisor.ended.then(stopWatching);
+  }
   try {
     const addresses = await supervisor.start();
     if (addresses !== null) {

@@ -42,6 +42,8 @@ export interface SupervisorOptions {
   say: (line: string) => void;
   /** Takes one line of bad news. */
   complain: (line: string) => void;
+  /** True for `npm run dev`: the API and the worker are started again however often they fail. */
+  keepTrying?: boolean;
 }
 
 /** Where the service is reached. */
@@ -110,6 +112,11 @@ export class Supervisor {
     for (const group of STOP_ORDER) await Promise.all(group.map(async (name) => this.#children.get(name)?.stop()));
     this.#logs.stop();
     this.#ended.resolve(code);
+  }
+
+  /** Restarts the API and the worker, as after a change of their code. NATS and ClickHouse keep running. */
+  async restartMains(): Promise<void> {
+    await Promise.all([this.#children.get('api')?.restart(), this.#children.get('pipeline')?.restart()]);
   }
 
   /** Ends every child at once. */
@@ -223,7 +230,7 @@ export class Supervisor {
       name,
       runDir: this.#file('run'),
       start,
-      excused: () => this.#isDiskFull(),
+      excused: () => this.#options.keepTrying === true || this.#isDiskFull(),
       onDeath: this.#options.complain,
       onGiveUp: (line) => {
         this.#options.complain(`${line}; stopping everything (logs in ${this.#file('logs')})`);

@@ -1,0 +1,30 @@
+// Watches the source folders of the service for `npm run dev`.
+// It reports changes of TypeScript, SQL and Avro files, several that come together as one; test/ is not watched.
+import { type FSWatcher, watch } from 'node:fs';
+import path from 'node:path';
+
+const FOLDERS = ['api', 'ops', 'pipeline', 'schemas', 'sql'] as const;
+const SOURCE_FILE = /\.(ts|sql|avsc)$/;
+/** An editor or a checkout writes many files in a row; they count as one change once this long nothing was written. */
+const QUIET_MS = 200;
+
+/**
+ * Calls back after source files have changed, until the returned function is called.
+ * @param root the folder of the repository
+ * @param onChange gets one changed file of each group of changes, relative to the root
+ * @returns stops watching
+ */
+export function watchSource(root: string, onChange: (file: string) => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const watchers: FSWatcher[] = FOLDERS.map((folder) =>
+    watch(path.join(root, folder), { recursive: true }, (_event, name) => {
+      if (name === null || !SOURCE_FILE.test(name)) return;
+      clearTimeout(timer);
+      timer = setTimeout(onChange, QUIET_MS, path.join(folder, name));
+    }),
+  );
+  return () => {
+    clearTimeout(timer);
+    for (const watcher of watchers) watcher.close();
+  };
+}
