@@ -104,6 +104,8 @@ const schema = z.object({
     .optional(),
   /** JSON file: which upstreams the gateway asks for which models; see ops/llm/routes.ts. */
   SERVICE_GATEWAY_ROUTES: z.string().min(1).optional(),
+  /** Calls through the gateway that one organization may have under way in one API process; one more is answered 429. */
+  SERVICE_GATEWAY_CALLS_PER_ORG: integer(1, 10_000).default(256),
   /** Seals secrets that have to be read again (webhook secrets); every process takes the same. npm start makes one and keeps it. */
   SERVICE_ENCRYPTION_KEY: z
     .string()
