@@ -9,6 +9,7 @@ import { createApp, type RequestListener } from './app.ts';
 import { AckInbox } from './ingest/ack_inbox.ts';
 import { callsEnded } from './gateway/handler.ts';
 import { Recorder } from './gateway/recorder.ts';
+import { OrgSlots } from './http/org_slots.ts';
 import { hearLanded } from '../ops/landings.ts';
 import { Admission } from './ingest/admission.ts';
 import { Shares } from './ingest/shares.ts';
@@ -101,6 +102,7 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
     },
     gateway: {
       admission: new Admission(),
+      slots: countedSlots(new OrgSlots(env.SERVICE_GATEWAY_CALLS_PER_ORG)),
       budgets: slices.budgets,
       routes: given.gatewayRoutes,
       recorder,
@@ -140,6 +142,15 @@ const counted = (shares: Shares): Pick<Shares, 'refusal'> => ({
     const refusal = shares.refusal(org_id);
     if (refusal !== null) metrics.rateLimitedTotal.inc({ kind: 'share' });
     return refusal;
+  },
+});
+
+/** Refusals for too many calls under way are seen in the metrics too. */
+const countedSlots = (slots: OrgSlots): Pick<OrgSlots, 'take'> => ({
+  take: (org_id) => {
+    const release = slots.take(org_id);
+    if (release === null) metrics.rateLimitedTotal.inc({ kind: 'gateway' });
+    return release;
   },
 });
 

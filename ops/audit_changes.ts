@@ -17,6 +17,30 @@ const SECRET_FIELD = /(^|[_-])(raw_key|token|secret|password|passphrase|authoriz
 /** Our own secrets wherever they stand; a key_prefix is shorter than any of them. */
 const SECRET_TEXT = /\b(sk_svc_|whsec_|rt_)[A-Za-z0-9_-]{12,}/g;
 
+/** A URL within a text. The scheme is bounded, so that no text takes more than linear time. */
+const URL_TEXT = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)([^\s"'<>]*)/gi;
+/** Fields whose URLs name a public place: their path is what a reader of the log looks for. */
+const PLAIN_PATH = /^repo_url$/i;
+
+/**
+ * Returns a text whose URLs show where they lead and nothing that may let somebody in: users, passwords, queries and fragments
+ * are blanked, and so are paths, which are the secret of many webhooks.
+ */
+function withMaskedUrls(name: string, text: string): string {
+  const whole = URL.parse(text.trim());
+  if (whole !== null && whole.host !== '') return maskedUrl(name, whole);
+  return text.replace(URL_TEXT, (found, scheme: string, rest: string) => {
+    const url = URL.parse(found);
+    return url !== null && url.host !== '' ? maskedUrl(name, url) : rest === '' ? found : `${scheme}***`;
+  });
+}
+
+function maskedUrl(name: string, { protocol, username, password, host, pathname, search, hash }: URL): string {
+  const user = username === '' && password === '' ? '' : '***@';
+  const path = PLAIN_PATH.test(name) ? pathname : pathname.length > 1 ? '/***' : '';
+  return `${protocol}//${user}${host}${path}${search === '' ? '' : '?***'}${hash === '' ? '' : '#***'}`;
+}
+
 /**
  * The changes as JSON text.
  * @returns a JSON object of at most CHANGES_BYTES_MAX bytes; where they are larger {truncated: true, fields: [their names]} with those of
@@ -34,7 +58,7 @@ export function auditableChanges(changes: Readonly<Record<string, unknown>>): st
 
 function withoutSecrets(name: string, value: unknown): unknown {
   if (SECRET_FIELD.test(name)) return undefined;
-  if (typeof value === 'string') return value.replaceAll(SECRET_TEXT, '$1***');
+  if (typeof value === 'string') return withMaskedUrls(name, value).replaceAll(SECRET_TEXT, '$1***');
   return typeof value === 'bigint' ? String(value) : value;
 }
 

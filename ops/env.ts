@@ -104,6 +104,8 @@ const schema = z.object({
     .optional(),
   /** JSON file: which upstreams the gateway asks for which models; see ops/llm/routes.ts. */
   SERVICE_GATEWAY_ROUTES: z.string().min(1).optional(),
+  /** Calls through the gateway that one organization may have under way in one API process; one more is answered 429. */
+  SERVICE_GATEWAY_CALLS_PER_ORG: integer(1, 10_000).default(256),
   /** Seals secrets that have to be read again (webhook secrets); every process takes the same. npm start makes one and keeps it. */
   SERVICE_ENCRYPTION_KEY: z
     .string()
@@ -138,8 +140,12 @@ const SECRET = /TOKEN|KEY|SECRET|PASSWORD|_URL$/;
 /** What stands in examples where a secret of one's own belongs. Whether another secret is a good one is its owner's to judge. */
 const PLACEHOLDER = /change[-_ ]?(me|this|it)|(replace|put|insert)[-_ ]?(me|this|your)|placeholder|your[-_ ].*here/i;
 
+/** Addresses that only this machine reaches. */
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[?(::1|::ffff:127(\.\d{1,3}){3})\]?)$/i;
+
 /**
- * Parses settings from a process environment. An empty value counts as unset.
+ * Parses settings from a process environment. An empty value counts as unset. Without SERVICE_ENV, a SERVICE_HOST that other machines
+ * reach counts as production, so that no service with generated secrets is exposed by a variable that was forgotten.
  * @throws EnvError with every problem at once.
  */
 export function parseEnv(source: Record<string, string | undefined>): Env {
@@ -148,6 +154,9 @@ export function parseEnv(source: Record<string, string | undefined>): Env {
       ([name, value]) => (name.startsWith('SERVICE_') || FOREIGN.has(name)) && value !== undefined && value !== '',
     ),
   );
+  const host = given['SERVICE_HOST'];
+  const isAssumed = given['SERVICE_ENV'] === undefined && host !== undefined && !LOOPBACK.test(host);
+  if (isAssumed) given['SERVICE_ENV'] = 'production';
   const result = schema.safeParse(given);
   const problems = result.success
     ? []
@@ -157,25 +166,46 @@ export function parseEnv(source: Record<string, string | undefined>): Env {
         return `${name}: got ${got}; ${describe(issue)}`;
       });
   if (result.success && result.data.SERVICE_ENV === 'production') {
-    for (const name of [
-      'SERVICE_ADMIN_TOKEN',
-      'SERVICE_BOOTSTRAP_API_KEY',
-      'SERVICE_JWT_SECRET',
-      'SERVICE_CLICKHOUSE_ANALYST_PASSWORD',
-    ] as const) {
-      // With a provider's key set no secret signs tokens.
-      if (name === 'SERVICE_JWT_SECRET' && result.data.SERVICE_JWT_JWKS_URL !== undefined) continue;
-      const value = result.data[name];
-      if (value === undefined) problems.push(`${name}: got nothing; production takes a secret of your own and generates none`);
-      else if (PLACEHOLDER.test(value)) problems.push(`${name}: got the placeholder of an example; production takes a secret of your own`);
-    }
+    const missing = problemsInProduction(result.data);
+    if (isAssumed && missing.length > 0)
+      problems.push(
+        `SERVICE_ENV: got nothing; with SERVICE_HOST "${host}", which other machines reach, it counts as production (development takes generated secrets there too)`,
+      );
+    problems.push(...missing);
   }
-  if (result.success && result.data.SERVICE_ENV === 'production' && /^http:/i.test(result.data.SERVICE_JWT_JWKS_URL ?? ''))
+  if (problems.length > 0) throw new EnvError(problems.join('\n'));
+  return Object.freeze(schema.parse(given));
+}
+
+/** Returns what keeps these settings from production, one line a problem. */
+function problemsInProduction(settings: z.infer<typeof schema>): string[] {
+  const problems: string[] = [];
+  for (const name of [
+    'SERVICE_ADMIN_TOKEN',
+    'SERVICE_BOOTSTRAP_API_KEY',
+    'SERVICE_JWT_SECRET',
+    'SERVICE_CLICKHOUSE_ANALYST_PASSWORD',
+  ] as const) {
+    // With a provider's key set no secret signs tokens.
+    if (name === 'SERVICE_JWT_SECRET' && settings.SERVICE_JWT_JWKS_URL !== undefined) continue;
+    const value = settings[name];
+    if (value === undefined) problems.push(`${name}: got nothing; production takes a secret of your own and generates none`);
+    else if (PLACEHOLDER.test(value)) problems.push(`${name}: got the placeholder of an example; production takes a secret of your own`);
+  }
+  if (settings.SERVICE_JWT_JWKS_URL === undefined) return problems;
+  if (/^http:/i.test(settings.SERVICE_JWT_JWKS_URL))
     problems.push(
       'SERVICE_JWT_JWKS_URL: got a URL without TLS; production takes https:// only, as whoever serves the keys can sign tokens',
     );
-  if (problems.length > 0) throw new EnvError(problems.join('\n'));
-  return Object.freeze(schema.parse(given));
+  for (const [name, claim] of [
+    ['SERVICE_JWT_ISSUER', 'iss'],
+    ['SERVICE_JWT_AUDIENCE', 'aud'],
+  ] as const)
+    if (settings[name] === undefined)
+      problems.push(
+        `${name}: got nothing; production with SERVICE_JWT_JWKS_URL takes the ${claim} of its tokens, as a provider signs tokens for other services too`,
+      );
+  return problems;
 }
 
 function describe(issue: z.core.$ZodIssue): string {

@@ -1,6 +1,7 @@
 // The answer of one call as the record will have it, read beside its way to the caller. In: its head, its bytes as they come, how it
 // ended. Out: the bytes for the caller, and at the end response, outcome and what is said of it in attributes.
-// Bounds: of an answer that is no stream ANSWER_BYTES_MAX are kept, and of all answers together KEPT_BYTES_MAX.
+// Bounds: of an answer that is no stream ANSWER_BYTES_MAX are kept; of all answers of one organization KEPT_BYTES_ORG_MAX, and of
+// all answers together KEPT_BYTES_MAX, the texts of streams included.
 import type { GatewayCall } from './call.ts';
 import { type Assembly, ChatAssembly, isUsageChunk, ResponsesAssembly } from './assembly.ts';
 import type { Ending } from './exchange.ts';
@@ -9,12 +10,45 @@ import { type Fields, isFields } from './values.ts';
 
 const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 const KEPT_BYTES_MAX = 128 * 1024 * 1024;
+/** Less than the whole, so that the answers of one organization never crowd those of another out of the records. */
+const KEPT_BYTES_ORG_MAX = 48 * 1024 * 1024;
+/** Of a character of a text in memory, at most. */
+const CHAR_BYTES = 2;
 const ERROR_CHARS_MAX = 2000;
 /** Timeouts by their status, as an upstream or a proxy before it says them. */
 const TIMEOUTS = new Set([408, 504]);
 
-/** Of all answers that are being read. */
+/** Bytes of the answers that are being read: of all together, and of each organization that has any. */
 let keptBytes = 0;
+const keptByOrg = new Map<string, number>();
+
+/** Bytes that one answer keeps of the bounds. */
+class Kept {
+  readonly #org_id: string;
+  #bytes = 0;
+
+  constructor(org_id: string) {
+    this.#org_id = org_id;
+  }
+
+  /** Returns false, and keeps nothing, when there is no room for so many bytes more. */
+  grow(bytes: number): boolean {
+    const ofOrg = keptByOrg.get(this.#org_id) ?? 0;
+    if (ofOrg + bytes > KEPT_BYTES_ORG_MAX || keptBytes + bytes > KEPT_BYTES_MAX) return false;
+    keptByOrg.set(this.#org_id, ofOrg + bytes);
+    keptBytes += bytes;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  release(): void {
+    const left = (keptByOrg.get(this.#org_id) ?? 0) - this.#bytes;
+    if (left > 0) keptByOrg.set(this.#org_id, left);
+    else keptByOrg.delete(this.#org_id);
+    keptBytes -= this.#bytes;
+    this.#bytes = 0;
+  }
+}
 
 export interface AnswerHead {
   status: number;
@@ -22,6 +56,8 @@ export interface AnswerHead {
   isStream: boolean;
   /** Whether the body can be read at all. */
   isPlain: boolean;
+  /** Whether it is a page for people, as a proxy or a wrong address answers; no model does. */
+  isHtml: boolean;
 }
 
 /** What is recorded of an answer. */
@@ -43,17 +79,23 @@ export class AnswerReader {
   readonly #now: () => number;
   readonly #assembly: Assembly;
   readonly #sse: SseStream | null;
+  readonly #kept: Kept;
   #chunks: Buffer[] = [];
   #bytes = 0;
   #cut = false;
   #firstTokenAt: number | null = null;
 
-  /** @param now milliseconds, monotonic */
-  constructor(call: GatewayCall, head: AnswerHead, now: () => number) {
+  /**
+   * @param now milliseconds, monotonic
+   * @param org_id whose share of the bounds the answer takes
+   */
+  constructor(call: GatewayCall, head: AnswerHead, now: () => number, org_id = '') {
     this.#call = call;
     this.#head = head;
     this.#now = now;
-    this.#assembly = call.operation === 'responses' ? new ResponsesAssembly() : new ChatAssembly();
+    this.#kept = new Kept(org_id);
+    const hasRoom = (chars: number) => this.#kept.grow(chars * CHAR_BYTES);
+    this.#assembly = call.operation === 'responses' ? new ResponsesAssembly(hasRoom) : new ChatAssembly(hasRoom);
     const hides = call.asksUsage;
     const onData = (data: unknown) => {
       if (!isFields(data)) return false;
@@ -72,12 +114,11 @@ export class AnswerReader {
   take(chunk: Buffer): Buffer {
     if (this.#sse !== null) return this.#sse.push(chunk);
     if (!this.#head.isPlain || this.#cut) return chunk;
-    if (this.#bytes + chunk.length > ANSWER_BYTES_MAX || keptBytes + chunk.length > KEPT_BYTES_MAX) {
+    if (this.#bytes + chunk.length > ANSWER_BYTES_MAX || !this.#kept.grow(chunk.length)) {
       this.#cut = true;
       this.#drop();
     } else {
       this.#bytes += chunk.length;
-      keptBytes += chunk.length;
       this.#chunks.push(chunk);
     }
     return chunk;
@@ -88,7 +129,7 @@ export class AnswerReader {
   }
 
   #drop(): void {
-    keptBytes -= this.#bytes;
+    this.#kept.release();
     this.#bytes = 0;
     this.#chunks = [];
   }
@@ -98,17 +139,30 @@ export class AnswerReader {
     const { status } = this.#head;
     const attributes: Record<string, unknown> = { http_status: status };
     const response = this.#sse === null ? this.#whole(attributes) : this.#streamed(attributes);
-    const error = isFields(response) && isFields(response['error']) ? response['error'] : null;
-    const good = ending === 'complete' && status < 400 && error === null;
-    if (ending !== 'complete') {
-      attributes['error_message'] = ENDINGS[ending];
-      if (ending === 'gone') attributes['aborted'] = true;
-    } else if (typeof error?.['message'] === 'string') attributes['error_message'] = error['message'].slice(0, ERROR_CHARS_MAX);
-    const outcome = good ? 'success' : ending === 'timeout' || (ending === 'complete' && TIMEOUTS.has(status)) ? 'timeout' : 'error';
-    return { response: response ?? this.#unread(ending), outcome, attributes };
+    const problem = ending === 'complete' ? this.#problemOf(response) : ENDINGS[ending];
+    if (problem !== null) attributes['error_message'] = problem;
+    if (ending === 'gone') attributes['aborted'] = true;
+    const isTimeout = ending === 'timeout' || (ending === 'complete' && TIMEOUTS.has(status));
+    const outcome = problem === null ? 'success' : isTimeout ? 'timeout' : 'error';
+    const isModels = ending === 'gone' || (ending === 'complete' && problem === null);
+    return { response: response ?? (isModels ? this.#unread() : null), outcome, attributes };
+  }
+
+  /** Returns what is wrong with an answer that came whole; null for an answer of a model. */
+  #problemOf(response: Fields | null): string | null {
+    const { status, isHtml, isPlain } = this.#head;
+    const error = isFields(response?.['error']) ? response['error'] : null;
+    if (typeof error?.['message'] === 'string' && error['message'] !== '') return error['message'].slice(0, ERROR_CHARS_MAX);
+    if (error !== null) return 'The upstream answered with an error that says nothing.';
+    if (status < 200 || status >= 300) return `The upstream answered with status ${String(status)}.`;
+    if (isHtml) return 'The upstream answered with a page of HTML.';
+    // What was too long to be kept, or is compressed, is the caller's to read.
+    if (response === null && isPlain && !this.#cut) return 'The upstream answered with something that is no JSON object.';
+    return null;
   }
 
   #streamed(attributes: Record<string, unknown>): Fields | null {
+    this.#kept.release();
     if (this.#assembly.cut) attributes['answer_truncated'] = true;
     return this.#assembly.response();
   }
@@ -128,9 +182,9 @@ export class AnswerReader {
     return null;
   }
 
-  /** Where there is no answer to record but the model was at work: nothing, whose prompt is counted. */
-  #unread(ending: Ending): Fields | null {
-    if (this.#head.status >= 400 || (ending !== 'complete' && ending !== 'gone')) return null;
+  /** An answer that says nothing, of a model that was at work: its prompt is counted. */
+  #unread(): Fields | null {
+    if (this.#head.status >= 400) return null;
     return this.#call.operation === 'chat' ? { choices: [] } : {};
   }
 }

@@ -22,14 +22,23 @@ export interface Assembly {
   readonly error: Fields | null;
 }
 
-/** Texts that grow piece by piece, within one bound. */
+/** Says whether there is room for so many characters more, and counts them when there is. */
+export type HasRoom = (chars: number) => boolean;
+
+/** Texts that grow piece by piece, within one bound of their own and the bounds of all answers. */
 class Texts {
+  readonly #hasRoom: HasRoom;
   #left = TEXT_CHARS_MAX;
   cut = false;
 
+  constructor(hasRoom: HasRoom) {
+    this.#hasRoom = hasRoom;
+  }
+
   append(to: Record<string, unknown>, key: string, piece: unknown): boolean {
     if (typeof piece !== 'string' || piece === '') return false;
-    const fits = piece.length <= this.#left ? piece : piece.slice(0, this.#left);
+    const own = piece.length <= this.#left ? piece : piece.slice(0, this.#left);
+    const fits = own === '' || this.#hasRoom(own.length) ? own : '';
     if (fits.length < piece.length) this.cut = true;
     this.#left -= fits.length;
     const before = to[key];
@@ -59,12 +68,16 @@ export const isUsageChunk = (data: unknown): boolean =>
 export class ChatAssembly implements Assembly {
   readonly #head: Record<string, unknown> = {};
   readonly #choices = new Map<number, Choice>();
-  readonly #texts = new Texts();
+  readonly #texts: Texts;
   #usage: Fields | null = null;
   #begun = false;
   #cut = false;
   hasContent = false;
   error: Fields | null = null;
+
+  constructor(hasRoom: HasRoom = () => true) {
+    this.#texts = new Texts(hasRoom);
+  }
 
   get cut(): boolean {
     return this.#cut || this.#texts.cut;
@@ -160,9 +173,13 @@ export class ResponsesAssembly implements Assembly {
   #whole: Record<string, unknown> | null = null;
   #ended = false;
   readonly #partial: Record<string, unknown> = {};
-  readonly #texts = new Texts();
+  readonly #texts: Texts;
   hasContent = false;
   error: Fields | null = null;
+
+  constructor(hasRoom: HasRoom = () => true) {
+    this.#texts = new Texts(hasRoom);
+  }
 
   get cut(): boolean {
     return this.#texts.cut && !this.#ended;

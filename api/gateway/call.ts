@@ -127,65 +127,128 @@ export function bodyFor({ raw, request, asksUsage }: GatewayCall, { model }: Pic
 
 const latin1 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
-/** Headers that end here: they are about this connection or this service, or made anew. */
-const NOT_PASSED = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'expect',
-  'host',
-  'content-length',
-  'content-encoding',
-  // The record is read from the answer on its way, so it must not be compressed.
-  'accept-encoding',
-  'authorization',
-  'cookie',
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-real-ip',
-  'x-org-api-key',
-  'x-org-id',
-  'x-request-id',
-]);
+/** The id of a model as vendors write them (gpt-4o, ft:gpt-4o:org::id, meta-llama/Llama-3.1-8B, @cf/meta/llama): no segment of dots only. */
+const MODEL_ID = /^(?!\.+(?:\/|$))[\w.:@+~-]+(?:\/(?!\.+(?:\/|$))[\w.:@+~-]+)*$/;
+const MODEL_ID_LENGTH_MAX = 256;
 
-/** Headers for a target: the caller's own but those of this service and whatever holds the caller's credential. */
+/**
+ * Checks the model that a path under an upstream's base URL names: it goes upstream with the operator's key and must not lead
+ * to another of the upstream's paths.
+ * @throws ApiError invalid_request
+ */
+export function checkModelPath(path: string): void {
+  const name = /^\/models\/([^?]*)/.exec(path)?.[1];
+  if (name === undefined) return;
+  const model = decoded(name);
+  if (model === null || model.length > MODEL_ID_LENGTH_MAX || !MODEL_ID.test(model))
+    throw new ApiError(
+      'invalid_request',
+      `model: takes 1 to ${String(MODEL_ID_LENGTH_MAX)} letters, digits and . _ : @ + ~ -, in parts divided by / of which none is only dots`,
+    );
+}
+
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Checks that the query, which goes upstream as it is, does not hold the caller's credential.
+ * @throws ApiError invalid_request
+ */
+export function checkQuery(path: string, headers: IncomingHttpHeaders): void {
+  const at = path.indexOf('?');
+  if (at < 0) return;
+  const query = path.slice(at);
+  const text = decoded(query) ?? query;
+  if (credentialsOf(headers).some((credential) => query.includes(credential) || text.includes(credential)))
+    throw new ApiError('invalid_request', 'query: takes no credential; send the key in Authorization or X-Org-Api-Key');
+}
+
+/** Credentials shorter than this are not looked for in other headers: an ordinary word would match. */
+const CREDENTIAL_LENGTH_MIN = 8;
+
+/** Returns every credential that a caller sends, also those that the service does not use because another header wins. */
+function credentialsOf(headers: IncomingHttpHeaders): string[] {
+  const given = [rawCredentialOf(headers), headers['x-org-api-key'], headers.authorization?.split(/\s+/).at(-1), headers.cookie];
+  return given.flatMap((value) => (typeof value === 'string' && value.length >= CREDENTIAL_LENGTH_MIN ? [value] : []));
+}
+
+/**
+ * Headers of a caller that an upstream gets, besides those that begin with one of REQUEST_PREFIXES. A list of what passes, not of
+ * what ends here: a header that nobody thought of may hold a credential or a cookie, or may choose an account under the operator's key.
+ */
+const REQUEST_HEADERS = new Set([
+  'accept',
+  'content-type',
+  'user-agent',
+  'x-client-request-id',
+  // How applications name themselves to OpenRouter and its like.
+  'http-referer',
+  'x-title',
+  'traceparent',
+  'tracestate',
+]);
+const REQUEST_PREFIXES = ['openai-', 'x-stainless-'];
+
+/** Headers of an upstream's answer that the caller gets, besides those that begin with one of ANSWER_PREFIXES. */
+const ANSWER_HEADERS = new Set([
+  'cache-control',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-type',
+  'retry-after',
+  'retry-after-ms',
+  'x-should-retry',
+]);
+const ANSWER_PREFIXES = ['openai-', 'x-ratelimit-'];
+
+const passes = (name: string, names: ReadonlySet<string>, prefixes: readonly string[]): boolean =>
+  names.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
+
+/** Returns the names that a Connection header takes for one hop, in lower case. */
+const hopNames = (connection: string | undefined): ReadonlySet<string> => new Set((connection ?? '').toLowerCase().split(/\s*,\s*/));
+
+/**
+ * Returns the headers for a target: those of the caller that are on the list, without any whose value holds the caller's credential,
+ * and the target's own key.
+ */
 export function headersFor(headers: IncomingHttpHeaders, target: Pick<GatewayTarget, 'api_key'>): Record<string, string | string[]> {
-  const credential = rawCredentialOf(headers) ?? '';
-  const connection = new Set((headers.connection ?? '').toLowerCase().split(/\s*,\s*/));
+  const credentials = credentialsOf(headers);
+  const hop = hopNames(headers.connection);
   const passed: Record<string, string | string[]> = {};
   for (const name in headers) {
     const value = headers[name];
-    if (value === undefined || NOT_PASSED.has(name) || name.startsWith('x-service-') || connection.has(name)) continue;
-    if (credential !== '' && String(value).includes(credential)) continue;
+    if (value === undefined || hop.has(name) || !passes(name, REQUEST_HEADERS, REQUEST_PREFIXES)) continue;
+    if (credentials.some((credential) => String(value).includes(credential))) continue;
     passed[name] = value;
   }
+  // The record is read from the answer on its way, so the upstream must not compress it.
   passed['accept-encoding'] = 'identity';
   if (target.api_key !== null) passed['authorization'] = `Bearer ${target.api_key}`;
   return passed;
 }
 
-/** Headers of an upstream's answer that end here, besides those above. */
-const NOT_ANSWERED = new Set(['set-cookie', 'alt-svc', 'strict-transport-security', 'date']);
-const SAME_BOTH_WAYS = new Set(['content-encoding', 'content-length']);
-
-/** Headers of an upstream's answer that the caller gets, names and values in turn. @param rewritten its body is not passed on whole */
+/**
+ * Returns the headers of an upstream's answer that the caller gets, names and values in turn.
+ * @param rewritten whether the caller gets another body than the upstream sent, so that the upstream's length does not hold
+ */
 export function answerHeaders(rawHeaders: readonly string[], rewritten: boolean): string[] {
+  const hop = hopNames(valuesOf(rawHeaders, 'connection').join(','));
   const passed: string[] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const lower = name.toLowerCase();
+    if (!passes(lower, ANSWER_HEADERS, ANSWER_PREFIXES) || hop.has(lower)) continue;
     if (rewritten && lower === 'content-length') continue;
-    if ((NOT_PASSED.has(lower) && !SAME_BOTH_WAYS.has(lower)) || NOT_ANSWERED.has(lower)) continue;
-    if (lower.startsWith('x-service-') || lower.startsWith('ratelimit-')) continue;
     passed.push(name, rawHeaders[i + 1] ?? '');
   }
   return passed;
 }
+
+const valuesOf = (rawHeaders: readonly string[], name: string): string[] =>
+  rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === name);

@@ -8,9 +8,10 @@ import { checkJsonType, MalformedBody, readBody } from '../http/body.ts';
 import type { OrgCredential } from '../http/credential.ts';
 import { ApiError, toApiError } from '../http/errors.ts';
 import type { EdgeDeps } from '../http/mount.ts';
+import type { OrgSlots } from '../http/org_slots.ts';
 import { newRequestId, REQUEST_ID_HEADER } from '../http/request_id.ts';
 import { checkPinnedVersion, VERSION_HEADER } from '../http/version.ts';
-import { answerHeaders, headersFor, labelsOf, type Operation, readCall } from './call.ts';
+import { answerHeaders, checkModelPath, checkQuery, headersFor, labelsOf, type Operation, readCall } from './call.ts';
 import { invoke, type InvokeDeps } from './invoke.ts';
 import { sendGatewayError } from './errors.ts';
 import { ask, relay } from './exchange.ts';
@@ -19,6 +20,8 @@ import { Estimates } from './reserve.ts';
 /** Calls that are under way in this process; each holds two connections and its answer's text. */
 const CALLS_MAX = 10_000;
 const CALLS_END_MS_MAX = 1000;
+/** Seconds after which a caller that was refused for too many calls under way may try again. */
+const RETRY_AFTER_SECONDS = '1';
 /** In the metrics, the status of a request whose sender went away; nothing is sent. */
 const CLIENT_GONE = 499;
 
@@ -31,6 +34,8 @@ interface Hold {
 export interface GatewayDeps extends Omit<InvokeDeps, 'now' | 'estimates'> {
   edge: EdgeDeps;
   admission: { open: (credential: OrgCredential) => Hold };
+  /** Calls of one organization that may be under way in this process at a time. */
+  slots: Pick<OrgSlots, 'take'>;
   routes: GatewayRoutes;
   /** Answers that are under way; whoever destroys one ends its call, which is recorded as far as it got. */
   open: Set<ServerResponse>;
@@ -85,7 +90,7 @@ async function serve(req: IncomingMessage, res: ServerResponse, path: GatewayPat
   const request_id = newRequestId();
   const headers: string[] = [];
   try {
-    if (full) throw new ApiError('rate_limited', 'Too many calls are under way.', { headers: { 'Retry-After': '1' } });
+    if (full) throw new ApiError('rate_limited', 'Too many calls are under way.', { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
     await pass(req, res, path, { request_id, headers }, deps);
     return res.headersSent ? res.statusCode : CLIENT_GONE;
   } catch (thrown) {
@@ -117,20 +122,42 @@ async function pass(req: IncomingMessage, res: ServerResponse, path: GatewayPath
   permit('gateway:invoke', credential, asked, edge.auth);
   checkPinnedVersion(req.headers[VERSION_HEADER]);
   if (routes.standard.length === 0) throw notConfigured();
-  if (path.operation === 'models') {
-    await passModels(req, res, path.path, answering, deps);
-    return;
+  checkQuery(path.path, req.headers);
+  const release = deps.slots.take(credential.org_id);
+  if (release === null) throw tooManyCalls();
+  try {
+    if (path.operation === 'models') await passModels(req, res, path.path, answering, deps);
+    else await passCall(req, res, { ...path, operation: path.operation, credential }, answering, deps);
+  } finally {
+    release();
   }
+}
+
+interface ModelCall {
+  operation: Operation;
+  path: string;
+  credential: OrgCredential;
+}
+
+/** Reads a call of a model, asks the upstreams and passes the answer on. */
+async function passCall(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { operation, path, credential }: ModelCall,
+  answering: Answering,
+  deps: Serving,
+): Promise<void> {
+  const { edge, routes } = deps;
   const labels = labelsOf(req.headers);
   answering.headers.push('X-Service-Trace-Id', labels.trace_id, 'X-Service-Span-Id', labels.span_id);
   checkJsonType(req.headers['content-type']);
   const hold = deps.admission.open(credential);
   try {
     const raw = await readBody(req, { bytesMax: edge.bodyBytesMax, grow: hold.grow }).catch(asInvalid);
-    const call = readCall(path.operation, labels, raw);
+    const call = readCall(operation, labels, raw);
     const targets = routes.targetsOf(call.model);
     if (targets.length === 0) throw notConfigured();
-    await invoke({ org_id: credential.org_id, call, targets, path: path.path, req, res, answering }, deps.invoking);
+    await invoke({ org_id: credential.org_id, call, targets, path, req, res, answering }, deps.invoking);
   } finally {
     hold.release();
   }
@@ -139,6 +166,11 @@ async function pass(req: IncomingMessage, res: ServerResponse, path: GatewayPath
 function asInvalid(error: unknown): never {
   if (error instanceof MalformedBody) throw new ApiError('invalid_request', `body: ${error.message}`, { cause: error });
   throw error;
+}
+
+function tooManyCalls(): ApiError {
+  const detail = 'This organization has too many calls under way. Retry after the number of seconds in Retry-After.';
+  return new ApiError('rate_limited', detail, { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
 }
 
 function notConfigured(): ApiError {
@@ -158,6 +190,7 @@ async function passModels(
 ): Promise<void> {
   const [target] = routes.standard;
   if (target === undefined) throw notConfigured();
+  checkModelPath(path);
   const begun = await ask(target, { method: 'GET', path, headers: headersFor(req.headers, target), body: null }, res);
   if (begun.failed === 'gone') return;
   if (begun.answer === null) throw new ApiError('upstream_unavailable', 'The upstream cannot be reached.', { cause: begun.cause });

@@ -135,7 +135,7 @@ async function converse(invocation: Invocation): Promise<Ended> {
 
 /** What is recorded where no answer has begun. A caller that went away has had its prompt read all the same. */
 function unansweredRead(call: GatewayCall, failed: 'lost' | 'timeout' | 'gone'): ReadAnswer {
-  const read = new AnswerReader(call, { status: 0, isStream: false, isPlain: false }, () => 0).read(failed);
+  const read = new AnswerReader(call, { status: 0, isStream: false, isPlain: false, isHtml: false }, () => 0).read(failed);
   delete read.attributes['http_status'];
   return read;
 }
@@ -150,12 +150,12 @@ interface Passed {
 }
 
 async function passOn(
-  { call, res, answering }: Invocation,
+  { org_id, call, res, answering }: Invocation,
   { timeout_ms }: GatewayTarget,
   { answer, request }: Begun & { failed: null },
 ): Promise<Passed> {
   const head = headOf(answer);
-  const reader = new AnswerReader(call, head, () => performance.now());
+  const reader = new AnswerReader(call, head, () => performance.now(), org_id);
   let fromUpstream = false;
   const { ending, begun: toCaller } = await relay(answer, request, res, {
     timeout_ms,
@@ -178,7 +178,12 @@ function headOf({ statusCode, headers }: IncomingMessage): AnswerHead {
   const encoding = headers['content-encoding'] ?? 'identity';
   const isPlain = encoding === '' || encoding === 'identity';
   const type = (headers['content-type'] ?? '').toLowerCase();
-  return { status: statusCode ?? 0, isPlain, isStream: isPlain && type.startsWith('text/event-stream') };
+  return {
+    status: statusCode ?? 0,
+    isPlain,
+    isStream: isPlain && type.startsWith('text/event-stream'),
+    isHtml: type.startsWith('text/html'),
+  };
 }
 
 interface Reservation {

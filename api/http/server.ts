@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { SECURITY_HEADERS } from '../../ops/security_headers.ts';
 import { newRequestId } from './request_id.ts';
 
 const HEADERS_MS_MAX = 15_000;
@@ -10,7 +11,7 @@ const REQUEST_MS_MAX = 120_000;
 const KEEP_ALIVE_MS = 65_000;
 const CLOSE_SWEEP_MS = 50;
 
-/** A server whose every answer, even to what is no HTTP, carries a request id. */
+/** Returns a server whose every answer, even to what is no HTTP, carries a request id and the security headers. */
 export function httpServer(listener: (req: IncomingMessage, res: ServerResponse) => void): Server {
   // What Node refuses by itself it refuses without a word: the Host header is asked for here, and an expectation that nobody knows
   // is let be, as HTTP allows.
@@ -23,7 +24,10 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
   });
   const serve = (req: IncomingMessage, res: ServerResponse) => {
     if (req.headers.host === undefined && req.httpVersion === '1.1') refuse(req.socket, '400 Bad Request', 'The Host header is needed.');
-    else listener(req, res);
+    else {
+      for (const [name, value] of SECURITY_HEADERS) res.setHeader(name, value);
+      listener(req, res);
+    }
   };
   server.on('request', serve).on('checkExpectation', serve);
   server.on('connect', (_, socket) => {
@@ -41,12 +45,14 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
   return server;
 }
 
+const HEADER_LINES = SECURITY_HEADERS.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+
 /** Answers below the level of requests, and ends the connection. */
 function refuse(socket: Duplex, status: string, detail: string): void {
   const request_id = newRequestId();
   const body = JSON.stringify({ detail, request_id, code: 'invalid_request' });
   socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nX-Request-Id: ${request_id}\r\nContent-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n${HEADER_LINES}X-Request-Id: ${request_id}\r\nContent-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\n\r\n${body}`,
   );
 }
 

@@ -4,7 +4,18 @@ import { defineOperatorRoute, type Route } from '../http/route.ts';
 import { type JobsDeps, runJob } from './run.ts';
 
 const jobParams = z.object({ name: z.string() });
-const runBody = z.object({ now: z.iso.datetime({ offset: true }).optional().describe('The instant as of which the job works') });
+/** Jobs look back up to a year from `now`, and count in days of the store's calendar, which begins with 1970 and ends in 2149. */
+const FIRST_NOW = '1971-01-01T00:00:00.000Z';
+const LAST_NOW = '2099-12-31T23:59:59.999Z';
+const runBody = z.object({
+  now: z.iso
+    .datetime({ offset: true })
+    .refine((text) => Date.parse(text) >= Date.parse(FIRST_NOW) && Date.parse(text) <= Date.parse(LAST_NOW), {
+      error: `takes a time from ${FIRST_NOW} to ${LAST_NOW}`,
+    })
+    .optional()
+    .describe(`The instant as of which the job works, from ${FIRST_NOW} to ${LAST_NOW}`),
+});
 const runAnswer = z
   .object({
     job: z.string(),

@@ -20,6 +20,8 @@ import { type JudgeStore, newestFirst } from './store.ts';
 export const JUDGES_ORG_MAX = 2000;
 export const JUDGES_ENABLED_MAX = 200;
 const DEFAULT_FIELDS = ['response'];
+/** What a rule scores. */
+const RULE_SCALE = [0, 1];
 const RULE_PARAMETERS = ['pattern', 'value', 'schema', 'max', 'outcomes'] as const;
 
 export interface JudgesDeps {
@@ -43,7 +45,7 @@ export function getJudge({ judges }: JudgesDeps, org_id: string, judge_id: strin
   return record;
 }
 
-/** @throws ApiError invalid_request for a rule that cannot be run, invalid_rubric, conflict when the org has all it may */
+/** @throws ApiError invalid_request for a rule that cannot be run and thresholds off the scale, invalid_rubric, conflict when the org has all it may */
 export async function createJudge(deps: JudgesDeps, org_id: string, body: CreateBody): Promise<JudgeRecord> {
   const at = new Date(deps.now()).toISOString();
   const { name, threshold, scope, enabled } = body;
@@ -64,6 +66,7 @@ export async function createJudge(deps: JudgesDeps, org_id: string, body: Create
     created_at: at,
     updated_at: at,
   };
+  checkThreshold(record);
   const own = deps.judges.list(org_id);
   if (own.length >= JUDGES_ORG_MAX) throw new ApiError('conflict', `The org has ${String(JUDGES_ORG_MAX)} judges, which is all it may.`);
   checkEnabled(own, record);
@@ -74,7 +77,7 @@ export async function createJudge(deps: JudgesDeps, org_id: string, body: Create
 /**
  * Makes the next version of a judge.
  * @returns changed: false where the judge is as asked already, and stays at its version
- * @throws ApiError judge_not_found, invalid_request for what its kind does not have, invalid_rubric, conflict
+ * @throws ApiError judge_not_found, invalid_request for what its kind does not have and thresholds off the scale, invalid_rubric, conflict
  */
 export async function changeJudge(
   deps: JudgesDeps,
@@ -87,6 +90,7 @@ export async function changeJudge(
   let changed = false;
   const record = await deps.judges.change(org_id, judge_id, (newest) => {
     const next = { ...newest, ...parts };
+    if (parts.threshold !== undefined || parts.rubric !== undefined) checkThreshold(next);
     changed = JSON.stringify(next) !== JSON.stringify(newest);
     if (!changed) return newest;
     checkEnabled(deps.judges.list(org_id), next);
@@ -180,6 +184,19 @@ function rubricOf(given: unknown): JudgeRubric {
 }
 
 const thresholdOf = ({ pass, warn }: { pass: number; warn?: number | null | undefined }) => (warn == null ? { pass } : { pass, warn });
+
+/** Checks that a score can reach the thresholds and can miss them. @throws ApiError invalid_request */
+function checkThreshold({ threshold, rubric }: Pick<JudgeRecord, 'threshold' | 'rubric'>): void {
+  const scale = rubric?.scale ?? RULE_SCALE;
+  const [first = 0, last = first] = [scale[0], scale.at(-1)];
+  const { pass, warn = pass } = threshold;
+  const off = pass < first || pass > last ? 'pass' : warn < first || warn > last ? 'warn' : null;
+  if (off !== null)
+    throw new ApiError(
+      'invalid_request',
+      `threshold.${off}: takes a number on the judge's scale, from ${String(first)} to ${String(last)}`,
+    );
+}
 
 const scopeOf = (scope: PatchBody['scope']): JudgeRecord['scope'] =>
   Object.fromEntries(Object.entries(scope ?? {}).filter(([, list]) => list != null && list.length > 0));

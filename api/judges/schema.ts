@@ -71,7 +71,9 @@ export const rubricShape = z.strictObject({
 const threshold = z
   .strictObject({ pass: z.number(), warn: z.number().nullish() })
   .refine(({ pass, warn }) => warn == null || warn <= pass, { path: ['warn'], error: 'takes a number up to threshold.pass' })
-  .describe('pass from threshold.pass on, warn from threshold.warn on, else fail');
+  .describe(
+    "pass from threshold.pass on, warn from threshold.warn on, else fail. Both lie on the judge's scale: from the first to the last number of rubric.scale, or from 0 to 1 for a deterministic judge",
+  );
 const scope = z
   .strictObject({ source_format: labels.nullish(), agent_id: labels.nullish(), tags: labels.nullish() })
   .describe('Traces that are judged when they are complete; a list that is empty or left out takes all, tags take any of theirs');

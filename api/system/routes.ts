@@ -1,10 +1,14 @@
 // What operators and tools ask of the process itself: health, readiness, metrics, the API document and its page.
 import { z } from 'zod';
 import { joinExpositions, registry } from '../../ops/metrics.ts';
+import { styledPagePolicy } from '../../ops/security_headers.ts';
 import { API_VERSION } from '../http/envelope.ts';
 import { type Context, definePublicRoute, type Route, STREAMED } from '../http/route.ts';
+import { DOCS_CSS } from './docs_style.ts';
 import { readiness, type ReadinessWatch } from './readiness.ts';
 
+/** The documentation has one inline style and no script. */
+const DOCS_POLICY = styledPagePolicy(DOCS_CSS);
 /** A worker that does not show its metrics within this is left out of the answer. */
 const WORKER_METRICS_MS_MAX = 500;
 
@@ -70,7 +74,10 @@ export function systemRoutes(deps: () => SystemDeps): Route[] {
       tag: 'System',
       media: ['text/html'],
       response: z.string(),
-      handler: (ctx) => sendText(ctx, deps().document.html, 'text/html; charset=utf-8'),
+      handler: (ctx) => {
+        ctx.res.setHeader('Content-Security-Policy', DOCS_POLICY);
+        return sendText(ctx, deps().document.html, 'text/html; charset=utf-8');
+      },
     }),
   ];
 }

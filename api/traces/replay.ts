@@ -11,6 +11,7 @@ import type { PromptRecord } from '../../schemas/records/prompt.ts';
 import { type ClickHouse, isTooLarge } from '../../sql/client.ts';
 import { may, type OrgCredential } from '../http/credential.ts';
 import { ApiError } from '../http/errors.ts';
+import type { OrgSlots } from '../http/org_slots.ts';
 import { readAttributes } from './attributes.ts';
 import type { Replayed } from './compare_schema.ts';
 import { locateTrace, traceNotFound } from './locate.ts';
@@ -22,6 +23,9 @@ import { placeKey, type TextsByPlace, textsOf } from './tree.ts';
 const SPANS_MAX = 1000;
 const TEXT_BYTES_MAX = 16 * 1024 * 1024;
 
+/** Replays with commit of one organization in one API process. */
+export const REPLAYS_ORG_MAX = 4;
+
 /** What commit needs beyond reading traces: it spends what a call of a model costs. */
 const COMMIT_PERMISSION = 'gateway:invoke';
 
@@ -31,6 +35,8 @@ export interface ReplayDeps {
   promptOf: (org_id: string, name: string) => PromptRecord | null;
   /** null where none is configured. */
   upstream: Upstream | null;
+  /** Replays with commit of one organization that may be under way in this process: each holds connections and answers for a minute. */
+  replaySlots: Pick<OrgSlots, 'take'>;
   /** The way into the log, see api/ingest/store.ts. */
   recorder: {
     check: (org_id: string, bodies: ReturnType<typeof replayEvents>) => Promise<void>;
@@ -51,8 +57,19 @@ export async function replayTrace(
   const plan = planReplay(spans, (name) => deps.promptOf(org_id, name));
   if (!plan.ok) throw new ApiError('replay_failed', plan.detail);
   if (!commit) return answerOf(trace_id, plan.calls, null);
-  const calls = await commitReplay(deps, { org_id, trace_id, spans, calls: plan.calls }, signal);
-  return answerOf(trace_id, calls.answered, calls.new_trace_id);
+  const release = deps.replaySlots.take(org_id);
+  if (release === null) throw tooManyReplays();
+  try {
+    const calls = await commitReplay(deps, { org_id, trace_id, spans, calls: plan.calls }, signal);
+    return answerOf(trace_id, calls.answered, calls.new_trace_id);
+  } finally {
+    release();
+  }
+}
+
+function tooManyReplays(): ApiError {
+  const detail = `This organization has ${String(REPLAYS_ORG_MAX)} replays with commit under way. Retry after the number of seconds in Retry-After.`;
+  return new ApiError('rate_limited', detail, { headers: { 'Retry-After': '1' } });
 }
 
 async function readReplaySpans(clickhouse: ClickHouse, range: TraceRange, signal: AbortSignal): Promise<ReplaySpan[]> {

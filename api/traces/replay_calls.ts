@@ -67,7 +67,7 @@ function failureOf({ span, model }: ReplayCall, error: unknown): unknown {
   if (!(error instanceof UpstreamFailed)) return error;
   const { kind, status, message } = error;
   // Refused credentials are no fault of the trace.
-  if (kind === 'unavailable' || status === 401 || status === 403)
+  if (kind !== 'refused' || status === 401 || status === 403)
     return new ApiError('upstream_unavailable', `The model ${model} could not be called: ${message}.`, { cause: error });
   const reason = status === 404 ? `its model ${model} is gone, ${message}` : `its model ${model} was asked in vain, ${message}`;
   return new ApiError('replay_failed', replayProblem(span.span_id, reason), { cause: error });

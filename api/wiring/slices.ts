@@ -23,6 +23,7 @@ import { datasetRoutes } from '../datasets/routes.ts';
 import { answered, beginRun } from '../evals/evals.ts';
 import { evalRoutes } from '../evals/routes.ts';
 import { evalItem } from '../evals/schema.ts';
+import { OrgSlots } from '../http/org_slots.ts';
 import type { Route } from '../http/route.ts';
 import { WrittenAnswers } from '../http/written_answers.ts';
 import { incidentRoutes } from '../incidents/routes.ts';
@@ -50,6 +51,7 @@ import { sessionRoutes } from '../session/routes.ts';
 import { sessionListRoutes } from '../sessions/routes.ts';
 import { spanRoutes } from '../spans/routes.ts';
 import { locateTrace } from '../traces/locate.ts';
+import { REPLAYS_ORG_MAX } from '../traces/replay.ts';
 import { traceRoutes } from '../traces/routes.ts';
 import { webhookRoutes } from '../webhooks/routes.ts';
 import { grantable } from './grantable.ts';
@@ -137,6 +139,7 @@ export async function openSlices(
         metrics.llmCallSeconds.observe(seconds);
       },
     }),
+    replaySlots: new OrgSlots(REPLAYS_ORG_MAX),
     recorder: createBodyRecorder({ ...ingest, budgets, now }),
     now,
   };

@@ -40,8 +40,11 @@ export interface Upstream {
   chat(request: ChatRequest, options: ChatOptions): Promise<ChatAnswer>;
 }
 
-/** unavailable: worth trying later; refused: never works as it was asked. */
-export type UpstreamFailure = 'unavailable' | 'refused';
+/**
+ * Why there is no answer. unavailable: a later try may work. refused: the request never works as it was made. unreadable: the upstream
+ * answered with success and something that is no chat completion; one more try was made, and a third would cost as much again.
+ */
+export type UpstreamFailure = 'unavailable' | 'refused' | 'unreadable';
 
 export class UpstreamFailed extends Error {
   readonly kind: UpstreamFailure;
@@ -80,6 +83,8 @@ export interface UpstreamSettings {
 export type TryResult = 'answered' | 'rate_limited' | 'server_error' | 'no_answer' | 'refused' | 'aborted';
 
 const RETRIES_MAX = 3;
+/** Tries after an answer that is no chat completion: the upstream has done its work and charges for it. */
+const UNREADABLE_RETRIES_MAX = 1;
 const FIRST_WAIT_MS = 500;
 /** Longest wait between two tries; an upstream that asks for more is tried later, by whoever has a queue. */
 const WAIT_MS_MAX = 10_000;
@@ -108,11 +113,14 @@ export function openUpstream(settings: UpstreamSettings): Upstream | null {
   const once = (request: ChatRequest, options: ChatOptions) => tryOnce(client, request, options, observe);
   return {
     async chat(request, options) {
+      let unreadable = 0;
       for (let retry = 0; ; retry++) {
         try {
           return await once(request, options);
         } catch (error) {
-          const wait = error instanceof UpstreamFailed && retry < retriesMax ? waitMs(error, retry, random) : null;
+          if (error instanceof UpstreamFailed && error.kind === 'unreadable') unreadable++;
+          const mayRetry = retry < retriesMax && unreadable <= UNREADABLE_RETRIES_MAX;
+          const wait = error instanceof UpstreamFailed && mayRetry ? waitMs(error, retry, random) : null;
           if (wait === null) throw error;
           await abortable(sleep(wait, undefined, { signal: options.signal }), options.signal);
         }
@@ -170,7 +178,7 @@ async function tryOnce(
  */
 export function readCompletion(completion: unknown, asked: string): Completion {
   if (!isFields(completion) || !Array.isArray(completion['choices']))
-    throw new UpstreamFailed('unavailable', 'the upstream answered with something that is no chat completion', { status: 200 });
+    throw new UpstreamFailed('unreadable', 'the upstream answered with something that is no chat completion', { status: 200 });
   const choice: unknown = completion['choices'][0];
   const message = isFields(choice) ? choice['message'] : undefined;
   const content = isFields(message) ? message['content'] : undefined;
@@ -187,12 +195,20 @@ export function readCompletion(completion: unknown, asked: string): Completion {
 
 function failureOf(error: unknown): UpstreamFailed {
   if (error instanceof UpstreamFailed) return error;
+  // The package parses a body that is declared as JSON only after it has looked at the status.
+  if (error instanceof SyntaxError)
+    return new UpstreamFailed('unreadable', 'the upstream answered with something that is no JSON', { status: 200, cause: error });
   const message = (error instanceof Error ? error.message : String(error)).slice(0, DETAIL_CHARS_MAX);
   const status: unknown = error instanceof APIError ? error.status : undefined;
   if (typeof status !== 'number') return new UpstreamFailed('unavailable', `the upstream cannot be reached: ${message}`, { cause: error });
   // What it says then is about the operator's key, and this goes to those whose traces are judged.
   if (status === 401 || status === 403)
     return new UpstreamFailed('refused', `the upstream refuses the key of this service (${String(status)})`, { status, cause: error });
+  if (status >= 300 && status < 400)
+    return new UpstreamFailed('refused', `the upstream answered with a redirect (${String(status)}), which is not followed`, {
+      status,
+      cause: error,
+    });
   const later = status === 408 || status === 429 || status >= 500;
   const retryAfterMs = error instanceof APIError ? retryAfter(error.headers as Headers | undefined) : null;
   return new UpstreamFailed(later ? 'unavailable' : 'refused', `the upstream answered ${message}`, { status, retryAfterMs, cause: error });
@@ -208,6 +224,7 @@ function retryAfter(headers: Headers | undefined): number | null {
 
 function resultOf({ kind, status }: UpstreamFailed): TryResult {
   if (kind === 'refused') return 'refused';
+  if (kind === 'unreadable') return 'no_answer';
   if (status === 429) return 'rate_limited';
   return status !== null && status >= 400 ? 'server_error' : 'no_answer';
 }
@@ -222,9 +239,12 @@ async function abortable(wait: Promise<unknown>, signal: AbortSignal): Promise<v
   }
 }
 
-/** fetch, with answers that end in an error when they are too large. */
+/**
+ * fetch with two bounds: an answer that is too large ends in an error, and a redirect is an answer of its own. Following one would
+ * send the operator's key and an organization's texts to an address that no setting names.
+ */
 const boundedFetch: typeof fetch = async (input, init) => {
-  const response = await fetch(input, init);
+  const response = await fetch(input, { ...init, redirect: 'manual' });
   if (response.body === null) return response;
   let bytes = 0;
   const bounded = response.body.pipeThrough(

@@ -1,6 +1,7 @@
 // The configuration of a nats-server with JetStream as the service needs it: alone, or as one node of a cluster.
 // Comes in: addresses, folders, bounds. Goes out: the text of the file, which is a secret where it
-// names routes. The token of clients stays in the server's environment (NATS_TOKEN).
+// names routes. The token of clients stays in the server's environment (NATS_TOKEN). The server opens no port for monitoring: nats-server
+// asks no credentials there, and nothing of the service reads it.
 import path from 'node:path';
 import { MESSAGE_BYTES_MAX } from '../streams.ts';
 
@@ -47,7 +48,6 @@ const quote = (text: string): string => JSON.stringify(text);
 export function natsConfigText({ dataDir, port, sync, logFile, storeMaxBytes, cluster }: NatsConfig): string {
   return `server_name: ${quote(cluster?.name ?? 'millrace')}
 listen: "127.0.0.1:${port}"
-http: "127.0.0.1:-1"
 ports_file_dir: ${quote(dataDir)}
 log_file: ${quote(path.resolve(logFile))}
 logfile_size_limit: ${20 * MEBIBYTE}

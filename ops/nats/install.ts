@@ -1,4 +1,4 @@
-// Finds nats-server 2.10 or newer, else fetches it into the project's own folder, without root and without touching the system.
+// Finds a nats-server of a version that the service is tested with (2.10 and later of major 2), else fetches it into the project's own folder, without root and without touching the system.
 // Comes in: the folder. Goes out: the path of a binary that ran and told its version; or one clear line on how to get one.
 import { execFile } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
@@ -9,9 +9,11 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The oldest server that keeps every stream setting that the service asks for. */
+/** The major version that the service is tested with, and in it the oldest server that keeps every stream setting it asks for. */
 const MAJOR = 2;
 const MINOR_MIN = 10;
+/** What nats-server -v prints, whole: a binary that answers anything else is of no known version. */
+const VERSION_LINE = /^nats-server: v((\d+)\.(\d+)\.\d+[\w.+~-]*)$/;
 /** Suites that carry a newer one than the machine's own, newest first; the later ones ask for an older libc. */
 const SUITES = ['sid', 'trixie'] as const;
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';
@@ -56,7 +58,9 @@ function missing(why: string): Error {
     process.platform === 'darwin'
       ? 'brew install nats-server'
       : "put nats-server on PATH (your system's package, or https://nats.io/download)";
-  return new Error(`nats-server ${MAJOR}.${MINOR_MIN} or newer is needed and ${why}: ${how}, or set SERVICE_NATS_URL to a running NATS`);
+  return new Error(
+    `nats-server ${MAJOR}.${MINOR_MIN} or a later ${MAJOR}.x is needed and ${why}: ${how}, or set SERVICE_NATS_URL to a running NATS`,
+  );
 }
 
 const isFile = (file: string): boolean => existsSync(file) && statSync(file).isFile();
@@ -67,14 +71,14 @@ const exists = (command: string): Promise<boolean> =>
     () => false,
   );
 
-/** The version that the binary tells of itself; null when it does not run here or is too old. */
+/** Returns the version that the binary tells of itself; null when it does not run here, or tells none that the service is tested with. */
 async function usable(binary: string): Promise<string | null> {
   try {
     const { stdout } = await run(binary, ['-v'], { timeout: 5000 });
-    const match = /v(\d+)\.(\d+)\.\S+/.exec(stdout);
+    const match = VERSION_LINE.exec(stdout.trim());
     if (match === null) return null;
-    const [version, major, minor] = match;
-    return Number(major) > MAJOR || (Number(major) === MAJOR && Number(minor) >= MINOR_MIN) ? version : null;
+    const [, version = '', major, minor] = match;
+    return Number(major) === MAJOR && Number(minor) >= MINOR_MIN ? `v${version}` : null;
   } catch {
     return null;
   }

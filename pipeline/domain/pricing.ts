@@ -126,8 +126,30 @@ function flat(usdPerMtok: number): Rate {
   return { base: decimalToScaled(String(usdPerMtok), 12), tiers: [] };
 }
 
+/**
+ * Returns the counts with every part within what contains it: what a sender names as cached, written or spoken beyond its tokens is
+ * no token of the call, and costs nothing.
+ */
+function boundedUsage(usage: PricedUsage): PricedUsage {
+  const { input_tokens, output_tokens } = usage;
+  const cached_input_tokens = Math.min(usage.cached_input_tokens, input_tokens);
+  const cache_write_tokens = Math.min(usage.cache_write_tokens, input_tokens - cached_input_tokens);
+  const notRead = input_tokens - cached_input_tokens - cache_write_tokens;
+  const cache_write_1h_tokens = Math.min(usage.cache_write_1h_tokens, notRead);
+  return {
+    input_tokens,
+    output_tokens,
+    cached_input_tokens,
+    cache_write_tokens,
+    cache_write_1h_tokens,
+    input_audio_tokens: Math.min(usage.input_audio_tokens, notRead - cache_write_1h_tokens),
+    output_audio_tokens: Math.min(usage.output_audio_tokens, output_tokens),
+  };
+}
+
 /** A kind of token without a price of its own costs what the kind costs that contains it. */
-function priceBy(card: RateCard, usage: PricedUsage, source: string): Priced {
+function priceBy(card: RateCard, reported: PricedUsage, source: string): Priced {
+  const usage = boundedUsage(reported);
   const size = usage.input_tokens;
   const input = rateAt(card.input, size);
   const output = rateAt(card.output, size);

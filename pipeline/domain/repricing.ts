@@ -63,7 +63,6 @@ export function repriced(prices: PriceBook, call: StoredCall): Priced | null {
     ...found,
     input_tokens,
     output_tokens,
-    // The column holds no more than the input; the price was taken from the count as reported.
     cached_input_tokens: Math.max(call.cached_input_tokens, found.cached_input_tokens),
   };
   const { provider, answered } = namesOf(call);

@@ -85,8 +85,9 @@ async function runItem({ spans, now }: ItemRunnerOptions, run: Run, item: Datase
   try {
     answer = await ask(spans, run, item, { item_index, messages: messages as ChatMessage[] });
   } catch (error) {
-    if (error instanceof UpstreamFailed && error.kind === 'refused') return without(`the model could not be asked: ${error.message}`, true);
-    throw error;
+    // The chunk retries what a later try may answer. An answer that cannot be read was asked for twice already.
+    if (!(error instanceof UpstreamFailed) || error.kind === 'unavailable') throw error;
+    return without(`the model could not be asked: ${error.message}`, error.kind === 'refused');
   }
   const { input, expected } = item;
   const judgement: Judgement = await judgeTrace(answer, signal, { item_index, input, expected: expected ?? undefined });

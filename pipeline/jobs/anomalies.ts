@@ -30,7 +30,7 @@ export interface AnomaliesDeps {
 export function createAnomalies(deps: AnomaliesDeps): (context: JobContext) => Promise<JobResult> {
   return async ({ now, signal, log }) => {
     const today = dayOf(now);
-    const orgs = await readCostOrgs(deps.clickhouse, { from: today - ACTIVE_DAYS, until: today + 1 }, { signal });
+    const orgs = await readCostOrgs(deps.clickhouse, { from: Math.max(0, today - ACTIVE_DAYS), until: today + 1 }, { signal });
     const counts = { orgs: orgs.length, anomalies: 0, found: 0 };
     const failures: unknown[] = [];
     const left = orgs.map(({ org_id }) => org_id);
@@ -62,7 +62,7 @@ async function look(deps: AnomaliesDeps, org_id: string, now: number, signal: Ab
   const config = await deps.configOf(org_id);
   const today = dayOf(now);
   const [rows, [first]] = await Promise.all([
-    readCostShares(clickhouse, { org_id, from: today - 1 - config.lookback_days, until: today + 1 }, { signal }),
+    readCostShares(clickhouse, { org_id, from: Math.max(0, today - 1 - config.lookback_days), until: today + 1 }, { signal }),
     readFirstDay(clickhouse, { org_id }, { signal }),
   ]);
   const costs = rows.map(({ on_day, model, agent_id, cost_usd }): DayCost => ({

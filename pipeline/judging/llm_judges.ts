@@ -112,6 +112,8 @@ export class LlmJudges {
       } catch (cause) {
         if (cause instanceof UpstreamFailed && cause.kind === 'refused')
           return { ...error(`the model could not be asked: ${cause.message}`), refused: true };
+        if (cause instanceof UpstreamFailed && cause.kind === 'unreadable')
+          return error(`the model's answer cannot be used: ${cause.message}`);
         if (cause instanceof JudgeQuotaExceeded && ask > 0) return error(`${problem}; ${cause.message}`);
         throw cause;
       }

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Env } from '../../ops/env.ts';
 import * as metrics from '../../ops/metrics.ts';
+import { SECURITY_HEADERS } from '../../ops/security_headers.ts';
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 
@@ -18,6 +19,7 @@ export interface Exposed {
 export function serveMetrics({ SERVICE_PIPELINE_HOST: host, SERVICE_PIPELINE_PORT: wanted }: Env): Promise<Exposed> {
   let isReady = false;
   const server = createServer((req, res) => {
+    for (const [name, value] of SECURITY_HEADERS) res.setHeader(name, value);
     const json = (status: number, body: object) =>
       res.writeHead(status, { 'Content-Type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
     const path = req.url?.split('?')[0];

@@ -39,6 +39,8 @@ export interface TestApiOptions {
   llmKey?: string;
   /** File of the gateway's routing table, and where its keys are looked up. */
   gateway?: { routes: string; keys?: Record<string, string> };
+  /** SERVICE_GATEWAY_CALLS_PER_ORG */
+  gatewayCallsPerOrg?: number;
   sampling?: Partial<SamplingSettings>;
   /** An OIDC provider in the place of JWT_SECRET. */
   provider?: { jwksUrl: string; issuer?: string; audience?: string };
@@ -66,6 +68,7 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
       SERVICE_ENCRYPTION_KEY: undefined,
       SERVICE_LLM_BASE_URL: options.llmUrl,
       SERVICE_LLM_API_KEY: options.llmKey,
+      SERVICE_GATEWAY_CALLS_PER_ORG: options.gatewayCallsPerOrg ?? 256,
       SERVICE_SAMPLING_PROFILE: 'full',
       SERVICE_SAMPLING_ENABLED: true,
       SERVICE_SAMPLING_SLOW_MS: 5000,

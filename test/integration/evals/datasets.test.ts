@@ -243,6 +243,15 @@ test('a run that the upstream refuses has failed, and says why', async () => {
   });
 });
 
+test('an item whose model answers 200 without JSON is asked for once more, then it is an error of the run', async () => {
+  upstream.behave((res) => void res.writeHead(200, { 'content-type': 'application/json' }).end('no JSON'));
+  const before = upstream.requests.length;
+  const { dataset_id } = await make([{ input: { text: 'an unreadable answer' } }]);
+  const run = await org.post<EvalShown>(`/v1/datasets/${dataset_id}/run`, { judge_id: await makeJudge(org), model: 'm' });
+  expect(run).toMatchObject({ status: 'complete', stats: { total: 1, errors: 1 } });
+  expect(upstream.requests.length - before).toBe(2);
+});
+
 test('a run that uses the quota of judge calls up has failed, keeps what it has, and the next one is refused', async () => {
   upstream.behave((res, request) => {
     ('response_format' in request.body ? score(5) : say('an answer'))(res, request);

@@ -287,6 +287,45 @@ test('the models are the upstream’s', async () => {
   expect(upstream.reached.map(({ method, path }) => `${method} ${path}`)).toEqual(['GET /v1/models', 'GET /v1/models/org%2Fmodel']);
 });
 
+test('a model whose name leads to another path of the upstream is 422, and nothing reaches the upstream', async () => {
+  for (const name of ['..%2f..%2fadmin', '%2e%2e%2fresponses', 'a%252f..%252fb', 'a%3fb=1']) {
+    const answer = await call(api, 'GET', `/v1/models/${name}`);
+    expect([answer.status, answer.json?.['error']]).toMatchObject([422, { code: 'invalid_request', param: 'model' }]);
+  }
+  expect(upstream.reached).toEqual([]);
+});
+
+test('neither the cookies of a caller nor those of an upstream pass, and a redirect is neither followed nor passed on', async () => {
+  const elsewhere = await startModelServer();
+  upstream.behave(
+    json(302, '', { location: `${elsewhere.url}/chat/completions`, 'set-cookie': 'a=b', 'access-control-allow-origin': '*' }),
+  );
+  const { trace_id, headers } = aTrace({ Cookie: 'theirs=1', 'X-Api-Key': 'sk-theirs', 'X-Unknown': '1' });
+  const answer = await call(api, 'POST', '/v1/chat/completions', { body: { model: 'gpt-4o-mini', messages: question }, headers });
+  expect(answer.status).toBe(302);
+  for (const name of ['location', 'set-cookie', 'access-control-allow-origin']) expect(answer.headers.get(name)).toBeNull();
+  expect(Object.keys(upstream.reached[0]?.headers ?? {})).not.toEqual(
+    expect.arrayContaining([expect.stringMatching(/^(cookie|x-api-key|x-unknown)$/)]),
+  );
+  expect(elsewhere.reached).toEqual([]);
+  await elsewhere.close();
+  const span = await spanOf(trace_id);
+  expect(span).toMatchObject({ outcome: 'error', input_tokens: 0 });
+  expect(attributesOf(span)).toMatchObject({ http_status: 302, error_message: 'The upstream answered with status 302.' });
+});
+
+test('a page of HTML and an answer that cannot be parsed are recorded as errors', async () => {
+  upstream.behave(json(200, '<html>Sign in</html>', { 'content-type': 'text/html' }), json(200, '{"choices":'));
+  for (const message of [/page of HTML/, /no JSON object/]) {
+    const { trace_id, headers } = aTrace();
+    const answer = await call(api, 'POST', '/v1/chat/completions', { body: { model: 'gpt-4o-mini', messages: question }, headers });
+    expect(answer.status).toBe(200);
+    const span = await spanOf(trace_id);
+    expect(span['outcome']).toBe('error');
+    expect(attributesOf(span)['error_message']).toMatch(message);
+  }
+});
+
 test('an error of the upstream comes back unchanged and is recorded', async () => {
   const text = '{"error": {"message": "max_tokens is too large", "type": "invalid_request_error", "param": "max_tokens", "code": "x"}}';
   upstream.behave(json(400, text, { 'x-ratelimit-remaining-tokens': '7' }));

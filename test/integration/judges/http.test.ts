@@ -1,6 +1,6 @@
 // Judges over HTTP: what is taken and refused, versions, lists, who may.
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { judgeVersionKey, parseJudge } from '../../../schemas/records/judge.ts';
+import { judgeKey, judgeVersionKey, parseJudge } from '../../../schemas/records/judge.ts';
 import { asUser, tokenOf } from '../api/an_api.ts';
 import { type JudgeBench, openJudgeBench } from './a_judge.ts';
 
@@ -106,6 +106,13 @@ describe('a judge is refused', () => {
     ['threshold', { ...RULE, threshold: undefined }],
     ['threshold.pass', { ...RULE, threshold: { warn: 1 } }],
     ['threshold.warn', { ...RULE, threshold: { pass: 0.5, warn: 0.7 } }],
+    ['threshold.pass', { ...RULE, threshold: { pass: 1.1 } }],
+    ['threshold.pass', { ...RULE, threshold: { pass: -0.1 } }],
+    ['threshold.warn', { ...RULE, threshold: { pass: 1, warn: -1 } }],
+    ['threshold.pass', { ...LLM, threshold: { pass: 6 } }],
+    ['threshold.pass', { ...LLM, threshold: { pass: 0.5 } }],
+    ['threshold.warn', { ...LLM, threshold: { pass: 3, warn: 0 } }],
+    ['threshold.warn', { ...LLM, threshold: { pass: 3, warn: 4 } }],
     ['scope.team', { ...RULE, scope: { team: ['a'] } }],
     ['scope.tags', { ...RULE, scope: { tags: 'prod' } }],
     ['model', { ...RULE, model: 'gpt-4o' }],
@@ -138,6 +145,49 @@ describe('a judge is refused', () => {
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_rubric']);
     expect(answer.json?.['detail']).toMatch(/^rubric/);
   });
+});
+
+it('takes thresholds at both ends of the scale', async () => {
+  for (const body of [
+    { ...RULE, threshold: { pass: 0 } },
+    { ...RULE, threshold: { pass: 1, warn: 0 } },
+    { ...LLM, threshold: { pass: 5, warn: 1 } },
+    { ...LLM, rubric: { scale: [-2, 0, 2], criteria: ['a'] }, threshold: { pass: 0, warn: -2 } },
+  ])
+    expect((await post(body)).status).toBe(201);
+});
+
+it('refuses a change after which a threshold lies off the scale, and makes no version of it', async () => {
+  const { judge_id } = (await dataOf(post(LLM))) as { judge_id: string };
+  const path = `/v1/judges/${judge_id}`;
+  const narrow = { scale: [1, 2, 3], criteria: ['helpful'] };
+  for (const [patch, detail] of [
+    [{ threshold: { pass: 7 } }, "threshold.pass: takes a number on the judge's scale, from 1 to 5"],
+    [{ rubric: narrow }, "threshold.pass: takes a number on the judge's scale, from 1 to 3"],
+    [{ rubric: narrow, threshold: { pass: 3, warn: 0 } }, "threshold.warn: takes a number on the judge's scale, from 1 to 3"],
+    [{ threshold: { pass: 3, warn: 4 } }, 'threshold.warn: takes a number up to threshold.pass'],
+  ] as const) {
+    const { status, json } = await bench.call('PATCH', path, patch);
+    expect([status, json?.['code'], json?.['detail']]).toEqual([422, 'invalid_request', detail]);
+  }
+  const changed = await bench.call('PATCH', path, { rubric: narrow, threshold: { pass: 3, warn: 2 } });
+  expect([changed.status, changed.json?.['data']]).toMatchObject([200, { version: 2 }]);
+});
+
+it('lets a judge whose threshold was taken off its scale before be renamed and disabled', async () => {
+  const { judge_id } = (await dataOf(post(LLM))) as { judge_id: string };
+  const judges = await bench.api.log.bucket('judges');
+  const key = judgeKey(bench.org(), judge_id);
+  const stored = parseJudge((await judges.get(key))?.string() ?? '');
+  await judges.put(key, JSON.stringify({ ...stored, threshold: { pass: 9 } }));
+  const path = `/v1/judges/${judge_id}`;
+  const shown = async () => (await bench.call('GET', path)).json?.['data'];
+  await vi.waitFor(async () => {
+    expect(await shown()).toMatchObject({ threshold: { pass: 9 } });
+  });
+  expect((await bench.call('PATCH', path, { name: 'old' })).status).toBe(200);
+  expect((await bench.call('DELETE', path)).status).toBe(200);
+  expect(await shown()).toMatchObject({ name: 'old', enabled: false, threshold: { pass: 9 } });
 });
 
 it('makes a version of each change and keeps the one before', async () => {

@@ -249,6 +249,18 @@ it('an answer off the scale is asked for once more, then it is an error without 
   expect(await toldEvents(log, org)).toEqual([]);
 });
 
+it('an upstream that answers 200 without JSON is asked once more, then the judgement is stored as an error', async () => {
+  upstream.behave((res) => void res.writeHead(200, { 'content-type': 'text/html' }).end('<html>Sign in</html>'));
+  await start();
+  const id = await trace();
+  await putTask(log, await judge(), id);
+  await done();
+  expect(upstream.requests).toHaveLength(2);
+  const found = await rows();
+  expect(found).toMatchObject([{ trace_id: id, score: null, verdict: 'error' }]);
+  expect(found[0]?.reason).toContain('no chat completion');
+});
+
 it('an upstream that refuses ends the judgement as an error', async () => {
   upstream.behave(fail(400));
   await start();

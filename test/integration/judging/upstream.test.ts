@@ -125,11 +125,30 @@ it('ends at once when it is aborted, in a try and between two', async () => {
   await expect(waiting).rejects.toThrow('between two');
 });
 
-it('takes an answer that is no chat completion for none', async () => {
-  answers((res) => void res.writeHead(200, { 'content-type': 'application/json' }).end('{"hello":1}'));
-  await expect(open({ retriesMax: 0 }).chat(request, options())).rejects.toMatchObject({ kind: 'unavailable' });
-  answers((res) => void res.writeHead(200, { 'content-type': 'text/html' }).end('<html>'));
-  await expect(open({ retriesMax: 0 }).chat(request, options())).rejects.toMatchObject({ kind: 'unavailable' });
+it('asks once more after an answer that is no chat completion, and never a third time', async () => {
+  for (const [type, text] of [
+    ['application/json', '{"hello":1}'],
+    ['application/json', 'no JSON'],
+    ['text/html', '<html>'],
+    ['text/plain', ''],
+  ] as const) {
+    const before = answers((res) => void res.writeHead(200, { 'content-type': type }).end(text));
+    await expect(open().chat(request, options())).rejects.toMatchObject({ kind: 'unreadable', status: 200 });
+    expect(server.requests.length - before).toBe(2);
+  }
+  answers((res) => void res.writeHead(200, { 'content-type': 'text/html' }).end('<html>'), say('at last'));
+  expect((await open().chat(request, options())).text).toBe('at last');
+});
+
+it('follows no redirect: neither the key nor the request reaches the address that is named', async () => {
+  const elsewhere = await startUpstream();
+  for (const status of [301, 302, 303, 307, 308]) {
+    const before = answers((res) => void res.writeHead(status, { location: `${elsewhere.url}/chat/completions` }).end());
+    await expect(open().chat(request, options())).rejects.toMatchObject({ kind: 'refused', status });
+    expect(server.requests.length - before).toBe(1);
+  }
+  expect(elsewhere.requests).toEqual([]);
+  await elsewhere.close();
 });
 
 it('has no text where the model gave none', async () => {

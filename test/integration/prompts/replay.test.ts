@@ -1,6 +1,7 @@
 // Replaying traces end to end: real API, real worker, the real engine, and an upstream that keeps what it was asked.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { REPLAYS_ORG_MAX } from '../../../api/traces/replay.ts';
 import { after, echo, fail, hang, say, startUpstream, type TestUpstream } from '../../support/upstream.ts';
 import { eventually } from '../../support/wait.ts';
 import { asKey, makeKey, makeOtherOrg } from '../api/a_cast.ts';
@@ -314,6 +315,23 @@ describe('a replay that cannot be made', () => {
     await eventually(() => upstream.open === 1);
     gone.abort();
     await eventually(() => upstream.open === 0);
+  });
+
+  it('is one too many of its organization: 429 with Retry-After, until another has ended', async () => {
+    const trace = await ingest(aCall());
+    upstream.behave(hang);
+    const callers = Array.from({ length: REPLAYS_ORG_MAX }, () => new AbortController());
+    const headers = { ...asKey((await makeKey(api, ['*'])).raw), 'Content-Type': 'application/json' } as Record<string, string>;
+    for (const { signal } of callers)
+      fetch(`${api.url}/v1/traces/${trace}/replay`, { method: 'POST', headers, body: '{"commit":true}', signal }).catch(() => undefined);
+    await eventually(() => upstream.open === REPLAYS_ORG_MAX, { what: 'every replay to have asked its model' });
+    const refusal = await replay(trace, { commit: true });
+    expect([refusal.status, refusal.json?.['code'], refusal.headers.get('retry-after')]).toEqual([429, 'rate_limited', '1']);
+    expect((await replay(trace)).status).toBe(200);
+    for (const caller of callers) caller.abort();
+    await eventually(() => upstream.open === 0, { what: 'the end of every replay' });
+    upstream.behave(echo);
+    await eventually(async () => (await replay(trace, { commit: true })).status === 200, { what: 'a replay that finds room' });
   });
 
   it('is beyond the budget: no model is called for what could not be stored', async () => {

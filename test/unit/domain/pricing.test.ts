@@ -41,6 +41,33 @@ describe('the table', () => {
     expect(priced.price.cached_input_usd_per_mtok).toBe(1.25);
   });
 
+  it('takes no more cached input tokens than there are input tokens', () => {
+    const whole = priceOf('gpt-4o', { input_tokens: 10, cached_input_tokens: 10, output_tokens: 1 }, 'openai');
+    expect(priceOf('gpt-4o', { input_tokens: 10, cached_input_tokens: 1_000_000, output_tokens: 1 }, 'openai')).toEqual(whole);
+    expect(priceOf('gpt-4o', { input_tokens: 0, cached_input_tokens: 1_000_000 }, 'openai').cost_pico_usd).toBe(0n);
+  });
+
+  it('costs at least nothing and at most all tokens at their dearest rate, whatever parts a sender names', () => {
+    const count = fc.nat(1_000_000);
+    const parts = fc.record({
+      input_tokens: count,
+      output_tokens: count,
+      cached_input_tokens: count,
+      cache_write_tokens: count,
+      cache_write_1h_tokens: count,
+      input_audio_tokens: count,
+      output_audio_tokens: count,
+    });
+    fc.assert(
+      fc.property(parts, fc.constantFrom('gpt-4o-audio-preview', 'claude-sonnet-4-5', 'gpt-4o'), (given, model) => {
+        const { cost_pico_usd } = priceOf(model, given);
+        // 100 USD per million input tokens and 200 per million output tokens are above every rate of these models.
+        expect(cost_pico_usd >= 0n).toBe(true);
+        expect(cost_pico_usd <= BigInt(given.input_tokens) * 100_000_000n + BigInt(given.output_tokens) * 200_000_000n).toBe(true);
+      }),
+    );
+  });
+
   it('takes cache writes at theirs, by the time they are kept', () => {
     const parts = {
       input_tokens: 5050,

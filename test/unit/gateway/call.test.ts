@@ -1,7 +1,7 @@
 // What of a call goes to the upstream: its bytes, its headers; and which upstream that is.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { bodyFor, headersFor, labelsOf, readCall } from '../../../api/gateway/call.ts';
+import { answerHeaders, bodyFor, checkModelPath, checkQuery, headersFor, labelsOf, readCall } from '../../../api/gateway/call.ts';
 import { setMember } from '../../../api/gateway/json_members.ts';
 import { globOf, openRoutes, parseRoutes, RoutesError } from '../../../ops/llm/routes.ts';
 
@@ -97,6 +97,14 @@ describe('the headers', () => {
         'content-type': 'application/json',
         'openai-organization': 'org',
         'x-stainless-lang': 'js',
+        'x-api-key': 'sk-of-the-caller',
+        'x-forwarded-for': '10.0.0.1',
+        'x-amz-security-token': 't',
+        origin: 'https://app.example',
+        referer: 'https://app.example/?token=1',
+        'idempotency-key': 'k',
+        baggage: 'user=ann',
+        'x-made-up-tomorrow': '1',
       },
       { api_key: 'upstream' },
     );
@@ -108,6 +116,50 @@ describe('the headers', () => {
       authorization: 'Bearer upstream',
     });
     expect(headersFor({ authorization: `Bearer ${key}` }, { api_key: null })).toEqual({ 'accept-encoding': 'identity' });
+  });
+
+  test('pass no header that holds a credential which another header outranks', () => {
+    const headers = {
+      'x-org-api-key': 'sk_svc_of_the_service',
+      authorization: 'Bearer sk-of-the-caller',
+      'openai-copy': 'sk-of-the-caller',
+      'openai-beta': 'a=b',
+    };
+    expect(headersFor(headers, { api_key: null })).toEqual({ 'openai-beta': 'a=b', 'accept-encoding': 'identity' });
+  });
+
+  test('of an answer are those that clients read, and none that concerns cookies, other origins, this hop or the upstream itself', () => {
+    const wanted = {
+      'Content-Type': 'application/json',
+      'Content-Length': '7',
+      'OpenAI-Processing-Ms': '12',
+      'x-ratelimit-remaining-requests': '9',
+      'Retry-After': '3',
+      'retry-after-ms': '2500',
+      'x-should-retry': 'false',
+    };
+    const ended = {
+      'Set-Cookie': 'a=b',
+      'Access-Control-Allow-Origin': '*',
+      'Access-Control-Expose-Headers': 'X-Request-ID',
+      Location: 'https://elsewhere.example/',
+      Connection: 'keep-alive, OpenAI-Hop',
+      'OpenAI-Hop': '1',
+      'Keep-Alive': 'timeout=5',
+      'Transfer-Encoding': 'chunked',
+      'X-Request-Id': 'req_of_the_upstream',
+      'X-Service-Trace-Id': 't',
+      'RateLimit-Limit': '5',
+      'WWW-Authenticate': 'Bearer',
+      'Content-Security-Policy': "default-src 'self'",
+      'Strict-Transport-Security': 'max-age=1',
+      'Alt-Svc': 'h3=":443"',
+      Server: 'cloudflare',
+      'X-Made-Up-Tomorrow': '1',
+    };
+    const raw = Object.entries({ ...wanted, ...ended }).flat();
+    expect(answerHeaders(raw, false)).toEqual(Object.entries(wanted).flat());
+    expect(answerHeaders(raw, true)).not.toContain('Content-Length');
   });
 
   test('say whose call it is; what is no id or too long is refused by name', () => {
@@ -124,6 +176,58 @@ describe('the headers', () => {
     expect(() => labelsOf({ 'x-service-user-id': 'x'.repeat(513) })).toThrow(/X-Service-User-Id/);
     expect(() => labelsOf({ 'x-service-tags': 'x,'.repeat(65) })).toThrow(/X-Service-Tags/);
   });
+});
+
+describe('the model that a path names', () => {
+  test.each([
+    'gpt-4o',
+    'ft:gpt-4o-mini:acme::id',
+    'org%2Fmodel',
+    'meta-llama%2FLlama-3.1-8B',
+    '%40cf%2Fmeta%2Fllama',
+    'llama3.1:8b',
+    'v..1',
+  ])('may be %s', (name) => {
+    expect(() => {
+      checkModelPath(`/models/${name}?a=b`);
+    }).not.toThrow();
+  });
+
+  test.each([
+    '..',
+    '%2e%2e',
+    '..%2f..%2fadmin',
+    '..%2F',
+    'a%2F..%2Fb',
+    'a%2F%2Fb',
+    '%2Fetc',
+    'a%5C..%5Cb',
+    'a%252Fb',
+    'a%3Fb',
+    'a%23b',
+    'a%00',
+    'a%0d%0aX-Y:1',
+    'a%20b',
+    '%',
+    '%ff',
+    'x'.repeat(257),
+  ])('is refused as %s', (name) => {
+    expect(() => {
+      checkModelPath(`/models/${name}`);
+    }).toThrow(/^model: takes 1 to 256 letters/);
+  });
+});
+
+test('a query that holds the caller’s credential is refused, as it would go upstream', () => {
+  const headers = { authorization: 'Bearer sk_svc_secret' };
+  for (const path of ['/responses?api_key=sk_svc_secret', '/models?k=sk%5Fsvc_secret', '/models?%zz=sk_svc_secret'])
+    expect(() => {
+      checkQuery(path, headers);
+    }).toThrow(/^query: takes no credential/);
+  for (const path of ['/responses?api-version=7', '/models'])
+    expect(() => {
+      checkQuery(path, headers);
+    }).not.toThrow();
 });
 
 describe('the routing table', () => {

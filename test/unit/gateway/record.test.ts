@@ -117,15 +117,24 @@ test('a response’s output, refusals and tool calls are read; embeddings have n
 
 describe('the answer that is recorded', () => {
   const call = readCall('chat', labels, Buffer.from('{"model":"m"}'));
-  const read = (status: number, text: string, ending: 'complete' | 'lost' | 'timeout' | 'gone' = 'complete') => {
-    const reader = new AnswerReader(call, { status, isStream: false, isPlain: true }, () => 0);
+  const read = (
+    status: number,
+    text: string,
+    ending: 'complete' | 'lost' | 'timeout' | 'gone' = 'complete',
+    head: { isStream?: boolean; isHtml?: boolean; isPlain?: boolean } = {},
+  ) => {
+    const reader = new AnswerReader(call, { status, isStream: false, isPlain: true, isHtml: false, ...head }, () => 0);
     if (text !== '') reader.take(Buffer.from(text));
     return reader.read(ending);
   };
 
   test.each([
     ['an answer', 200, '{"choices":[]}', 'complete', 'success', { choices: [] }],
-    ['no JSON', 200, '<html>', 'complete', 'success', { choices: [] }],
+    ['text that is no JSON', 200, '<html>', 'complete', 'error', null],
+    ['JSON that is no object', 200, '[1]', 'complete', 'error', null],
+    ['nothing', 200, '', 'complete', 'error', null],
+    ['a redirect', 302, '', 'complete', 'error', null],
+    ['a redirect with a body that looks like an answer', 307, '{"choices":[]}', 'complete', 'error', { choices: [] }],
     ['a refusal', 400, '{"error":{"message":"no"}}', 'complete', 'error', { error: { message: 'no' } }],
     ['an HTML error', 502, '<html>', 'complete', 'error', null],
     ['a gateway timeout', 504, '', 'complete', 'timeout', null],
@@ -133,7 +142,42 @@ describe('the answer that is recorded', () => {
     ['silence', 200, '', 'timeout', 'timeout', null],
     ['a caller that went away', 200, '', 'gone', 'error', { choices: [] }],
   ] as const)('of %s', (_, status, text, ending, outcome, response) => {
-    expect(read(status, text, ending)).toMatchObject({ outcome, response });
+    const recorded = read(status, text, ending);
+    expect(recorded).toMatchObject({ outcome, response });
+    if (outcome === 'success') expect(recorded.attributes).not.toHaveProperty('error_message');
+    else expect(recorded.attributes['error_message']).toEqual(expect.stringMatching(/\S/));
+  });
+
+  test('records a page of HTML and a stream without any event as errors, and an answer that only the caller can read as a success', () => {
+    expect(read(200, '{"choices":[]}', 'complete', { isHtml: true })).toMatchObject({ outcome: 'error' });
+    const stream = read(200, 'no event\n\n', 'complete', { isStream: true });
+    expect([stream.outcome, stream.attributes['error_message']]).toEqual(['error', expect.stringContaining('no JSON object')]);
+    expect(read(200, 'compressed', 'complete', { isPlain: false })).toMatchObject({ outcome: 'success', response: { choices: [] } });
+  });
+
+  test('keeps at most 48 MiB of the answers of one organization, and leaves room for those of another', () => {
+    const head = { status: 200, isStream: false, isPlain: true, isHtml: false };
+    const piece = Buffer.alloc(7 * 1024 * 1024, '1');
+    const readers = Array.from({ length: 7 }, () => new AnswerReader(call, head, () => 0, 'org_large'));
+    for (const reader of readers) reader.take(piece);
+    const other = new AnswerReader(call, head, () => 0, 'org_small');
+    other.take(Buffer.from('{"choices":[]}'));
+    expect(other.read('complete')).toMatchObject({ outcome: 'success', response: { choices: [] } });
+    const truncated = readers.map((reader) => reader.read('lost').attributes['answer_truncated'] === true);
+    expect(truncated).toEqual([false, false, false, false, false, false, true]);
+    const again = new AnswerReader(call, head, () => 0, 'org_large');
+    again.take(piece);
+    expect(again.read('lost').attributes).not.toHaveProperty('answer_truncated');
+  });
+
+  test('counts the text of a stream in the share of its organization', () => {
+    const head = { status: 200, isStream: true, isPlain: true, isHtml: false };
+    const event = Buffer.from(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(1024 * 1024) } }] })}\n\n`);
+    const readers = Array.from({ length: 25 }, () => new AnswerReader(call, head, () => 0, 'org_streams'));
+    for (const reader of readers) reader.take(event);
+    const truncated = readers.map((reader) => reader.read('complete').attributes['answer_truncated'] === true);
+    expect(truncated.lastIndexOf(false)).toBe(23);
+    expect(truncated[24]).toBe(true);
   });
 });
 

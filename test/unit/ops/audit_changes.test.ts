@@ -34,6 +34,36 @@ describe('the changes of an audit record', () => {
     });
   });
 
+  it.each([
+    ['webhook_url', 'https://hooks.example/services/T0/B0/s3cret', 'https://hooks.example/***'],
+    ['webhook_url', 'https://hooks.example:8443/?key=s3cret', 'https://hooks.example:8443?***'],
+    ['webhook_url', 'https://user:s3cret@hooks.example', 'https://***@hooks.example'],
+    ['webhook_url', 'https://hooks.example/#s3cret', 'https://hooks.example#***'],
+    ['webhook_url', 'https:user:s3cret@hooks.example\\s3cret', 'https://***@hooks.example/***'],
+    ['webhook_url', 'https://hooks.example', 'https://hooks.example'],
+    ['url', 'nats://s3cret@127.0.0.1:4222', 'nats://***@127.0.0.1:4222'],
+    [
+      'description',
+      'see https://u:s3cret@a.example/x?y, or (http://b.example/s3cret)',
+      'see https://***@a.example/***?*** or (http://b.example/***',
+    ],
+    ['description', 'https://[s3cret and more', 'https://*** and more'],
+    ['repo_url', 'https://ghp_s3cret@github.com/acme/agent?token=s3cret', 'https://***@github.com/acme/agent?***'],
+    ['name', 'a ratio of 1://2', 'a ratio of 1://2'],
+    ['trace_id', 'run:7', 'run:7'],
+  ])('show of the URL in %s (%s) where it leads and no secret', (name, url, shown) => {
+    expect(read({ [name]: url, nested: { [name]: [url] } })).toEqual({
+      [name]: shown,
+      nested: { [name]: [expect.not.stringContaining('s3cret')] },
+    });
+    expect(read({ [name]: url, text: 'x'.repeat(CHANGES_BYTES_MAX) })).toMatchObject({ [name]: shown });
+  });
+
+  it('take linear time for texts that nearly are URLs', () => {
+    const text = 'a.'.repeat(100_000);
+    expect(read({ text: `${text}://` })).toMatchObject({ truncated: true });
+  });
+
   it('are bounded in bytes: larger ones leave the names of their fields and their small values', () => {
     const whole = { text: 'x'.repeat(CHANGES_BYTES_MAX - JSON.stringify({ text: '' }).length) };
     expect(read(whole)).toEqual(whole);

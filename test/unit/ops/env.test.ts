@@ -82,8 +82,49 @@ describe('settings', () => {
     });
   });
 
+  it.each(['SERVICE_JWT_ISSUER', 'SERVICE_JWT_AUDIENCE'])('refuse the key set of a provider in production without %s', (missing) => {
+    const provider = {
+      SERVICE_JWT_JWKS_URL: 'https://idp.example/jwks',
+      SERVICE_JWT_ISSUER: 'https://idp.example',
+      SERVICE_JWT_AUDIENCE: 'millrace',
+      [missing]: '',
+    };
+    const text = problems({ SERVICE_ENV: 'production', ...provider });
+    expect(text.split('\n').filter((line) => line.startsWith('SERVICE_JWT'))).toEqual([
+      expect.stringMatching(`^${missing}: got nothing; production with SERVICE_JWT_JWKS_URL takes the (iss|aud) of its tokens`),
+    ]);
+    expect(problems(provider)).toBe('');
+  });
+
+  it.each(['0.0.0.0', '::', '192.168.1.4', 'millrace.internal', '127.evil.example'])(
+    'count as production without SERVICE_ENV where SERVICE_HOST is %s, and say so',
+    (host) => {
+      const [first, ...rest] = problems({ SERVICE_HOST: host }).split('\n');
+      expect(first).toBe(
+        `SERVICE_ENV: got nothing; with SERVICE_HOST "${host}", which other machines reach, it counts as production (development takes generated secrets there too)`,
+      );
+      expect(rest).toHaveLength(4);
+      expect(problems({ SERVICE_HOST: host, SERVICE_ENV: 'development' })).toBe('');
+    },
+  );
+
+  it.each(['127.0.0.1', '127.1.2.3', 'localhost', '::1'])('stay in development without SERVICE_ENV where SERVICE_HOST is %s', (host) => {
+    expect(parseEnv({ SERVICE_HOST: host }).SERVICE_ENV).toBe('development');
+  });
+
+  it('are those of production without SERVICE_ENV where every secret is given', () => {
+    const secrets = {
+      SERVICE_ADMIN_TOKEN: 'Yq3vX0pLr8sKd71m',
+      SERVICE_BOOTSTRAP_API_KEY: 'sk_svc_8c1f0a7be93d42561f',
+      SERVICE_JWT_SECRET: 'b5Qe2Wz8Rk1Tn6Yh3Ux9Iv4Op7As0DfG',
+      SERVICE_CLICKHOUSE_ANALYST_PASSWORD: 'f7a1c93e5b',
+    };
+    expect(parseEnv({ ...secrets, SERVICE_HOST: '0.0.0.0' }).SERVICE_ENV).toBe('production');
+  });
+
   it('take the key set of a provider in the place of the secret, in production over TLS only', () => {
-    const withProvider = (url: string) => problems({ SERVICE_ENV: 'production', SERVICE_JWT_JWKS_URL: url });
+    const tokens = { SERVICE_JWT_ISSUER: 'https://idp.example', SERVICE_JWT_AUDIENCE: 'millrace' };
+    const withProvider = (url: string) => problems({ SERVICE_ENV: 'production', SERVICE_JWT_JWKS_URL: url, ...tokens });
     expect(withProvider('https://idp.example/jwks')).not.toContain('SERVICE_JWT');
     expect(withProvider('HTTPS://idp.example/jwks')).not.toContain('SERVICE_JWT');
     for (const url of [

@@ -10,6 +10,10 @@ it('a server alone has no cluster', () => {
   expect(text).not.toContain('cluster');
 });
 
+it('no server opens a port for monitoring, which would answer without credentials', () => {
+  expect(natsConfigText(alone)).not.toMatch(/^\s*(http|https|http_port|https_port|monitor_port)\b/m);
+});
+
 it('a node of a cluster names itself, where the others reach it and where it reaches them', () => {
   const cluster = { cluster: 'millrace', name: 'n1', secret: 'abc', listen: '10.0.0.1:6222', routes: ['10.0.0.2:6222', '10.0.0.3:6222'] };
   const text = natsConfigText({ ...alone, cluster });

@@ -5,6 +5,7 @@ import { afterEach, expect, it } from 'vitest';
 import { startServiceGauges } from '../../../api/system/gauges.ts';
 import { parseEnv } from '../../../ops/env.ts';
 import { registry } from '../../../ops/metrics.ts';
+import { SECURITY_HEADERS } from '../../../ops/security_headers.ts';
 import { type Exposed, serveMetrics } from '../../../pipeline/wiring/metrics_server.ts';
 import { eventually } from '../../support/wait.ts';
 
@@ -34,6 +35,12 @@ it('a worker answers /healthz at once, /readyz when it is up, and /metrics', asy
   expect(await at('/readyz')).toEqual([200, '{"status":"ready"}\n']);
   expect((await at('/metrics'))[1]).toContain('millrace_pipeline_lag_seconds');
   expect((await at('/other'))[0]).toBe(404);
+});
+
+it.each(['/healthz', '/readyz', '/metrics', '/other'])('a worker answers %s with the security headers', async (path) => {
+  exposed = await serveMetrics(parseEnv({}));
+  const { headers } = await fetch(new URL(path, exposed.url));
+  for (const [name, value] of SECURITY_HEADERS) expect([name, headers.get(name)]).toEqual([name, value]);
 });
 
 it('a worker that others reach tells API processes no address, so that nobody counts it twice', async () => {

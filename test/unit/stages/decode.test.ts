@@ -286,6 +286,55 @@ describe('custom', () => {
   });
 });
 
+describe('cached tokens beyond the input tokens', () => {
+  const about = { outcome: 'success', duration_ms: 1 };
+  const messages = [{ role: 'user', content: 'Hi' }];
+  const chat = (cached_tokens: number) => ({
+    ...about,
+    request: { model: 'gpt-4o', messages },
+    response: { choices: [], usage: { prompt_tokens: 10, completion_tokens: 1, prompt_tokens_details: { cached_tokens } } },
+  });
+  const hits = (prompt_cache_hit_tokens: number) => ({
+    ...about,
+    request: { model: 'gpt-4o', messages },
+    response: { choices: [], usage: { prompt_tokens: 10, completion_tokens: 1, prompt_cache_hit_tokens } },
+  });
+  const call = (cached_tokens: number) => ({
+    ...about,
+    operation: 'responses',
+    request: { model: 'gpt-4o', input: 'Hi' },
+    response: { usage: { input_tokens: 10, output_tokens: 1, input_tokens_details: { cached_tokens } } },
+  });
+  const custom = (cached_input_tokens: number) => ({
+    ...about,
+    name: 'answer',
+    attributes: { span_kind: 'llm', model: 'gpt-4o', input_tokens: 10, output_tokens: 1, cached_input_tokens },
+  });
+
+  it.each([
+    ['chatcompletion', 'chatcompletion', chat],
+    ['chatcompletion of another vendor', 'chatcompletion', hits],
+    ['gateway', 'gateway', call],
+    ['custom', 'custom', custom],
+  ] as const)('are capped in %s, and cost as much as if all input tokens were cached', (_, format, event) => {
+    const whole = decodeOne(format, event(10));
+    expect(whole.cost_pico_usd > 0n).toBe(true);
+    const { input_tokens, cached_input_tokens, cost_pico_usd, price } = decodeOne(format, event(1_000_000));
+    expect({ input_tokens, cached_input_tokens, cost_pico_usd, price }).toEqual({
+      input_tokens: 10,
+      cached_input_tokens: 10,
+      cost_pico_usd: whole.cost_pico_usd,
+      price: whole.price,
+    });
+  });
+
+  it('are part of the input in messages, whose vendor counts them apart', () => {
+    const usage = { input_tokens: 10, cache_read_input_tokens: 1000, output_tokens: 1 };
+    const event = { ...about, request: { model: 'claude-sonnet-4-5', messages, max_tokens: 5 }, response: { content: [], usage } };
+    expect(decodeOne('messages', event)).toMatchObject({ input_tokens: 1010, cached_input_tokens: 1000 });
+  });
+});
+
 describe('app', () => {
   it('is a point of a session', () => {
     const span = decodeOne('app', pageView());
