@@ -45,13 +45,13 @@ export function createApp(deps: AppDeps): RequestListener {
     next();
   });
   mountRoutes(app, routes, edge);
-  app.use((req, res) => {
-    answerError(req, res, new ApiError('not_found', 'There is no such path.'), edge);
+  app.use(async (req, res) => {
+    await answerError(req, res, new ApiError('not_found', 'There is no such path.'), edge);
   });
   // Express tells an error handler by its four parameters.
   app.use((error: unknown, req: express.Request, res: express.Response, next: express.NextFunction) => {
     if (res.headersSent) next(error);
-    else answerError(req, res, error, edge);
+    else void answerError(req, res, error, edge);
   });
 
   const ingest = createIngestHandler({ ...deps.ingest, edge });

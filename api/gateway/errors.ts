@@ -1,7 +1,6 @@
 // Errors of the gateway's own in the shape that OpenAI's clients read: {error: {message, type, code, param}}, with the contract's
 // code and its status. What an upstream says is never made into one of these.
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { drain } from '../http/body.ts';
+import type { ServerResponse } from 'node:http';
 import type { ApiError, ErrorCode } from '../http/errors.ts';
 import { REQUEST_ID_HEADER } from '../http/request_id.ts';
 
@@ -26,11 +25,10 @@ export function errorText({ code, detail, status }: ApiError): string {
 }
 
 /**
- * Sends an error, and reads away what is left of the request.
+ * Sends an error.
  * @param headers names and values in turn: what goes on any answer to this request
  */
 export function sendGatewayError(
-  req: IncomingMessage,
   res: ServerResponse,
   error: ApiError,
   { request_id, headers }: { request_id: string; headers: readonly string[] },
@@ -49,5 +47,4 @@ export function sendGatewayError(
   if (Number(error.headers['Retry-After'] ?? 0) > RETRY_SECONDS_MAX) all['X-Should-Retry'] = 'false';
   res.writeHead(error.status, all);
   res.end(body);
-  drain(req, res);
 }

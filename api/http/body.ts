@@ -2,19 +2,17 @@
 // In: a request whose body nobody has touched. Out: its bytes after decompression, or the refusal; never more memory than
 // the cap allows, whatever the sender claims.
 import { isUtf8 } from 'node:buffer';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip } from 'node:zlib';
 import { ApiError } from './errors.ts';
+import { sendContinue } from './unread_body.ts';
 
 const unzip = { gzip: promisify(gunzip), br: promisify(brotliDecompress) } as const;
 type Encoding = keyof typeof unzip;
 
 /** Size of the steps in which a body is decompressed. */
 const UNZIP_CHUNK_BYTES = 128 * 1024;
-/** After an early refusal this much of a body is still read and thrown away, so that the sender gets to see the answer. */
-const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
-const DRAIN_MS_MAX = 5000;
 
 /** A body that is not what its headers say; each kind of route has its own code for it. */
 export class MalformedBody extends Error {}
@@ -66,6 +64,7 @@ export async function readBody(req: IncomingMessage, options: BodyOptions): Prom
   const encoding = encodingOf(req);
   const length = Number(req.headers['content-length'] ?? 0);
   if (length > options.bytesMax) throw tooLarge(options.bytesMax);
+  sendContinue(req);
   const raw = await collect(req, options);
   if (encoding === null) return raw;
   return await decompress(raw, encoding, options);
@@ -125,27 +124,4 @@ export function parseJson(body: Buffer): unknown {
   } catch (cause) {
     throw new MalformedBody('the body is not JSON', { cause });
   }
-}
-
-/**
- * Reads the rest of a refused body away, bounded in bytes and time, so that a sender that is still writing sees the answer
- * instead of a reset. Call after the answer has been sent.
- */
-export function drain(req: IncomingMessage, res: ServerResponse): void {
-  if (req.readableEnded || req.destroyed) return;
-  let left = DRAIN_BYTES_MAX;
-  const giveUp = () => {
-    req.destroy();
-  };
-  const timer = setTimeout(giveUp, DRAIN_MS_MAX);
-  timer.unref();
-  req.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) giveUp();
-  });
-  req.once('close', () => {
-    clearTimeout(timer);
-  });
-  res.once('error', giveUp);
-  req.resume();
 }

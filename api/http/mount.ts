@@ -7,7 +7,7 @@ import { deeperThan, DEPTH_MAX } from '../../pipeline/domain/nesting.ts';
 import type { AuditActor } from '../../schemas/records/audit.ts';
 import type { AuditNotes, AuditTrail } from './audit.ts';
 import { authenticate, type AuthDeps, permit, rawCredentialOf, type Resource } from './auth.ts';
-import { checkJsonType, drain, MalformedBody, parseJson, readBody } from './body.ts';
+import { checkJsonType, MalformedBody, parseJson, readBody } from './body.ts';
 import { type Credential, may } from './credential.ts';
 import { envelope, sendError, sendJson } from './envelope.ts';
 import { ApiError, type StoreErrorClassifier, toApiError } from './errors.ts';
@@ -17,6 +17,7 @@ import { type Idempotency, idempotencyKey, type IdempotentRequest } from './idem
 import type { RateLimits } from './rate_limit.ts';
 import { REQUEST_ID_HEADER } from './request_id.ts';
 import { type Context, type Route, templateOf } from './route.ts';
+import { discardBody } from './unread_body.ts';
 import { parsePart } from './validate.ts';
 import { checkPinnedVersion, VERSION_HEADER } from './version.ts';
 
@@ -71,21 +72,21 @@ export function mountRoutes(app: Express, routes: readonly Route[], deps: EdgeDe
   }
   for (const [path, allowed] of methods) {
     const allow = [...allowed].sort().join(', ');
-    app.all(path, (req, res) => {
+    app.all(path, async (req, res) => {
       mark(res, templateOf(path));
-      answerError(req, res, new ApiError('method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } }), deps);
+      await answerError(req, res, new ApiError('method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } }), deps);
     });
   }
 }
 
 /** Answers with an error, logging what a client must not see. */
-export function answerError(req: IncomingMessage, res: ServerResponse, thrown: unknown, deps: EdgeDeps): void {
+export async function answerError(req: IncomingMessage, res: ServerResponse, thrown: unknown, deps: EdgeDeps): Promise<void> {
   const error = toApiError(thrown, deps.classifyStore);
   const request_id = requestIdOf(res);
   if (error.status >= 500)
     deps.log.error({ request_id, route: attendances.get(res)?.route, code: error.code, err: error.cause ?? error }, 'request failed');
+  await discardBody(req, res, error.status);
   sendError(res, error, request_id);
-  drain(req, res);
 }
 
 function mark(res: ServerResponse, template: string): void {
@@ -127,7 +128,7 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
     if (out !== null) sendJson(res, out.status, ctx.request_id, out.body, out.headers);
   } catch (error) {
     if (res.destroyed && !res.writableFinished) return;
-    answerError(req, res, error, deps);
+    await answerError(req, res, error, deps);
   }
 }
 

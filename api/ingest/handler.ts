@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type IngestFormat, isIngestFormat } from '../../schemas/formats/formats.ts';
 import { authenticateOrg, permit } from '../http/auth.ts';
-import { checkJsonType, drain, MalformedBody, parseJson, readBody } from '../http/body.ts';
+import { checkJsonType, MalformedBody, parseJson, readBody } from '../http/body.ts';
 import type { OrgCredential } from '../http/credential.ts';
 import { deprecationHeaders } from '../http/deprecation.ts';
 import { envelope, sendError, sendJson } from '../http/envelope.ts';
@@ -12,6 +12,7 @@ import { ApiError, toApiError } from '../http/errors.ts';
 import { idempotencyKey, type KeptAnswer } from '../http/idempotency.ts';
 import type { EdgeDeps } from '../http/mount.ts';
 import { newRequestId } from '../http/request_id.ts';
+import { discardBody } from '../http/unread_body.ts';
 import { checkPinnedVersion, VERSION_HEADER } from '../http/version.ts';
 import type { Admission, BudgetCheck, Hold } from './admission.ts';
 import { INGEST_DOCS } from './docs.ts';
@@ -97,8 +98,8 @@ async function serve(attempt: Attempt, deps: IngestDeps): Promise<number> {
     if (req.destroyed && !req.complete) return CLIENT_GONE;
     const error = toApiError(thrown, () => null);
     if (error.status >= 500) deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'ingest failed');
+    await discardBody(req, res, error.status);
     sendError(res, error, request_id);
-    drain(req, res);
     return error.status;
   }
 }
