@@ -2,6 +2,7 @@
 // code and its status. What an upstream says is never made into one of these.
 import type { ServerResponse } from 'node:http';
 import type { ApiError, ErrorCode } from '../http/errors.ts';
+import { wellFormedJson } from '../../pipeline/domain/well_formed.ts';
 import { REQUEST_ID_HEADER } from '../http/request_id.ts';
 
 /** Clients wait as long as Retry-After says up to here, and try again sooner beyond it: they are told not to. */
@@ -21,7 +22,7 @@ const paramOf = (detail: string): string | null => /^([A-Za-z][\w.[\]-]*): /.exe
 /** The body of an error. */
 export function errorText({ code, detail, status }: ApiError): string {
   const type = TYPES[code] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
-  return JSON.stringify({ error: { message: detail, type, code, param: paramOf(detail) } });
+  return wellFormedJson(JSON.stringify({ error: { message: detail, type, code, param: paramOf(detail) } }));
 }
 
 /**

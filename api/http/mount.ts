@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Express, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { deeperThan, DEPTH_MAX } from '../../pipeline/domain/nesting.ts';
+import { wellFormedJson } from '../../pipeline/domain/well_formed.ts';
 import type { AuditActor } from '../../schemas/records/audit.ts';
 import type { AuditNotes, AuditTrail } from './audit.ts';
 import { authenticate, type AuthDeps, permit, rawCredentialOf, type Resource } from './auth.ts';
@@ -151,8 +152,11 @@ function parsedBody(raw: Buffer): unknown {
     throw error instanceof MalformedBody ? new ApiError('invalid_request', `body: ${error.message}`, { cause: error }) : error;
   }
   if (deeperThan(body, DEPTH_MAX)) throw new ApiError('invalid_request', `body: is nested deeper than ${String(DEPTH_MAX)} levels`);
-  return body;
+  return SURROGATES.some((escape) => raw.includes(escape)) ? JSON.parse(wellFormedJson(JSON.stringify(body))) : body;
 }
+
+/** The beginnings of every escape of a surrogate, paired or not. */
+const SURROGATES = ['\\ud', '\\uD'];
 
 /** What goes out; null when the handler has streamed it. */
 interface Answer {
