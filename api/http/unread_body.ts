@@ -61,12 +61,12 @@ export async function discardBody(req: IncomingMessage, res: ServerResponse, sta
   if (res.headersSent) return;
   if (status === PAYLOAD_TOO_LARGE) res.setHeader('Connection', 'close');
   if (!hasBody(req) || req.readableEnded || req.destroyed || continues.has(req)) return;
-  if (discarding < DISCARDING_MAX) await discard(req);
-  if (!req.readableEnded) res.setHeader('Connection', 'close');
+  const isWhole = discarding < DISCARDING_MAX && (await discard(req));
+  if (!isWhole) res.setHeader('Connection', 'close');
 }
 
-/** Resolves when the body has ended, the sender is gone or has broken the protocol, or a bound is reached. */
-function discard(req: IncomingMessage): Promise<void> {
+/** Resolves with true when the body has ended; with false when the sender is gone or has broken the protocol, or at a bound. */
+function discard(req: IncomingMessage): Promise<boolean> {
   return new Promise((resolve) => {
     const { socket } = req;
     const limit = byteLimitOf(req);
@@ -80,7 +80,7 @@ function discard(req: IncomingMessage): Promise<void> {
       req.off('data', onData).off('end', settle).off('close', settle).off('error', settle);
       stops.delete(socket);
       discarding--;
-      resolve();
+      resolve(req.readableEnded);
     };
     const timer = setTimeout(settle, DISCARD_MS_MAX);
     discarding++;

@@ -209,7 +209,11 @@ describe('bounds', () => {
           sockets.push(socket);
           socket.on('error', () => undefined);
           socket.write(`${post('/401', `Content-Length: ${String(MB)}`).join('\r\n')}\r\n\r\nsome`);
-          return new Promise<Socket>((resolve) => socket.once('data', () => resolve(socket)));
+          return new Promise<Socket>((resolve) =>
+            socket.once('data', () => {
+              resolve(socket);
+            }),
+          );
         });
         const first = await Promise.race(answered);
         // All but one of them wait while their bodies are read.
