@@ -15,6 +15,7 @@ import { ApiError, type StoreErrorClassifier, toApiError } from './errors.ts';
 import { deprecationHeaders } from './deprecation.ts';
 import { type Permission, PERMISSIONS } from './permissions.ts';
 import { type Idempotency, idempotencyKey, type IdempotentRequest } from './idempotency.ts';
+import { checkQueryNames } from './query_params.ts';
 import type { RateLimits } from './rate_limit.ts';
 import { REQUEST_ID_HEADER } from './request_id.ts';
 import { type Context, type Route, templateOf } from './route.ts';
@@ -106,6 +107,7 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
     const early = isGrantInBody(route, credential) ? await rawBody(route, req, deps).catch(() => null) : null;
     permit(route.access, credential, { ...asked, resource: resourceOf(route, req, credential, early) }, deps.auth);
     checkPinnedVersion(req.headers[VERSION_HEADER]);
+    if (route.any_query !== true) checkQueryNames(route.query, req.query);
     for (const [name, value] of deprecationHeaders(route)) res.setHeader(name, value);
     const key = route.method === 'post' ? idempotencyKey(req.headers['idempotency-key']) : null;
     const raw = route.method === 'get' || route.method === 'delete' ? null : (early ?? (await rawBody(route, req, deps)));
