@@ -173,7 +173,7 @@ export function headersFor(headers: IncomingHttpHeaders, target: Pick<GatewayTar
 }
 
 /** Headers of an upstream's answer that end here, besides those above. */
-const NOT_ANSWERED = new Set(['set-cookie', 'alt-svc', 'strict-transport-security', 'date']);
+const NOT_ANSWERED = new Set(['set-cookie', 'alt-svc', 'strict-transport-security', 'date', 'vary']);
 const SAME_BOTH_WAYS = new Set(['content-encoding', 'content-length']);
 
 /** Headers of an upstream's answer that the caller gets, names and values in turn. @param rewritten its body is not passed on whole */
@@ -184,7 +184,8 @@ export function answerHeaders(rawHeaders: readonly string[], rewritten: boolean)
     const lower = name.toLowerCase();
     if (rewritten && lower === 'content-length') continue;
     if ((NOT_PASSED.has(lower) && !SAME_BOTH_WAYS.has(lower)) || NOT_ANSWERED.has(lower)) continue;
-    if (lower.startsWith('x-service-') || lower.startsWith('ratelimit-')) continue;
+    // Which pages may read an answer is this service's to say.
+    if (lower.startsWith('x-service-') || lower.startsWith('ratelimit-') || lower.startsWith('access-control-')) continue;
     passed.push(name, rawHeaders[i + 1] ?? '');
   }
   return passed;

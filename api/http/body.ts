@@ -26,8 +26,12 @@ export interface BodyOptions {
   grow?: Grow;
 }
 
-/** Refuses a content type other than JSON; a request that names none is taken at its word. @throws ApiError unsupported_media_type */
-export function checkJsonType(contentType: string | undefined): void {
+/**
+ * Refuses a content type other than JSON; a request that names none is taken at its word.
+ * @param plain whether text/plain, which pages can send without a preflight, is taken for JSON too
+ * @throws ApiError unsupported_media_type
+ */
+export function checkJsonType(contentType: string | undefined, plain = false): void {
   if (contentType === undefined || contentType === 'application/json' || contentType === '') return;
   const [type = '', ...parameters] = contentType
     .toLowerCase()
@@ -37,9 +41,9 @@ export function checkJsonType(contentType: string | undefined): void {
     .find((parameter) => parameter.startsWith('charset='))
     ?.slice('charset='.length)
     .replaceAll('"', '');
-  const isJson = type === 'application/json' || /^application\/[a-z0-9.-]+\+json$/.test(type);
+  const isJson = type === 'application/json' || /^application\/[a-z0-9.-]+\+json$/.test(type) || (plain && type === 'text/plain');
   if (isJson && (charset === undefined || charset === 'utf-8' || charset === 'utf8' || charset === 'us-ascii')) return;
-  throw new ApiError('unsupported_media_type', 'Content-Type: takes application/json in UTF-8.');
+  throw new ApiError('unsupported_media_type', `Content-Type: takes application/json${plain ? ' or text/plain' : ''} in UTF-8.`);
 }
 
 /** The content encoding, null for none. @throws ApiError unsupported_media_type */
