@@ -5,6 +5,7 @@ import express from 'express';
 import { type AnalystsDeps, createAnalystsHandler, isForAnalysts } from './analysts/handler.ts';
 import { GATEWAY_DOCS } from './gateway/docs.ts';
 import { createGatewayHandler, type GatewayDeps, gatewayPathOf } from './gateway/handler.ts';
+import { createCors } from './http/cors.ts';
 import { ApiError } from './http/errors.ts';
 import { answerError, attend, type EdgeDeps, mountRoutes } from './http/mount.ts';
 import { newRequestId } from './http/request_id.ts';
@@ -25,6 +26,8 @@ export interface AppDeps {
   gateway: Omit<GatewayDeps, 'edge'>;
   analysts: Omit<AnalystsDeps, 'edge'>;
   readiness: Pick<ReadinessWatch, 'check' | 'metricsUrls'>;
+  /** Origins whose pages may call every path. */
+  corsOrigins: readonly string[];
   /** Routes of the slices. */
   routes: readonly Route[];
 }
@@ -45,13 +48,13 @@ export function createApp(deps: AppDeps): RequestListener {
     next();
   });
   mountRoutes(app, routes, edge);
-  app.use((req, res) => {
-    answerError(req, res, new ApiError('not_found', 'There is no such path.'), edge);
+  app.use(async (req, res) => {
+    await answerError(req, res, new ApiError('not_found', 'There is no such path.'), edge);
   });
   // Express tells an error handler by its four parameters.
   app.use((error: unknown, req: express.Request, res: express.Response, next: express.NextFunction) => {
     if (res.headersSent) next(error);
-    else answerError(req, res, error, edge);
+    else void answerError(req, res, error, edge);
   });
 
   const ingest = createIngestHandler({ ...deps.ingest, edge });
@@ -62,7 +65,15 @@ export function createApp(deps: AppDeps): RequestListener {
   });
   const gateway = createGatewayHandler({ ...deps.gateway, edge });
   const analysts = createAnalystsHandler({ ...deps.analysts, edge });
+  const cors = createCors({
+    origins: deps.corsOrigins,
+    isOpen: (method, url) => ingestPathOf(url)?.format === 'app' || otlpPathOf(method, url) !== null,
+  });
   return (req, res) => {
+    if (cors(req, res)) {
+      edge.observe('preflight', 'OPTIONS', res.statusCode, 0);
+      return;
+    }
     const url = req.url ?? '';
     const path = ingestPathOf(url);
     const gatewayPath = path === null ? gatewayPathOf(url) : null;

@@ -114,6 +114,7 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
     },
     analysts: slices.analysts,
     readiness,
+    corsOrigins: env.SERVICE_CORS_ORIGINS,
     routes: slices.routes,
   });
   return {

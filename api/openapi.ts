@@ -12,6 +12,8 @@ import { type Route, templateOf } from './http/route.ts';
 export type RouteDoc = Omit<Route, 'handler'> & {
   /** Knows no Idempotency-Key. */
   keyless?: true;
+  /** Meant for pages, which can set no header in a beacon: takes its body as text/plain too, and an API key in the query. */
+  pages?: true;
   /** Where errors have a shape and statuses of their own; `only` says which have the usual ones too. */
   other_errors?: { schema: z.ZodType; status_of: (code: ErrorCode) => number; only?: (code: ErrorCode) => boolean };
 };
@@ -28,6 +30,7 @@ POST endpoints take **Idempotency-Key** (a UUID): for 24 hours the same request 
 
 const SECURITY_SCHEMES: JsonObject = {
   orgApiKey: { type: 'apiKey', in: 'header', name: 'X-Org-Api-Key', description: 'API key of an org, with X-Org-Id.' },
+  queryKey: { type: 'apiKey', in: 'query', name: 'api_key', description: 'API key whose only scope is ingest:write.' },
   bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'sk_svc_…', description: 'The same API key as a bearer token.' },
   token: {
     type: 'http',
@@ -141,17 +144,22 @@ function operationOf(route: RouteDoc, components: JsonObject): JsonObject {
     const media: JsonObject = { schema: schemaOf(route.body, 'input', components) };
     if (route.example !== undefined) media['example'] = route.example as Json;
     const binary: JsonObject = route.media?.includes(PROTOBUF) === true ? { [PROTOBUF]: {} } : {};
-    operation['requestBody'] = { required: true, content: { 'application/json': media, ...binary } };
+    operation['requestBody'] = {
+      required: true,
+      content: { 'application/json': media, ...(route.pages === true ? { 'text/plain': media } : {}), ...binary },
+    };
   }
   if (route.deprecated !== undefined) markDeprecated(operation, route.deprecated, components);
   return operation;
 }
 
-function securityOf({ access }: RouteDoc): Json {
+function securityOf({ access, pages }: RouteDoc): Json {
   if (access === 'public') return [];
   if (access === 'operator') return [{ operator: [] }];
   const persons: Json[] = [{ token: [] }, { session: [] }];
-  return access === 'person' || PERMISSIONS[access].scope === null ? persons : [{ orgApiKey: [] }, { bearer: [] }, ...persons];
+  return access === 'person' || PERMISSIONS[access].scope === null
+    ? persons
+    : [{ orgApiKey: [] }, { bearer: [] }, ...(pages === true ? [{ queryKey: [] }] : []), ...persons];
 }
 
 /** Who may call, for a person to read; the same for programs is x-access. */

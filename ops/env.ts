@@ -23,6 +23,12 @@ export function decodeKey(text: string): Buffer | null {
   return bytes.length === 32 ? bytes : null;
 }
 
+/** Whether a text is an origin of a web page exactly as browsers write it in their Origin header. */
+function isOrigin(text: string): boolean {
+  const parsed = URL.parse(text);
+  return parsed !== null && (parsed.protocol === 'https:' || parsed.protocol === 'http:') && parsed.origin === text && !text.includes('*');
+}
+
 /** What a store of objects may be asked beside its place. */
 const STORE_PARAMS = new Set(['endpoint', 'region']);
 
@@ -126,6 +132,14 @@ const schema = z.object({
   SERVICE_TRACE_GRACE_MS: integer(1, 3_600_000).default(1000),
   SERVICE_TRACE_IDLE_MS: integer(1, 86_400_000).default(30_000),
   SERVICE_MAX_BODY_BYTES: integer(1024, 7 * 1024 * 1024).default(5_242_880),
+  /** Origins whose pages may call every path; ingest/app and OTLP answer pages of any origin. Unset: none. */
+  SERVICE_CORS_ORIGINS: z
+    .string()
+    .transform((text) => text.split(',').map((part) => part.trim()))
+    .refine((origins) => origins.every(isOrigin), {
+      error: 'takes origins as browsers write them, comma-separated, such as https://app.example.com,http://localhost:3000',
+    })
+    .default([]),
   SERVICE_APP_INGEST_PER_TENANT_RPM: integer(1, 10_000_000).default(5000),
 });
 

@@ -14,6 +14,8 @@ const STATUS_OF: Readonly<Record<number, number>> = {
   201: 429,
   // TOO_MANY_SIMULTANEOUS_QUERIES
   202: 503,
+  // QUERY_IS_TOO_LARGE
+  223: 413,
   // NETWORK_ERROR: the engine is away, or cannot be shown to confine analysts
   210: 503,
   // ACCESS_DENIED
@@ -22,9 +24,12 @@ const STATUS_OF: Readonly<Record<number, number>> = {
   516: 403,
 };
 
+/** The HTTP status of a refusal. */
+export const statusOf = ({ code }: Pick<Refusal, 'code'>): number => STATUS_OF[code] ?? 400;
+
 export function sendRefusal(res: ServerResponse, { code, type, message }: Refusal, headers: Record<string, string> = {}): void {
   const body = `Code: ${String(code)}. DB::Exception: ${message}. (${type}) (version 1.0 (Millrace))\n`;
-  res.writeHead(STATUS_OF[code] ?? 400, {
+  res.writeHead(statusOf({ code }), {
     'Content-Type': 'text/plain; charset=UTF-8',
     'Content-Length': Buffer.byteLength(body),
     'X-ClickHouse-Exception-Code': String(code),

@@ -6,11 +6,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { AnalystRecord } from '../../schemas/records/analyst.ts';
 import { ORG_SECONDS_MAX } from '../../sql/org_views.ts';
-import { drain, MalformedBody, readBody } from '../http/body.ts';
+import { MalformedBody, readBody } from '../http/body.ts';
 import { ApiError } from '../http/errors.ts';
 import type { EdgeDeps } from '../http/mount.ts';
 import { newRequestId, REQUEST_ID_HEADER } from '../http/request_id.ts';
-import { sendRefusal } from './answer.ts';
+import { discardBody } from '../http/unread_body.ts';
+import { sendRefusal, statusOf } from './answer.ts';
 import type { Refusal } from './check.ts';
 import type { Confinement } from './confinement.ts';
 import type { AnalystEngine } from './engine.ts';
@@ -105,7 +106,9 @@ async function serve(req: IncomingMessage, res: ServerResponse, deps: AnalystsDe
     ends.push(run.signal);
     await answer(req, res, { analyst, given, signal: AbortSignal.any(ends) }, deps);
   } catch (thrown) {
-    fail(req, res, thrown, ends, deps);
+    // The place is free before the rest of the body is discarded.
+    leave();
+    await fail(req, res, thrown, ends, deps);
   } finally {
     leave();
   }
@@ -166,28 +169,31 @@ async function answer(req: IncomingMessage, res: ServerResponse, { analyst, give
 }
 
 /** Says what ended it where nothing has been sent yet, else cuts the answer off. */
-function fail(
+async function fail(
   req: IncomingMessage,
   res: ServerResponse,
   thrown: unknown,
   [time, gone, cut]: readonly AbortSignal[],
   { edge }: AnalystsDeps,
-): void {
+): Promise<void> {
   if (res.headersSent || gone?.aborted === true) {
     res.destroy();
     return;
   }
-  if (thrown instanceof Refused) sendRefusal(res, thrown.refusal, thrown.headers);
-  else if (time?.aborted === true)
-    sendRefusal(res, refusal(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: ${String(ORG_SECONDS_MAX)} seconds`));
-  else if (cut?.aborted === true) sendRefusal(res, refusal(516, 'AUTHENTICATION_FAILED', 'The analyst was taken away'));
+  let refused: Refusal;
+  if (thrown instanceof Refused) refused = thrown.refusal;
+  else if (time?.aborted === true) refused = refusal(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: ${String(ORG_SECONDS_MAX)} seconds`);
+  else if (cut?.aborted === true) refused = refusal(516, 'AUTHENTICATION_FAILED', 'The analyst was taken away');
+  else if (thrown instanceof ApiError && thrown.code === 'payload_too_large')
+    refused = refusal(223, 'QUERY_IS_TOO_LARGE', `The query is larger than ${String(QUERY_BYTES_MAX)} bytes`);
   else if (thrown instanceof ApiError || thrown instanceof MalformedBody)
-    sendRefusal(res, refusal(36, 'BAD_ARGUMENTS', thrown.message.replace(/\.$/, '')));
+    refused = refusal(36, 'BAD_ARGUMENTS', thrown.message.replace(/\.$/, ''));
   else {
     edge.log.error({ request_id: res.getHeader(REQUEST_ID_HEADER), err: thrown }, "an analyst's query failed");
-    sendRefusal(res, refusal(210, 'NETWORK_ERROR', 'The engine cannot be reached. Try again'));
+    refused = refusal(210, 'NETWORK_ERROR', 'The engine cannot be reached. Try again');
   }
-  drain(req, res);
+  await discardBody(req, res, statusOf(refused));
+  sendRefusal(res, refused, thrown instanceof Refused ? thrown.headers : {});
 }
 
 const refusal = (code: number, type: string, message: string): Refusal => ({ code, type, message });

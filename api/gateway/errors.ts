@@ -1,8 +1,8 @@
 // Errors of the gateway's own in the shape that OpenAI's clients read: {error: {message, type, code, param}}, with the contract's
 // code and its status. What an upstream says is never made into one of these.
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { drain } from '../http/body.ts';
+import type { ServerResponse } from 'node:http';
 import type { ApiError, ErrorCode } from '../http/errors.ts';
+import { wellFormedJson } from '../../pipeline/domain/well_formed.ts';
 import { REQUEST_ID_HEADER } from '../http/request_id.ts';
 
 /** Clients wait as long as Retry-After says up to here, and try again sooner beyond it: they are told not to. */
@@ -22,15 +22,14 @@ const paramOf = (detail: string): string | null => /^([A-Za-z][\w.[\]-]*): /.exe
 /** The body of an error. */
 export function errorText({ code, detail, status }: ApiError): string {
   const type = TYPES[code] ?? (status >= 500 ? 'server_error' : 'invalid_request_error');
-  return JSON.stringify({ error: { message: detail, type, code, param: paramOf(detail) } });
+  return wellFormedJson(JSON.stringify({ error: { message: detail, type, code, param: paramOf(detail) } }));
 }
 
 /**
- * Sends an error, and reads away what is left of the request.
+ * Sends an error.
  * @param headers names and values in turn: what goes on any answer to this request
  */
 export function sendGatewayError(
-  req: IncomingMessage,
   res: ServerResponse,
   error: ApiError,
   { request_id, headers }: { request_id: string; headers: readonly string[] },
@@ -49,5 +48,4 @@ export function sendGatewayError(
   if (Number(error.headers['Retry-After'] ?? 0) > RETRY_SECONDS_MAX) all['X-Should-Retry'] = 'false';
   res.writeHead(error.status, all);
   res.end(body);
-  drain(req, res);
 }

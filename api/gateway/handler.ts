@@ -10,6 +10,7 @@ import { ApiError, toApiError } from '../http/errors.ts';
 import type { EdgeDeps } from '../http/mount.ts';
 import type { OrgSlots } from '../http/org_slots.ts';
 import { newRequestId, REQUEST_ID_HEADER } from '../http/request_id.ts';
+import { discardBody } from '../http/unread_body.ts';
 import { checkPinnedVersion, VERSION_HEADER } from '../http/version.ts';
 import { answerHeaders, checkModelPath, checkQuery, headersFor, labelsOf, type Operation, readCall } from './call.ts';
 import { invoke, type InvokeDeps } from './invoke.ts';
@@ -98,7 +99,8 @@ async function serve(req: IncomingMessage, res: ServerResponse, path: GatewayPat
     const error = toApiError(thrown, () => null);
     if (error.status >= 500 && error.code !== 'upstream_not_configured')
       deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'a call through the gateway failed');
-    sendGatewayError(req, res, error, { request_id, headers });
+    await discardBody(req, res, error.status);
+    sendGatewayError(res, error, { request_id, headers });
     return error.status;
   }
 }

@@ -125,6 +125,21 @@ function keyOf(raw: string, deps: AuthDeps): OrgCredential {
   return found.credential;
 }
 
+/**
+ * The key that a page gives in the query of its request, where it can set no header. It may do nothing but write, as URLs end up in
+ * histories, in logs of proxies and in the source of the page.
+ * @throws ApiError unauthenticated, forbidden
+ */
+export function authenticateQueryKey(raw: string, deps: AuthDeps): OrgCredential {
+  const credential = keyOf(raw, deps);
+  if (credential.kind === 'api_key' && credential.scopes.size === 1 && credential.scopes.has('ingest:write')) return credential;
+  throw new ApiError('forbidden', 'api_key: takes a key whose only scope is ingest:write; send any other key in X-Org-Api-Key.');
+}
+
+/** Returns true if a header of the request holds a credential. */
+export const hasCredentialHeader = ({ authorization, 'x-org-api-key': key }: IncomingHttpHeaders): boolean =>
+  authorization !== undefined || key !== undefined;
+
 /** The person behind a token, from the header or the session cookie; by cookie, what changes something must come from our own site. */
 async function authenticatePerson(request: AuthRequest, deps: AuthDeps): Promise<PersonCredential> {
   const bearer = bearerOf(request.headers);

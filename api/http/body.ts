@@ -2,19 +2,17 @@
 // In: a request whose body nobody has touched. Out: its bytes after decompression, or the refusal; never more memory than
 // the cap allows, whatever the sender claims.
 import { isUtf8 } from 'node:buffer';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip } from 'node:zlib';
 import { ApiError } from './errors.ts';
+import { sendContinue } from './unread_body.ts';
 
 const unzip = { gzip: promisify(gunzip), br: promisify(brotliDecompress) } as const;
 type Encoding = keyof typeof unzip;
 
 /** Size of the steps in which a body is decompressed. */
 const UNZIP_CHUNK_BYTES = 128 * 1024;
-/** After an early refusal this much of a body is still read and thrown away, so that the sender gets to see the answer. */
-const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
-const DRAIN_MS_MAX = 5000;
 
 /** A body that is not what its headers say; each kind of route has its own code for it. */
 export class MalformedBody extends Error {}
@@ -28,8 +26,12 @@ export interface BodyOptions {
   grow?: Grow;
 }
 
-/** Refuses a content type other than JSON; a request that names none is taken at its word. @throws ApiError unsupported_media_type */
-export function checkJsonType(contentType: string | undefined): void {
+/**
+ * Refuses a content type other than JSON; a request that names none is taken at its word.
+ * @param plain whether text/plain, which pages can send without a preflight, is taken for JSON too
+ * @throws ApiError unsupported_media_type
+ */
+export function checkJsonType(contentType: string | undefined, plain = false): void {
   if (contentType === undefined || contentType === 'application/json' || contentType === '') return;
   const [type = '', ...parameters] = contentType
     .toLowerCase()
@@ -39,9 +41,9 @@ export function checkJsonType(contentType: string | undefined): void {
     .find((parameter) => parameter.startsWith('charset='))
     ?.slice('charset='.length)
     .replaceAll('"', '');
-  const isJson = type === 'application/json' || /^application\/[a-z0-9.-]+\+json$/.test(type);
+  const isJson = type === 'application/json' || /^application\/[a-z0-9.-]+\+json$/.test(type) || (plain && type === 'text/plain');
   if (isJson && (charset === undefined || charset === 'utf-8' || charset === 'utf8' || charset === 'us-ascii')) return;
-  throw new ApiError('unsupported_media_type', 'Content-Type: takes application/json in UTF-8.');
+  throw new ApiError('unsupported_media_type', `Content-Type: takes application/json${plain ? ' or text/plain' : ''} in UTF-8.`);
 }
 
 /** The content encoding, null for none. @throws ApiError unsupported_media_type */
@@ -66,6 +68,7 @@ export async function readBody(req: IncomingMessage, options: BodyOptions): Prom
   const encoding = encodingOf(req);
   const length = Number(req.headers['content-length'] ?? 0);
   if (length > options.bytesMax) throw tooLarge(options.bytesMax);
+  sendContinue(req);
   const raw = await collect(req, options);
   if (encoding === null) return raw;
   return await decompress(raw, encoding, options);
@@ -125,27 +128,4 @@ export function parseJson(body: Buffer): unknown {
   } catch (cause) {
     throw new MalformedBody('the body is not JSON', { cause });
   }
-}
-
-/**
- * Reads the rest of a refused body away, bounded in bytes and time, so that a sender that is still writing sees the answer
- * instead of a reset. Call after the answer has been sent.
- */
-export function drain(req: IncomingMessage, res: ServerResponse): void {
-  if (req.readableEnded || req.destroyed) return;
-  let left = DRAIN_BYTES_MAX;
-  const giveUp = () => {
-    req.destroy();
-  };
-  const timer = setTimeout(giveUp, DRAIN_MS_MAX);
-  timer.unref();
-  req.on('data', (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) giveUp();
-  });
-  req.once('close', () => {
-    clearTimeout(timer);
-  });
-  res.once('error', giveUp);
-  req.resume();
 }

@@ -1,6 +1,7 @@
 // The shapes of answers: {data, meta} for a success, {detail, request_id, code} for an error, as text ready to send.
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { z } from 'zod';
+import { wellFormedJson } from '../../pipeline/domain/well_formed.ts';
 import type { ApiError } from './errors.ts';
 import { REQUEST_ID_HEADER } from './request_id.ts';
 
@@ -27,9 +28,13 @@ function errorText(error: ApiError, requestId: string): string {
   return JSON.stringify({ detail: error.detail, request_id: requestId, code: error.code });
 }
 
-/** Sends a JSON text. X-Request-Id goes on every answer; a response that has begun is left alone. */
-export function sendJson(res: ServerResponse, status: number, requestId: string, body: string, headers: OutgoingHttpHeaders = {}): void {
+/**
+ * Sends a JSON text, without the unpaired surrogates that it may hold. X-Request-Id goes on every answer; a response that has begun
+ * is left alone.
+ */
+export function sendJson(res: ServerResponse, status: number, requestId: string, json: string, headers: OutgoingHttpHeaders = {}): void {
   if (res.headersSent || res.destroyed) return;
+  const body = wellFormedJson(json);
   res.writeHead(status, {
     'Content-Type': JSON_TYPE,
     'Content-Length': Buffer.byteLength(body),

@@ -4,19 +4,22 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Express, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { deeperThan, DEPTH_MAX } from '../../pipeline/domain/nesting.ts';
+import { wellFormedJson } from '../../pipeline/domain/well_formed.ts';
 import type { AuditActor } from '../../schemas/records/audit.ts';
 import type { AuditNotes, AuditTrail } from './audit.ts';
 import { authenticate, type AuthDeps, permit, rawCredentialOf, type Resource } from './auth.ts';
-import { checkJsonType, drain, MalformedBody, parseJson, readBody } from './body.ts';
+import { checkJsonType, MalformedBody, parseJson, readBody } from './body.ts';
 import { type Credential, may } from './credential.ts';
 import { envelope, sendError, sendJson } from './envelope.ts';
 import { ApiError, type StoreErrorClassifier, toApiError } from './errors.ts';
 import { deprecationHeaders } from './deprecation.ts';
 import { type Permission, PERMISSIONS } from './permissions.ts';
 import { type Idempotency, idempotencyKey, type IdempotentRequest } from './idempotency.ts';
+import { checkQueryNames } from './query_params.ts';
 import type { RateLimits } from './rate_limit.ts';
 import { REQUEST_ID_HEADER } from './request_id.ts';
 import { type Context, type Route, templateOf } from './route.ts';
+import { discardBody } from './unread_body.ts';
 import { parsePart } from './validate.ts';
 import { checkPinnedVersion, VERSION_HEADER } from './version.ts';
 
@@ -71,21 +74,21 @@ export function mountRoutes(app: Express, routes: readonly Route[], deps: EdgeDe
   }
   for (const [path, allowed] of methods) {
     const allow = [...allowed].sort().join(', ');
-    app.all(path, (req, res) => {
+    app.all(path, async (req, res) => {
       mark(res, templateOf(path));
-      answerError(req, res, new ApiError('method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } }), deps);
+      await answerError(req, res, new ApiError('method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } }), deps);
     });
   }
 }
 
 /** Answers with an error, logging what a client must not see. */
-export function answerError(req: IncomingMessage, res: ServerResponse, thrown: unknown, deps: EdgeDeps): void {
+export async function answerError(req: IncomingMessage, res: ServerResponse, thrown: unknown, deps: EdgeDeps): Promise<void> {
   const error = toApiError(thrown, deps.classifyStore);
   const request_id = requestIdOf(res);
   if (error.status >= 500)
     deps.log.error({ request_id, route: attendances.get(res)?.route, code: error.code, err: error.cause ?? error }, 'request failed');
+  await discardBody(req, res, error.status);
   sendError(res, error, request_id);
-  drain(req, res);
 }
 
 function mark(res: ServerResponse, template: string): void {
@@ -104,6 +107,7 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
     const early = isGrantInBody(route, credential) ? await rawBody(route, req, deps).catch(() => null) : null;
     permit(route.access, credential, { ...asked, resource: resourceOf(route, req, credential, early) }, deps.auth);
     checkPinnedVersion(req.headers[VERSION_HEADER]);
+    if (route.any_query !== true) checkQueryNames(route.query, req.query);
     for (const [name, value] of deprecationHeaders(route)) res.setHeader(name, value);
     const key = route.method === 'post' ? idempotencyKey(req.headers['idempotency-key']) : null;
     const raw = route.method === 'get' || route.method === 'delete' ? null : (early ?? (await rawBody(route, req, deps)));
@@ -127,7 +131,7 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
     if (out !== null) sendJson(res, out.status, ctx.request_id, out.body, out.headers);
   } catch (error) {
     if (res.destroyed && !res.writableFinished) return;
-    answerError(req, res, error, deps);
+    await answerError(req, res, error, deps);
   }
 }
 
@@ -150,8 +154,11 @@ function parsedBody(raw: Buffer): unknown {
     throw error instanceof MalformedBody ? new ApiError('invalid_request', `body: ${error.message}`, { cause: error }) : error;
   }
   if (deeperThan(body, DEPTH_MAX)) throw new ApiError('invalid_request', `body: is nested deeper than ${String(DEPTH_MAX)} levels`);
-  return body;
+  return SURROGATES.some((escape) => raw.includes(escape)) ? JSON.parse(wellFormedJson(JSON.stringify(body))) : body;
 }
+
+/** The beginnings of every escape of a surrogate, paired or not. */
+const SURROGATES = ['\\ud', '\\uD'];
 
 /** What goes out; null when the handler has streamed it. */
 interface Answer {

@@ -81,6 +81,8 @@ interface Declaration {
   bare?: boolean;
   /** The answer holds a secret: what is kept for a replay is sealed with the caller's own credential. */
   secret?: boolean;
+  /** Query parameters that are not declared are ignored instead of refused: for probes and scrapers that add their own. */
+  any_query?: true;
   /** Example request body for the documentation. */
   example?: unknown;
   /**

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { SECURITY_HEADERS } from '../../ops/security_headers.ts';
 import { newRequestId } from './request_id.ts';
+import { holdContinue, lingerAfter, stopDiscarding } from './unread_body.ts';
 
 const HEADERS_MS_MAX = 15_000;
 const REQUEST_MS_MAX = 120_000;
@@ -23,6 +24,12 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
     requireHostHeader: false,
   });
   const serve = (req: IncomingMessage, res: ServerResponse) => {
+    // A request that follows an answer with Connection: close is not served, as nothing can be answered any more.
+    if (req.socket.writableEnded) {
+      req.socket.destroy();
+      return;
+    }
+    lingerAfter(req, res);
     if (req.headers.host === undefined && req.httpVersion === '1.1') refuse(req.socket, '400 Bad Request', 'The Host header is needed.');
     else {
       for (const [name, value] of SECURITY_HEADERS) res.setHeader(name, value);
@@ -30,6 +37,10 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
     }
   };
   server.on('request', serve).on('checkExpectation', serve);
+  server.on('checkContinue', (req, res) => {
+    holdContinue(req, res);
+    serve(req, res);
+  });
   server.on('connect', (_, socket) => {
     refuse(socket, '400 Bad Request', 'This is no proxy.');
   });
@@ -38,6 +49,7 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
       socket.destroy();
       return;
     }
+    if (stopDiscarding(socket)) return;
     if (error.code === 'HPE_HEADER_OVERFLOW') refuse(socket, '431 Request Header Fields Too Large', 'The headers are too large.');
     else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') refuse(socket, '408 Request Timeout', 'The request took too long to arrive.');
     else refuse(socket, '400 Bad Request', 'This is no HTTP request.');

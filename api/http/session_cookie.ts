@@ -38,7 +38,7 @@ export function setSessionCookie(token: string, { maxAgeS, secure }: { maxAgeS: 
 /**
  * Refuses what another site may have made a browser send. Proofs, as OWASP's cheat sheet on CSRF lists them, the best first:
  * Sec-Fetch-Site, which is the browser's own word and holds behind any proxy; an Origin of our own host; a custom header,
- * which no other site can set without a preflight, and none is granted here. What a person does by hand (Sec-Fetch-Site: none)
+ * which no other site can set together with a cookie, since no preflight here allows credentials (cors.ts). What a person does by hand (Sec-Fetch-Site: none)
  * may repeat what another site began, so it proves nothing. SameSite=Strict alone does not do: a neighbouring subdomain is the
  * same site.
  * @throws ApiError forbidden

@@ -3,6 +3,7 @@
 // connection; what is beyond waits for a moment; a caller that reads nothing for STALL_MS is let go.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { wellFormedJson } from '../../pipeline/domain/well_formed.ts';
 import { FairSlots } from '../../ops/fair_slots.ts';
 import { ApiError } from './errors.ts';
 
@@ -40,8 +41,8 @@ export class WrittenAnswers {
   }
 }
 
-/** Writes a part of an answer; resolves when the response takes more. @throws when the caller has gone, or reads nothing for stallMs */
-export async function writePart(res: ServerResponse, text: string, signal: AbortSignal, stallMs = STALL_MS): Promise<void> {
+/** Writes a part of an answer in JSON, without unpaired surrogates; resolves when the response takes more. @throws when the caller has gone, or reads nothing for stallMs */
+export async function writePart(res: ServerResponse, json: string, signal: AbortSignal, stallMs = STALL_MS): Promise<void> {
   signal.throwIfAborted();
-  if (!res.write(text)) await once(res, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(stallMs)]) });
+  if (!res.write(wellFormedJson(json))) await once(res, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(stallMs)]) });
 }

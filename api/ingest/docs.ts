@@ -15,6 +15,9 @@ const batchOf = (event: z.ZodType) => z.object({ events: z.array(event).min(1).m
 
 interface FormatDoc {
   summary: string;
+  description?: string;
+  query?: z.ZodObject;
+  pages?: true;
   body: z.ZodType;
   response: z.ZodType;
   example: unknown;
@@ -85,6 +88,12 @@ const FORMATS: Record<IngestFormat, FormatDoc> = {
   },
   app: {
     summary: 'A batch of browser or mobile events',
+    description:
+      'Answers pages of any origin, without credentials of the browser. For navigator.sendBeacon, which can set no header, the body may be sent as text/plain and the key in api_key.',
+    query: z.object({
+      api_key: z.string().optional().describe('An API key whose only scope is ingest:write, in the place of X-Org-Api-Key'),
+    }),
+    pages: true,
     body: batchOf(EVENT_SCHEMAS.app),
     response: many,
     example: {
@@ -93,19 +102,24 @@ const FORMATS: Record<IngestFormat, FormatDoc> = {
   },
 };
 
-export const INGEST_DOCS: readonly RouteDoc[] = Object.entries(FORMATS).map(([format, { summary, body, response, example }]) => ({
-  method: 'post',
-  path: `/orgs/:org_id/ingest/${format}`,
-  operation_id: `ingest_${format}`,
-  summary,
-  description:
-    'Answered when the log has stored every event. gzip and br bodies are taken; the cap of 5 MiB holds for the decompressed size. One bad event refuses the whole body; detail names its index and field. A hard budget limit that is reached answers 429 with Retry-After and X-Quota-Tokens-Status, or 402 once an overage budget is spent. The rate of ingest is counted in requests, that of app in events.',
-  tag: 'Ingest',
-  access: 'ingest:write',
-  params: z.object({ org_id: z.string() }),
-  query: z.object({}),
-  body,
-  response,
-  example,
-  errors: ['decode_failed', 'rate_limited', 'payment_required'],
-}));
+const EVERY_FORMAT =
+  'Answered when the log has stored every event. gzip and br bodies are taken; the cap of 5 MiB holds for the decompressed size. One bad event refuses the whole body; detail names its index and field. A hard budget limit that is reached answers 429 with Retry-After and X-Quota-Tokens-Status, or 402 once an overage budget is spent. The rate of ingest is counted in requests, that of app in events.';
+
+export const INGEST_DOCS: readonly RouteDoc[] = Object.entries(FORMATS).map(
+  ([format, { summary, description, query, pages, body, response, example }]) => ({
+    method: 'post',
+    path: `/orgs/:org_id/ingest/${format}`,
+    operation_id: `ingest_${format}`,
+    summary,
+    description: [EVERY_FORMAT, description ?? ''].filter((part) => part !== '').join('\n\n'),
+    tag: 'Ingest',
+    access: 'ingest:write',
+    params: z.object({ org_id: z.string() }),
+    query: query ?? z.object({}),
+    ...(pages === true ? { pages } : {}),
+    body,
+    response,
+    example,
+    errors: ['decode_failed', 'rate_limited', 'payment_required'],
+  }),
+);

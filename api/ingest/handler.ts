@@ -2,16 +2,20 @@
 // In: POST /orgs/{org_id}/ingest/{format}. Out: 200 with ids once JetStream has stored every event, or an error of the
 // contract. Never waits for ClickHouse; never answers later than a second after the body is in.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { parse as parseQuery, type ParsedUrlQuery } from 'node:querystring';
+import { z } from 'zod';
 import { type IngestFormat, isIngestFormat } from '../../schemas/formats/formats.ts';
-import { authenticateOrg, permit } from '../http/auth.ts';
-import { checkJsonType, drain, MalformedBody, parseJson, readBody } from '../http/body.ts';
+import { authenticateOrg, authenticateQueryKey, hasCredentialHeader, permit } from '../http/auth.ts';
+import { checkJsonType, MalformedBody, parseJson, readBody } from '../http/body.ts';
 import type { OrgCredential } from '../http/credential.ts';
 import { deprecationHeaders } from '../http/deprecation.ts';
 import { envelope, sendError, sendJson } from '../http/envelope.ts';
 import { ApiError, toApiError } from '../http/errors.ts';
 import { idempotencyKey, type KeptAnswer } from '../http/idempotency.ts';
 import type { EdgeDeps } from '../http/mount.ts';
+import { checkQueryNames } from '../http/query_params.ts';
 import { newRequestId } from '../http/request_id.ts';
+import { discardBody } from '../http/unread_body.ts';
 import { checkPinnedVersion, VERSION_HEADER } from '../http/version.ts';
 import type { Admission, BudgetCheck, Hold } from './admission.ts';
 import { INGEST_DOCS } from './docs.ts';
@@ -42,8 +46,12 @@ export interface IngestPath {
 /** However late the events were confirmed, the outcome of a key gets this long to be. */
 const KEEP_MS_MIN = 90;
 
+const formatOf = ({ path }: { path: string }): string => path.slice(path.lastIndexOf('/') + 1);
 /** Headers of formats that will lose something. */
-const ANNOUNCED = new Map(INGEST_DOCS.map((doc) => [doc.path.slice(doc.path.lastIndexOf('/') + 1), deprecationHeaders(doc)]));
+const ANNOUNCED = new Map(INGEST_DOCS.map((doc) => [formatOf(doc), deprecationHeaders(doc)]));
+/** What the query of each format may hold. */
+const QUERIES = new Map(INGEST_DOCS.map((doc) => [formatOf(doc), doc.query]));
+const NO_QUERY = z.object({});
 
 const INGEST_PATH = /^\/orgs\/([^/?#]+)\/ingest\/([^?#]+)/;
 
@@ -59,11 +67,18 @@ export function ingestPathOf(url: string): IngestPath | null {
   }
 }
 
+/** The query of a URL, null without one. */
+function queryIn(url: string): ParsedUrlQuery | null {
+  const at = url.indexOf('?');
+  return at < 0 ? null : parseQuery(url.slice(at + 1));
+}
+
 interface Attempt {
   req: IncomingMessage;
   res: ServerResponse;
   request_id: string;
   path: IngestPath;
+  query: ParsedUrlQuery | null;
   events: number;
   bytes: number;
   /** Whether the tenant's rate has been charged for it. */
@@ -73,7 +88,16 @@ interface Attempt {
 /** Serves ingest requests; the answer is always sent, whatever happens. */
 export function createIngestHandler(deps: IngestDeps): (req: IncomingMessage, res: ServerResponse, path: IngestPath) => void {
   return (req, res, path) => {
-    const attempt: Attempt = { req, res, request_id: newRequestId(), path, events: 0, bytes: 0, charged: false };
+    const attempt: Attempt = {
+      req,
+      res,
+      request_id: newRequestId(),
+      path,
+      query: queryIn(req.url ?? ''),
+      events: 0,
+      bytes: 0,
+      charged: false,
+    };
     const began = performance.now();
     void serve(attempt, deps).then((status) => {
       const format = isIngestFormat(path.format) ? path.format : 'unknown';
@@ -97,8 +121,8 @@ async function serve(attempt: Attempt, deps: IngestDeps): Promise<number> {
     if (req.destroyed && !req.complete) return CLIENT_GONE;
     const error = toApiError(thrown, () => null);
     if (error.status >= 500) deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'ingest failed');
+    await discardBody(req, res, error.status);
     sendError(res, error, request_id);
-    drain(req, res);
     return error.status;
   }
 }
@@ -109,7 +133,8 @@ async function ingest(attempt: Attempt, deps: IngestDeps): Promise<KeptAnswer & 
   if (format !== null && req.method !== 'POST')
     throw new ApiError('method_not_allowed', 'This path takes POST.', { headers: { Allow: 'POST' } });
   const asked = { method: 'POST', headers: req.headers, pathOrg: path.org_id };
-  const credential = await authenticateOrg(asked, deps.edge.auth);
+  const queryKey = format === 'app' ? attempt.query?.['api_key'] : undefined;
+  const credential = queryKey === undefined ? await authenticateOrg(asked, deps.edge.auth) : keyInQuery(queryKey, req, deps);
   const taken = () => {
     permit('ingest:write', credential, asked, deps.edge.auth);
     return accept(attempt, { format, credential }, deps);
@@ -125,6 +150,13 @@ async function ingest(attempt: Attempt, deps: IngestDeps): Promise<KeptAnswer & 
     if (!attempt.charged) charge(attempt, deps, { kind: 'app', tenant: credential.org_id, cost: 1 });
     throw error;
   }
+}
+
+/** @throws ApiError unauthenticated, forbidden, invalid_request */
+function keyInQuery(given: string | string[], req: IncomingMessage, deps: IngestDeps): OrgCredential {
+  if (typeof given !== 'string') throw new ApiError('invalid_request', 'api_key: may be given only once');
+  if (hasCredentialHeader(req.headers)) throw new ApiError('invalid_request', 'api_key: may not be given beside a credential in a header');
+  return authenticateQueryKey(given, deps.edge.auth);
 }
 
 const RATE_DETAILS = {
@@ -153,8 +185,9 @@ async function accept(
   checkPinnedVersion(req.headers[VERSION_HEADER]);
   if (format === null) throw new ApiError('decode_failed', `"${path.format.slice(0, 64)}" is no known source_format.`);
   for (const [name, value] of ANNOUNCED.get(format) ?? []) attempt.res.setHeader(name, value);
+  if (attempt.query !== null) checkQueryNames(QUERIES.get(format) ?? NO_QUERY, attempt.query);
   const key = idempotencyKey(req.headers['idempotency-key']);
-  checkJsonType(req.headers['content-type']);
+  checkJsonType(req.headers['content-type'], format === 'app');
   const hold = deps.admission.open(credential);
   try {
     return await admitted({ ...attempt, format, credential, key, hold, attempt }, deps);

@@ -3,11 +3,12 @@
 // taken, with the number of those that cannot; or an error. Never waits for ClickHouse.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { authenticateOrg, permit } from '../http/auth.ts';
-import { checkJsonType, drain, MalformedBody, readBody } from '../http/body.ts';
+import { checkJsonType, MalformedBody, readBody } from '../http/body.ts';
 import type { OrgCredential } from '../http/credential.ts';
 import { ApiError, toApiError } from '../http/errors.ts';
 import type { EdgeDeps } from '../http/mount.ts';
 import { newRequestId } from '../http/request_id.ts';
+import { discardBody } from '../http/unread_body.ts';
 import { checkPinnedVersion, VERSION_HEADER } from '../http/version.ts';
 import { NoOtlp, sendRefusal, sendTaken, statusOf } from './answer.ts';
 import { type Encoding, type ReadExport, readExport, type SpanEvent } from './events.ts';
@@ -85,9 +86,10 @@ async function serve(req: IncomingMessage, res: ServerResponse, path: string, ta
     if (req.destroyed && !req.complete) return CLIENT_GONE;
     const error = toApiError(thrown, () => null);
     if (error.status >= 500) deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'OTLP ingest failed');
+    const status = statusOf(error);
+    await discardBody(req, res, status);
     sendRefusal(res, request_id, encoding ?? 'json', error);
-    drain(req, res);
-    return statusOf(error);
+    return status;
   }
 }
 

@@ -6,6 +6,7 @@ import { checkEvent, type EventOf, type IngestFormat } from '../../../schemas/fo
 import type { Refusal } from '../../../schemas/formats/refusal.ts';
 import { checkTimes } from '../../../schemas/formats/times.ts';
 import type { Span } from '../span.ts';
+import { wellFormedJson } from '../well_formed.ts';
 import { decodeApp } from './app.ts';
 import { decodeChain, stepSpans } from './chain.ts';
 import { decodeChatcompletion } from './chatcompletion.ts';
@@ -41,7 +42,9 @@ const READERS: Readonly<Partial<Record<SourceFormat, (value: unknown, receivedAt
 export function spansOf(deps: SpanDeps, raw: RawEvent, value: unknown): Span[] | string {
   const readAs = Object.hasOwn(READERS, raw.format) ? READERS[raw.format] : undefined;
   if (readAs === undefined) return `no decoder for the format ${raw.format}`;
-  const read = readAs(value, raw.received_at);
+  // Ids are made from the body as it was received; what is stored of it holds no unpaired surrogates.
+  const sound = wellFormedJson(raw.body);
+  const read = readAs(sound === raw.body ? value : JSON.parse(sound), raw.received_at);
   if (!read.ok) return `${read.path}: ${read.message}`;
   const times = checkTimes(read.event, raw.received_at);
   if (!times.ok) return `${times.path}: ${times.message}`;

@@ -32,6 +32,7 @@ export interface TestApiOptions {
   logBytesMax?: number;
   bodyBytesMax?: number;
   appPerMinute?: number;
+  corsOrigins?: readonly string[];
   now?: () => number;
   production?: boolean;
   /** An OpenAI-compatible upstream. */
@@ -61,6 +62,7 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
       SERVICE_CLICKHOUSE_CLUSTER: undefined,
       SERVICE_MAX_BODY_BYTES: options.bodyBytesMax ?? 5_242_880,
       SERVICE_APP_INGEST_PER_TENANT_RPM: options.appPerMinute ?? 5000,
+      SERVICE_CORS_ORIGINS: [...(options.corsOrigins ?? [])],
       SERVICE_JWT_SECRET: JWT_SECRET,
       SERVICE_JWT_JWKS_URL: options.provider?.jwksUrl,
       SERVICE_JWT_ISSUER: options.provider?.issuer,

@@ -247,12 +247,19 @@ const fewHeaders = fc.tuple(headers, fc.nat(12), fc.nat(20)).map(([all, from, ta
   return Object.fromEntries(take > 12 ? [] : entries.slice(from % (entries.length + 1)).slice(0, take > 9 ? 3 : 1));
 });
 
+/** Mostly parameters that the operation takes, each once: names that it does not take are refused before anything else. */
 const queryOf = (names: readonly string[]): fc.Arbitrary<string> => {
-  const name = fc.oneof(
-    { weight: 5, arbitrary: fc.constantFrom(...(names.length === 0 ? ['limit'] : names)) },
-    { weight: 1, arbitrary: fc.constantFrom('limit', 'offset', 'cursor', '__proto__', 'a[b]', 'a[]', '', '%', 'limit%00', 'constructor') },
-  );
-  return fc.array(fc.tuple(name, piece), { maxLength: 4 }).map((pairs) => pairs.map(([key, value]) => `${key}=${value}`).join('&'));
+  const pairs = (name: fc.Arbitrary<string>, isUnique: boolean) => {
+    const pair = fc.tuple(name, piece);
+    return isUnique ? fc.uniqueArray(pair, { maxLength: 4, selector: ([key]) => key }) : fc.array(pair, { maxLength: 4 });
+  };
+  const odd = fc.constantFrom(...names, 'limit', 'offset', 'cursor', '__proto__', 'a[b]', 'a[]', '', '%', 'limit%00', 'constructor');
+  return fc
+    .oneof(
+      { weight: 9, arbitrary: names.length === 0 ? fc.constant([]) : pairs(fc.constantFrom(...names), true) },
+      { weight: 1, arbitrary: pairs(odd, false) },
+    )
+    .map((query) => query.map(([key, value]) => `${key}=${value}`).join('&'));
 };
 
 const bodyOf = (example: unknown): fc.Arbitrary<{ body: Buffer; what: string; headers: Record<string, string> }> => {

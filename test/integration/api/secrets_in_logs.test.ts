@@ -184,6 +184,8 @@ test('no secret is in what the processes print', async () => {
       `/v1/traces/${secret}/tree`,
       `/${secret}`,
       `/orgs/${ORG}/ingest/${secret}`,
+      `/orgs/${ORG}/ingest/app?api_key=${secret}`,
+      `/orgs/${ORG}/ingest/app?${secret}`,
     ]) {
       for (const one of [up, down])
         statuses.add((await call(one, path.includes('ingest') ? 'POST' : 'GET', path, { headers: asKey(key) })).status);

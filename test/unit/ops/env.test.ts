@@ -139,6 +139,34 @@ describe('settings', () => {
     expect(problems({ SERVICE_JWT_JWKS_URL: 'http://127.0.0.1:9000/jwks' })).toBe('');
   });
 
+  it('SERVICE_CORS_ORIGINS takes origins exactly as browsers write them', () => {
+    expect(parseEnv({}).SERVICE_CORS_ORIGINS).toEqual([]);
+    expect(parseEnv({ SERVICE_CORS_ORIGINS: 'https://a.example, http://localhost:3000,http://[::1]:8080' }).SERVICE_CORS_ORIGINS).toEqual([
+      'https://a.example',
+      'http://localhost:3000',
+      'http://[::1]:8080',
+    ]);
+    for (const bad of [
+      '*',
+      'null',
+      'a.example',
+      'https://a.example/',
+      'https://a.example/app',
+      'https://A.example',
+      'https://a.example:443',
+      'https://*.a.example',
+      'https://user@a.example',
+      'ftp://a.example',
+      'https://a.example,',
+      'https://a.example https://b.example',
+    ]) {
+      expect([bad, problems({ SERVICE_CORS_ORIGINS: bad })]).toEqual([
+        bad,
+        `SERVICE_CORS_ORIGINS: got "${bad}"; takes origins as browsers write them, comma-separated, such as https://app.example.com,http://localhost:3000`,
+      ]);
+    }
+  });
+
   it('all stand in env.example with their defaults', () => {
     const example = Object.fromEntries(
       readFileSync(new URL('../../../ops/env.example', import.meta.url), 'utf8')

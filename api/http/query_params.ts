@@ -1,0 +1,86 @@
+// Which query parameters a route takes. The route's query schema is the list: a parameter that it does not declare is refused with
+// the nearest one that it does, as a misspelt filter would otherwise be ignored and everything listed. In: a schema and the parsed
+// query. Out: nothing, or the refusal. Values are the schema's to check.
+import { z } from 'zod';
+import { ApiError } from './errors.ts';
+
+/** Longest part of an unknown name that is compared and shown. */
+const NAME_CHARS_MAX = 64;
+
+interface Declared {
+  names: readonly string[];
+  /** Parameters that may be repeated. */
+  lists: ReadonlySet<string>;
+}
+
+const known = new WeakMap<z.ZodType, Declared>();
+
+/**
+ * Checks the names in a query against the schema that declares them.
+ * @throws ApiError invalid_request for a parameter that is not declared, and for a repeated one that is no list
+ */
+export function checkQueryNames(schema: z.ZodType, query: Readonly<Record<string, unknown>>): void {
+  for (const name in query) {
+    const { names, lists } = declaredIn(schema);
+    if (!names.includes(name)) throw new ApiError('invalid_request', unknownParameter(name, names));
+    if (Array.isArray(query[name]) && !lists.has(name)) throw new ApiError('invalid_request', `${name}: may be given only once`);
+  }
+}
+
+/** The detail for a parameter that a route does not take. */
+export function unknownParameter(name: string, names: readonly string[]): string {
+  const shown = name.slice(0, NAME_CHARS_MAX).toWellFormed();
+  const said = `unknown query parameter ${shown}`;
+  if (names.length === 0) return `${said}; this endpoint takes none`;
+  const asked = comparable(shown);
+  const [nearest] = names
+    .map((candidate) => ({ candidate, distance: editDistance(asked, comparable(candidate)) }))
+    .sort((a, b) => a.distance - b.distance);
+  if (nearest !== undefined && nearest.distance <= Math.max(1, asked.length / 2)) return `${said}; did you mean ${nearest.candidate}?`;
+  return `${said}; this endpoint takes ${names.join(', ')}`;
+}
+
+/** A name without case, underscores and brackets: agentId and agent-id are agent_id, tags[] is tags. */
+const comparable = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]/g, '');
+
+/** Levenshtein distance. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
+
+function declaredIn(schema: z.ZodType): Declared {
+  const before = known.get(schema);
+  if (before !== undefined) return before;
+  const fields = Object.entries(fieldsOf(schema));
+  const declared = {
+    names: fields.map(([name]) => name),
+    lists: new Set(fields.filter(([, field]) => isList(field)).map(([name]) => name)),
+  };
+  known.set(schema, declared);
+  return declared;
+}
+
+/** @throws Error for a schema that is no object, which no route may declare for its query */
+function fieldsOf(schema: z.core.$ZodType): Readonly<Record<string, z.core.$ZodType>> {
+  if (schema instanceof z.ZodObject) return schema.shape;
+  if (schema instanceof z.ZodPipe) return fieldsOf(schema.def.in);
+  throw new Error('the query of a route must be declared as an object');
+}
+
+function isList(field: z.core.$ZodType): boolean {
+  if (field instanceof z.ZodArray) return true;
+  if (field instanceof z.ZodOptional || field instanceof z.ZodDefault || field instanceof z.ZodPrefault || field instanceof z.ZodNullable)
+    return isList(field.def.innerType);
+  if (!(field instanceof z.ZodPipe)) return false;
+  // A preprocessed parameter takes whatever its transformation makes a list of.
+  return isList(field.def.in instanceof z.ZodTransform ? field.def.out : field.def.in);
+}

@@ -1,0 +1,144 @@
+// Answers that are sent before the request's body has arrived: refusals above all. Closing a connection with unread bytes resets
+// it, and the reset destroys the answer before a client that is still writing gets to read it. The body is therefore discarded
+// before the answer (discardBody), and the connection lingers after the answer while the rest arrives (lingerAfter). A client that
+// waits for 100 Continue is only told to continue once its body is wanted (holdContinue, sendContinue).
+// Bounds: bytes and time for each request, and the number of connections that are read only to be discarded.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+/** Bytes of one request that are discarded, before and after its answer, counted on the wire. */
+export const DISCARD_BYTES_MAX = 64 * 1024 * 1024;
+/** Time for which a body is discarded before the answer is sent anyway. */
+export const DISCARD_MS_MAX = 2000;
+/** Time for which a connection is read after its answer before it is closed. */
+export const LINGER_MS_MAX = 2000;
+/**
+ * Connections that are read only to be discarded, in one process. Further refusals are sent at once and their connections closed,
+ * so a flood of large bodies costs its senders their answers and the service nothing more.
+ */
+export const DISCARDING_MAX = 256;
+
+const PAYLOAD_TOO_LARGE = 413;
+
+let discarding = 0;
+/** The wire position of a connection at which no more of the request is read. */
+const byteLimits = new WeakMap<IncomingMessage, number>();
+/** Ends the discarding on a connection whose request has turned out to be malformed or cut off. */
+const stops = new WeakMap<Duplex, () => void>();
+/** Requests whose clients wait for 100 Continue. */
+const continues = new WeakMap<IncomingMessage, { res: ServerResponse; keepAlive: boolean }>();
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  if (headers['transfer-encoding'] !== undefined) return true;
+  const length = headers['content-length'];
+  return length !== undefined && length !== '0';
+}
+
+/**
+ * Notes that a client waits for 100 Continue. Unless it is told to continue, its connection closes with the answer, since nobody
+ * can tell whether the bytes that follow are the body or the next request.
+ */
+export function holdContinue(req: IncomingMessage, res: ServerResponse): void {
+  continues.set(req, { res, keepAlive: res.shouldKeepAlive });
+  res.shouldKeepAlive = false;
+}
+
+/** Tells a client that waits for 100 Continue to send its body. */
+export function sendContinue(req: IncomingMessage): void {
+  const held = continues.get(req);
+  if (held === undefined) return;
+  continues.delete(req);
+  held.res.shouldKeepAlive = held.keepAlive;
+  held.res.writeContinue();
+}
+
+/**
+ * Discards what has not been read of a request's body, up to DISCARD_BYTES_MAX and DISCARD_MS_MAX. Call it before a refusal is
+ * sent. The connection closes after the answer if some of the body is still missing, and after every 413.
+ * @param status status of the answer
+ */
+export async function discardBody(req: IncomingMessage, res: ServerResponse, status: number): Promise<void> {
+  if (res.headersSent) return;
+  if (status === PAYLOAD_TOO_LARGE) res.setHeader('Connection', 'close');
+  if (!hasBody(req) || req.readableEnded || req.destroyed || continues.has(req)) return;
+  const isWhole = discarding < DISCARDING_MAX && (await discard(req));
+  if (!isWhole) res.setHeader('Connection', 'close');
+}
+
+/** Resolves with true when the body has ended; with false when the sender is gone or has broken the protocol, or at a bound. */
+function discard(req: IncomingMessage): Promise<boolean> {
+  return new Promise((resolve) => {
+    const { socket } = req;
+    const limit = byteLimitOf(req);
+    const onData = () => {
+      if (socket.bytesRead <= limit) return;
+      req.pause();
+      settle();
+    };
+    const settle = () => {
+      clearTimeout(timer);
+      req.off('data', onData).off('end', settle).off('close', settle).off('error', settle);
+      stops.delete(socket);
+      discarding--;
+      resolve(req.readableEnded);
+    };
+    const timer = setTimeout(settle, DISCARD_MS_MAX);
+    discarding++;
+    stops.set(socket, settle);
+    req.on('data', onData).on('end', settle).on('close', settle).on('error', settle).resume();
+  });
+}
+
+/**
+ * Ends the discarding on a connection that holds no valid request any more.
+ * @returns true if a refusal was waiting, which is then sent
+ */
+export function stopDiscarding(socket: Duplex): boolean {
+  const stop = stops.get(socket);
+  stop?.();
+  return stop !== undefined;
+}
+
+/**
+ * Keeps the connection open for reading after an answer that was sent before the body had arrived: the writing half is closed
+ * at once, the rest of the body is discarded for up to LINGER_MS_MAX. Call it for every request before it is answered.
+ */
+export function lingerAfter(req: IncomingMessage, res: ServerResponse): void {
+  if (!hasBody(req)) return;
+  // Ahead of the server's own listener, which destroys the connection if the answer was its last.
+  res.prependListener('finish', () => {
+    if (!req.complete && !req.destroyed && discarding < DISCARDING_MAX) linger(req);
+  });
+}
+
+function linger(req: IncomingMessage): void {
+  const { socket } = req;
+  const limit = byteLimitOf(req);
+  discarding++;
+  socket.destroySoon = () => {
+    socket.end();
+  };
+  const timer = setTimeout(() => {
+    socket.destroy();
+  }, LINGER_MS_MAX);
+  const onData = () => {
+    if (socket.bytesRead > limit) req.pause();
+  };
+  const settle = () => {
+    clearTimeout(timer);
+    req.off('data', onData).off('end', settle).off('close', settle);
+    Reflect.deleteProperty(socket, 'destroySoon');
+    discarding--;
+    if (socket.writableEnded) socket.destroySoon();
+  };
+  req.on('data', onData).on('end', settle).on('close', settle);
+  if (socket.bytesRead <= limit) req.resume();
+}
+
+function byteLimitOf(req: IncomingMessage): number {
+  const known = byteLimits.get(req);
+  if (known !== undefined) return known;
+  const limit = req.socket.bytesRead + DISCARD_BYTES_MAX;
+  byteLimits.set(req, limit);
+  return limit;
+}
