@@ -5,7 +5,7 @@ import * as metrics from '../../ops/metrics.ts';
 import { UsageFollower } from '../../ops/usage_follower.ts';
 import { queueMail } from '../../ops/mail_queue.ts';
 import type { Sealer } from '../../ops/sealing.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
+import { type Log, logBaseReader } from '../../ops/nats/open_log.ts';
 import { INGEST_STREAM } from '../../ops/streams.ts';
 import { freshDelivery, publishDelivery } from '../../ops/webhook_queue.ts';
 import { hasHardLimit, limitedAgents } from '../../pipeline/domain/budget.ts';
@@ -83,6 +83,7 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     ledger,
     toPico: usdToPico,
     now,
+    logBase: logBaseReader(log),
     periodOf,
     onReports: (reports) => {
       before?.heard(reports);
