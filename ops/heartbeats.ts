@@ -12,6 +12,8 @@ const beatShape = z.object({
   metrics_url: z.string(),
   /** True for the last one: the worker ends in order. */
   ended: z.boolean(),
+  /** Whether the worker has started all of its parts, and takes calls to run jobs. Unset by workers of an older version. */
+  up: z.boolean().optional(),
 });
 export type Beat = z.infer<typeof beatShape>;
 
@@ -24,6 +26,7 @@ interface Heard {
   /** On this process's monotonic clock, milliseconds. */
   at: number;
   metrics_url: string;
+  up: boolean;
 }
 
 /** Who was heard, and when. Survives reconnects. */
@@ -37,7 +40,7 @@ export class HeartbeatListener {
         const beat = error === null ? parseBeat(message.string()) : null;
         if (beat === null) return;
         if (beat.ended) this.#heard.delete(beat.worker_id);
-        else this.#heard.set(beat.worker_id, { at: now(), metrics_url: beat.metrics_url });
+        else this.#heard.set(beat.worker_id, { at: now(), metrics_url: beat.metrics_url, up: beat.up ?? true });
       },
     });
     this.#stop = () => {
@@ -56,6 +59,11 @@ export class HeartbeatListener {
   /** When a worker was heard last; undefined when never. */
   heardAt(worker: string): number | undefined {
     return this.#heard.get(worker)?.at;
+  }
+
+  /** Whether a worker that was heard takes calls to run jobs. */
+  isUp(worker: string): boolean {
+    return this.#heard.get(worker)?.up ?? false;
   }
 
   metricsUrl(worker: string): string | undefined {

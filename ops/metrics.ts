@@ -62,7 +62,7 @@ export const diskLow = gauge({
 });
 export const checkOk = gauge({
   name: 'millrace_check_ok',
-  help: 'What /readyz says, looked at every few seconds: 1 where NATS or ClickHouse answers, or every partition has a live worker',
+  help: 'What /readyz says, looked at every few seconds: 1 where NATS or ClickHouse answers, every partition has a live worker, or hard limits can be decided',
   role: 'api',
   labels: ['check'],
 });

@@ -29,6 +29,8 @@ export interface FollowerDeps {
   /** Decimal USD to pico-USD. */
   toPico: (usd: string) => bigint;
   now: () => number;
+  /** What the store adds to JetStream sequences of the log; null while no worker has settled it, and no row has landed. */
+  logBase: () => Promise<number | null>;
   periodOf: (org_id: string) => AccountPeriod;
   /** Told of every report, once it is counted. */
   onReports?: (reports: readonly Landing[]) => void;
@@ -64,7 +66,8 @@ export class UsageFollower {
   /** Resolves when the server has the subscription: what is read after that misses no report. */
   readonly #heard: Promise<void>;
   #reading = 0;
-  /** Orgs whose account is read as soon as another read has ended. */
+  /** Orgs whose account is read as soon as another read has ended; those for which a caller waits come first. */
+  readonly #urgent = new Set<string>();
   readonly #waiting = new Set<string>();
   /** Said once until a read works again. */
   #failing = false;
@@ -115,6 +118,7 @@ export class UsageFollower {
     followed.waiting.push(() => {
       read.resolve(undefined);
     });
+    if (this.#waiting.delete(org_id)) this.#urgent.add(org_id);
     await read.promise;
     clearTimeout(timer);
   }
@@ -151,17 +155,21 @@ export class UsageFollower {
     const now = performance.now();
     for (const [org_id, followed] of this.#followed) {
       this.period(org_id);
-      if (!followed.reading && followed.due <= now) this.#waiting.add(org_id);
+      if (followed.reading || followed.due > now || this.#urgent.has(org_id)) continue;
+      if (followed.waiting.length > 0) this.#urgent.add(org_id);
+      else this.#waiting.add(org_id);
     }
     this.#readWaiting();
   }
 
   #readWaiting(): void {
-    for (const org_id of this.#waiting) {
-      if (this.#reading >= READS_MAX || this.#closed) return;
-      this.#waiting.delete(org_id);
-      const followed = this.#followed.get(org_id);
-      if (followed?.reading === false) void this.#read(org_id, followed);
+    for (const orgs of [this.#urgent, this.#waiting]) {
+      for (const org_id of orgs) {
+        if (this.#reading >= READS_MAX || this.#closed) return;
+        orgs.delete(org_id);
+        const followed = this.#followed.get(org_id);
+        if (followed?.reading === false) void this.#read(org_id, followed);
+      }
     }
   }
 
@@ -178,7 +186,8 @@ export class UsageFollower {
       ledger.beginRead(org_id);
       const rows = await readPeriodSums(clickhouse, { org_id, from, until, agents: [...scope.agents] });
       const sums = rows.map(({ cost_usd, ...row }) => ({ ...row, cost_pico_usd: toPico(cost_usd) }));
-      const done = ledger.endRead(org_id, scope, sums);
+      // After the read: while there is no base, none of the rows can be of this log.
+      const done = ledger.endRead(org_id, scope, sums, await this.#deps.logBase());
       const whole = done && !followed.again;
       followed.due = whole ? performance.now() + (followed.fresh ? SECOND_READ_MS : REREAD_MS) : 0;
       followed.fresh = !done;

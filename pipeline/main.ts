@@ -76,6 +76,7 @@ async function main(): Promise<void> {
   const storeUp = await bringUpStore(parts);
   const retention = await openRetentionPolicies(log, onProblem);
   const cold = await openCold(parts);
+  let up = false;
   const landing = await openLanding({
     ...parts,
     ...storeUp,
@@ -87,6 +88,7 @@ async function main(): Promise<void> {
     budgetRecords,
     partitions,
     metricsUrl: exposed.url,
+    isUp: () => up,
   });
   const { ownership, worker, mover, budgets } = landing;
 
@@ -137,6 +139,7 @@ async function main(): Promise<void> {
   const endSweeps = isEmbedded
     ? startPartSweeper({ clickhouse, logger, isLeader: () => ownership.isLeader, sync: storeUp.sync, keptS: REPLACED_PARTS_KEPT_S })
     : undefined;
+  up = true;
   exposed.ready();
   clearInterval(starting);
   process.send?.({ ready: true });

@@ -50,8 +50,8 @@ export interface HomesDeps {
   isKnown: (org_id: string) => boolean;
   /** Resolves when it may be, or after `withinMs` milliseconds. */
   whenKnown: (org_id: string, withinMs: number) => Promise<void>;
-  /** Whether this process may decide although it does not know that. */
-  mayGuess: () => boolean;
+  /** Whether this process may decide about the organization although it does not know what it has used. */
+  mayGuess: (org_id: string) => boolean;
   /** Decides by what this process knows. @throws ApiError */
   admit: (org_id: string, uses: readonly AskedUse[]) => Reservation;
   onProblem: (problem: string, cause: unknown) => void;
@@ -140,7 +140,7 @@ export class Homes {
 
   #decideAlone(org_id: string, uses: readonly AskedUse[]): Reservation | Promise<Reservation> {
     const { sharing, admit, isKnown, mayGuess } = this.#deps;
-    if (!isKnown(org_id) && !mayGuess()) return this.#decideWhenKnown(org_id, uses);
+    if (!isKnown(org_id) && !mayGuess(org_id)) return this.#decideWhenKnown(org_id, uses);
     return sharing.told(org_id, admit(org_id, uses));
   }
 
@@ -237,7 +237,7 @@ export class Homes {
   /** Who may guess decides for those who do not know what the org has used either: they all hear of what is let in. */
   #canDecide(org_id: string, askerKnows: boolean): boolean {
     const { guards, isKnown, mayGuess } = this.#deps;
-    return guards(org_id) && (isKnown(org_id) || (!askerKnows && mayGuess()));
+    return guards(org_id) && (isKnown(org_id) || (!askerKnows && mayGuess(org_id)));
   }
 
   #decideFor(asker: string, id: number, org_id: string, rows: readonly UseRow[]): Answer {
@@ -254,7 +254,7 @@ export class Homes {
 
   #decideOwn(asking: Asking): Answer {
     const { isKnown, mayGuess } = this.#deps;
-    if (!isKnown(asking.org_id) && !mayGuess()) return 'unknown';
+    if (!isKnown(asking.org_id) && !mayGuess(asking.org_id)) return 'unknown';
     try {
       asking.own = this.#deps.admit(asking.org_id, asking.uses);
       return 'admitted';

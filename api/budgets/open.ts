@@ -5,7 +5,7 @@ import * as metrics from '../../ops/metrics.ts';
 import { UsageFollower } from '../../ops/usage_follower.ts';
 import { queueMail } from '../../ops/mail_queue.ts';
 import type { Sealer } from '../../ops/sealing.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
+import { type Log, logBaseReader } from '../../ops/nats/open_log.ts';
 import { INGEST_STREAM } from '../../ops/streams.ts';
 import { freshDelivery, publishDelivery } from '../../ops/webhook_queue.ts';
 import { hasHardLimit, limitedAgents } from '../../pipeline/domain/budget.ts';
@@ -17,6 +17,7 @@ import { ALERT_TARGET_ID } from '../../schemas/records/budget.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import type { Route } from '../http/route.ts';
 import { alertRoutes } from './alert_routes.ts';
+import { countBacklog } from './backlog.ts';
 import { Before } from './before.ts';
 import type { BudgetsDeps } from './budgets.ts';
 import { BudgetGate } from './gate.ts';
@@ -66,6 +67,8 @@ export interface Budgets {
   admit: (org_id: string, events: readonly EnteringEvent[]) => Reservation | Promise<Reservation>;
   /** Counts what has been used already and is about to be stored; refuses nothing. */
   count: (org_id: string, events: readonly EnteringEvent[]) => Reservation;
+  /** Whether every hard limit can be decided: false for a while after the start, and never again once it was true. */
+  isReady: () => boolean;
   close: () => void;
 }
 
@@ -83,6 +86,7 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     ledger,
     toPico: usdToPico,
     now,
+    logBase: logBaseReader(log),
     periodOf,
     onReports: (reports) => {
       before?.heard(reports);
@@ -93,17 +97,6 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     },
     onProblem,
   });
-  // After the follower has its subscription: what comes into the log from now on is told by who lets it in.
-  const { state } = await log.jsm.streams.info(INGEST_STREAM);
-  const atStart = new Before({
-    newest: state.messages === 0 ? 0 : state.last_seq,
-    partitions,
-    onLanded: () => {
-      follower.rereadAll();
-    },
-  });
-  before = atStart;
-  const isKnown = (org_id: string): boolean => atStart.landedAt !== null && follower.readAt(org_id) >= atStart.landedAt;
   // Only what can be refused needs an account here; who is warned is the pipeline's.
   const unwatch = budgets.follow((record) => {
     if (hasHardLimit(record)) follower.follow(record.org_id, limitedAgents(record));
@@ -127,15 +120,18 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
       sharing.crossed(crossing);
     },
   });
+  const start = await knowTheLog({ log, partitions, budgets, ledger, follower, prices, onProblem });
+  before = start.before;
+  const { isKnown, mayGuess } = start;
   const homes = new Homes({
     nc: log.nc,
     sharing,
     guards: (org_id) => gate.guards(org_id),
     isKnown,
     whenKnown: async (org_id, withinMs) => {
-      await Promise.race([atStart.landed.then(() => follower.whenRead(org_id, withinMs)), sleep(withinMs)]);
+      await Promise.race([start.before.known.then(() => follower.whenRead(org_id, withinMs)), sleep(withinMs)]);
     },
-    mayGuess: () => atStart.mayGuess,
+    mayGuess,
     admit: (org_id, uses) => gate.admit(org_id, uses),
     onProblem,
   });
@@ -167,12 +163,86 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
       return sharing.told(org_id, ledger.reserve(org_id, uses));
     },
     count: (org_id, events) => sharing.told(org_id, ledger.reserve(org_id, usesOf(prices, events))),
+    isReady: start.isReady,
     close: () => {
+      start.stop();
       unwatch();
       follower.close();
       homes.close();
       sharing.close();
       budgets.close();
+    },
+  };
+}
+
+/** What a process that has just begun knows of the log that others have written. */
+interface StartKnowledge {
+  before: Before;
+  /** Whether this process knows what the organization has used. */
+  isKnown: (org_id: string) => boolean;
+  /** Whether it may decide about the organization although it does not. */
+  mayGuess: (org_id: string) => boolean;
+  isReady: () => boolean;
+  stop: () => void;
+}
+
+type StartDeps = Pick<OpenBudgetsDeps, 'log' | 'partitions' | 'prices' | 'onProblem'> & {
+  budgets: BudgetStore;
+  ledger: UsageLedger;
+  follower: UsageFollower;
+};
+
+/**
+ * Begins to count what the log holds and has not landed. The subscriptions of this process come first: it hears of what enters
+ * the log from now on. A limit that is set later, of a new organization too, does not wait for this.
+ */
+async function knowTheLog({ log, partitions, budgets, ledger, follower, prices, onProblem }: StartDeps): Promise<StartKnowledge> {
+  const limited = new Set([...budgets.all()].filter(hasHardLimit).map(({ org_id }) => org_id));
+  await log.nc.flush();
+  const { state } = await log.jsm.streams.info(INGEST_STREAM);
+  const newest = state.messages === 0 || limited.size === 0 ? 0 : state.last_seq;
+  ledger.beginBacklog(newest);
+  const stopped = new AbortController();
+  const before = new Before({
+    newest,
+    partitions,
+    onKnown: () => {
+      stopped.abort();
+      follower.rereadAll();
+    },
+  });
+  const counting = {
+    log,
+    partitions,
+    newest,
+    counts: (org_id: string) => limited.has(org_id),
+    take: (org_id: string, events: readonly EnteringEvent[], seq: number) => {
+      ledger.countLogged(org_id, usesOf(prices, events), seq);
+    },
+    signal: stopped.signal,
+    onProblem,
+  };
+  if (newest > 0)
+    void countBacklog(counting).then((whole) => {
+      if (whole) before.counted();
+    });
+  const isKnown = (org_id: string): boolean =>
+    follower.readAt(org_id) > -Infinity && (!limited.has(org_id) || (before.knownAt !== null && follower.readAt(org_id) >= before.knownAt));
+  const unknown = new Set(limited);
+  return {
+    before,
+    isKnown,
+    mayGuess: (org_id) => !limited.has(org_id) || before.mayGuess,
+    isReady: () => {
+      if (before.mayGuess) unknown.clear();
+      for (const org_id of unknown) {
+        const record = budgets.get(org_id);
+        if (record === null || !hasHardLimit(record) || isKnown(org_id)) unknown.delete(org_id);
+      }
+      return unknown.size === 0;
+    },
+    stop: () => {
+      stopped.abort();
     },
   };
 }

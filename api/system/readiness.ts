@@ -1,5 +1,7 @@
-// Whether the service can do its work now: the log reachable, ClickHouse answering, every partition owned by a live worker.
-// Also knows which workers live, for /metrics.
+// Whether the service can do its work now: the log reachable, ClickHouse answering, every partition owned by a live worker, hard
+// limits decidable. Also knows which workers live, for /metrics.
+// A process that starts is ready once all of it holds, and a worker takes calls to run jobs. After that a restart of workers is no
+// reason to send callers elsewhere: ingest and reads go on, so a partition may be without a worker for RESTART_MS.
 import { z } from 'zod';
 import { HeartbeatListener } from '../../ops/heartbeats.ts';
 import type { Log } from '../../ops/nats/open_log.ts';
@@ -11,13 +13,29 @@ const PING_MS_MAX = 1000;
 /** An owner that has not brought a partition up in this time is as good as none. */
 const BRING_UP_MS_MAX = 30_000;
 
+/** A worker that ends and starts again, or whose partitions others take over, is back within this. */
+export const RESTART_MS = 10_000;
+
 const partitionRecord = z.looseObject({ partition: z.int(), owner: z.string(), up: z.boolean().optional() });
 type PartitionRecord = z.infer<typeof partitionRecord>;
 
 export const readiness = z
   .object({
     status: z.enum(['ready', 'unavailable']),
-    checks: z.object({ nats: z.enum(['ok', 'down']), clickhouse: z.enum(['ok', 'down']), consumers: z.enum(['ok', 'down']) }),
+    checks: z.object({
+      nats: z.enum(['ok', 'down']),
+      clickhouse: z.enum(['ok', 'down']),
+      consumers: z
+        .enum(['ok', 'down'])
+        .describe(
+          'Every partition has a live worker. Down after a partition has had none for 10 seconds, so that a restart of workers goes unnoticed.',
+        ),
+      budgets: z
+        .enum(['ok', 'down'])
+        .describe(
+          'Hard limits can be decided. Down at most in the first 30 seconds of an API process, while it counts what had been used before it.',
+        ),
+    }),
   })
   .meta({ id: 'Readiness' });
 export type Readiness = z.infer<typeof readiness>;
@@ -27,12 +45,16 @@ export interface ReadinessDeps {
   /** True when ClickHouse answers and its tables are there. */
   pingClickHouse: () => Promise<boolean>;
   partitions: number;
+  /** Whether every hard limit can be decided here; never false again once it was true. */
+  budgetsReady: () => boolean;
 }
 
 export class ReadinessWatch {
   readonly #bucket: WatchedBucket<PartitionRecord>;
   readonly #heartbeats: HeartbeatListener;
   readonly #deps: ReadinessDeps;
+  /** True once every partition was up and a worker took calls to run jobs. */
+  #started = false;
 
   private constructor(bucket: WatchedBucket<PartitionRecord>, heartbeats: HeartbeatListener, deps: ReadinessDeps) {
     this.#bucket = bucket;
@@ -53,11 +75,12 @@ export class ReadinessWatch {
   async check(): Promise<Readiness> {
     const nats = this.#deps.tracked.connected;
     const clickhouse = await within(this.#deps.pingClickHouse(), PING_MS_MAX);
-    const consumers = nats && this.unowned() === 0;
+    const consumers = nats && this.#areConsumed();
+    const budgets = this.#deps.budgetsReady();
     const word = (ok: boolean) => (ok ? 'ok' : 'down');
     return {
-      status: nats && clickhouse && consumers ? 'ready' : 'unavailable',
-      checks: { nats: word(nats), clickhouse: word(clickhouse), consumers: word(consumers) },
+      status: nats && clickhouse && consumers && budgets ? 'ready' : 'unavailable',
+      checks: { nats: word(nats), clickhouse: word(clickhouse), consumers: word(consumers), budgets: word(budgets) },
     };
   }
 
@@ -79,18 +102,41 @@ export class ReadinessWatch {
 
   /** How many partitions no live worker owns, or one has owned for long and not brought up. */
   unowned(): number {
-    const alive = new Set(this.#liveWorkers());
-    const claimedBefore = performance.now() - BRING_UP_MS_MAX;
-    let count = 0;
-    for (let partition = 0; partition < this.#deps.partitions; partition++) {
-      const held = this.#bucket.held(`partition.${String(partition)}`);
-      // While it is not up its owner writes nothing: the record is as old as the claim.
-      const stuck = held?.value.up === false && held.moved_at < claimedBefore;
-      if (held === undefined || stuck || !alive.has(held.value.owner)) count++;
-    }
-    return count;
+    return this.#partitions().filter((partition) => this.#unownedSince(partition) !== null).length;
+  }
+
+  #partitions(): number[] {
+    return Array.from({ length: this.#deps.partitions }, (_, partition) => partition);
+  }
+
+  /** Strict until the first time that it is true; after that a partition may be without a worker for RESTART_MS. */
+  #areConsumed(): boolean {
+    const before = performance.now() - RESTART_MS;
+    const owned = this.#partitions().every((partition) => {
+      const since = this.#unownedSince(partition);
+      return since === null || (this.#started && since > before);
+    });
+    if (this.#started || !owned) return owned;
+    const allUp = this.#partitions().every((partition) => this.#bucket.held(keyOf(partition))?.value.up !== false);
+    this.#started = allUp && this.#liveWorkers().some((worker) => this.#heartbeats.isUp(worker));
+    return this.#started;
+  }
+
+  /** Since when a partition has had no live owner that brings it up, on the monotonic clock; null: it has one. -Infinity: it never had one. */
+  #unownedSince(partition: number): number | null {
+    const now = performance.now();
+    const held = this.#bucket.held(keyOf(partition));
+    if (held === undefined) return -Infinity;
+    const { owner, up } = held.value;
+    if (owner === '') return held.moved_at;
+    const silentSince = (this.#heartbeats.heardAt(owner) ?? -Infinity) + WORKER_ALIVE_MS;
+    if (silentSince < now) return Math.max(silentSince, held.moved_at);
+    // While it is not up its owner writes nothing: the record is as old as the claim.
+    return up === false && held.moved_at < now - BRING_UP_MS_MAX ? -Infinity : null;
   }
 }
+
+const keyOf = (partition: number): string => `partition.${String(partition)}`;
 
 /** False when it rejects or takes too long. */
 async function within(work: Promise<boolean>, ms: number): Promise<boolean> {

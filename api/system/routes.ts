@@ -37,7 +37,8 @@ export function systemRoutes(deps: () => SystemDeps): Route[] {
       path: '/readyz',
       operation_id: 'ready',
       summary: 'NATS and ClickHouse are reachable and consumers run',
-      description: '200 when all checks are ok, 503 with the same body otherwise.',
+      description:
+        '200 when all checks are ok, 503 with the same body otherwise. Once a process has answered 200, jobs find a worker and hard limits are decided. Ingest goes on without ClickHouse and workers: health checks of a load balancer belong on /healthz.',
       tag: 'System',
       any_query: true,
       bare: true,

@@ -189,3 +189,20 @@ export async function settle<T>(log: Log, key: string, propose: () => Promise<T>
 export async function fixedPartitions(log: Log, wanted: number): Promise<number> {
   return (await settle(log, 'config', () => Promise.resolve({ partitions: wanted }))).partitions;
 }
+
+/** Where a worker settles what the store adds to JetStream sequences of this log. */
+export const LOG_PLACE_KEY = 'log';
+
+/**
+ * Returns a reader of what the store adds to JetStream sequences of this log. The reader gives null while no worker has settled it;
+ * once settled it never changes, and is not read again.
+ */
+export function logBaseReader(log: Pick<Log, 'bucket'>): () => Promise<number | null> {
+  let base: number | null = null;
+  return async () => {
+    if (base !== null) return base;
+    const entry = await (await log.bucket('service')).get(LOG_PLACE_KEY);
+    if (entry?.operation === 'PUT') base = entry.json<{ base: number }>().base;
+    return base;
+  };
+}

@@ -5,7 +5,7 @@
 import type { Logger } from 'pino';
 import { UsageFollower } from '../../ops/usage_follower.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
+import { type Log, logBaseReader } from '../../ops/nats/open_log.ts';
 import type { Mail } from '../../schemas/codec.ts';
 import { type BudgetRecord, type BudgetState, budgetState } from '../../schemas/records/budget.ts';
 import { orgKey } from '../../schemas/records/org.ts';
@@ -61,6 +61,7 @@ export class BudgetKeeper {
       ledger: this.#ledger,
       toPico: usdToPico,
       now: deps.now,
+      logBase: logBaseReader(deps.log),
       periodOf: (org_id) => periodAt(deps.ruleOf(org_id), deps.now()),
       onMoved: (orgs) => {
         for (const org_id of orgs) this.#dirty.add(org_id);

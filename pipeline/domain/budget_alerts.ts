@@ -1,6 +1,14 @@
 // Which alerts of a budget are due: thresholds that the use of the period has reached, or will have reached at its end if it
 // goes on as it has, and limits that were crossed. Pure: what was told before comes in, what is to be told goes out.
-import type { BudgetRecord, BudgetState, Limits, PeriodState, ResourceName, Severity } from '../../schemas/records/budget.ts';
+import type {
+  AlertThreshold,
+  BudgetRecord,
+  BudgetState,
+  Limits,
+  PeriodState,
+  ResourceName,
+  Severity,
+} from '../../schemas/records/budget.ts';
 import { agentScope, NO_LIMITS, RESOURCES } from '../../schemas/records/budget.ts';
 import { amountOf, limitedAgents, limitsOfAgent, percentageOf, statusOf, type Used } from './budget.ts';
 import type { Period } from './period.ts';
@@ -57,7 +65,7 @@ export function cumulativeAlerts(budget: BudgetNow, told: ReadonlySet<string>): 
   }
   for (const agent_id of limitedAgents(record))
     due.push(...crossings('tokens', agent_id, budget.agentTokens(agent_id), limitsOfAgent(record, agent_id) ?? NO_LIMITS));
-  const untold = due.filter(({ key }) => !told.has(key));
+  const untold = untoldOf(due, told);
   return untold.map((alert) => (untold.some((other) => saysTheSame(other, alert)) ? { ...alert, by_threshold: true } : alert));
 }
 
@@ -78,7 +86,20 @@ export function projectedAlerts(budget: BudgetNow, told: ReadonlySet<string>): D
     const amount = amountOf(budget.used, resource);
     return thresholds(budget, resource, amount, projectionOf(amount, budget.period, budget.now), 'projected');
   });
-  return due.filter(({ key, resource, percent }) => !told.has(key) && !told.has(keyOf('cumulative', resource, percent)));
+  const reached = (alert: DueAlert): DueAlert => ({ ...alert, key: keyOf('cumulative', alert) });
+  return untoldOf(due, told).filter((alert) => isUntold(reached(alert), told));
+}
+
+/** The alerts that have not fired, each once: a threshold may be configured twice. */
+function untoldOf(due: readonly DueAlert[], told: ReadonlySet<string>): DueAlert[] {
+  const byKey = new Map<string, DueAlert>();
+  for (const alert of due) if (isUntold(alert, told)) byKey.set(alert.key, alert);
+  return [...byKey.values()];
+}
+
+/** An older version kept thresholds without their severity: what it has fired in this period does not fire again. */
+function isUntold({ key, kind, severity }: DueAlert, told: ReadonlySet<string>): boolean {
+  return !told.has(key) && !(kind === 'threshold' && told.has(key.slice(0, -`:${severity}`.length)));
 }
 
 /** The use at the end of the period at the run-rate so far. A rate is taken over one day at least: the first hours say little. */
@@ -87,7 +108,8 @@ export function projectionOf(amount: number, period: Period, now: number): numbe
   return (amount / elapsed) * (period.end - period.start);
 }
 
-const keyOf = (cause: AlertCause, resource: ResourceName, percent: number): string => `${cause}:${resource}:${String(percent)}`;
+const keyOf = (cause: AlertCause, { resource, percent, severity }: AlertThreshold): string =>
+  `${cause}:${resource}:${String(percent)}:${severity}`;
 
 function thresholds({ record }: BudgetNow, resource: ResourceName, amount: number, reached: number, cause: AlertCause): DueAlert[] {
   const limits = record[resource];
@@ -95,7 +117,7 @@ function thresholds({ record }: BudgetNow, resource: ResourceName, amount: numbe
   return (record.alerts?.thresholds ?? [])
     .filter((threshold) => threshold.resource === resource && percentageOf(reached, limits) > threshold.percent - PERCENT_TOLERANCE)
     .map(({ percent, severity }) => ({
-      key: keyOf(cause, resource, percent),
+      key: keyOf(cause, { resource, percent, severity }),
       kind: 'threshold' as const,
       cause,
       resource,

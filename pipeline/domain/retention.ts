@@ -3,6 +3,7 @@
 // of an org goes as a whole.
 import { DEFAULT_RETENTION, type RetentionPolicy } from '../../schemas/records/retention.ts';
 import { dayOf } from './days.ts';
+import { MONTHLY, periodAt, type PeriodRule } from './period.ts';
 
 /** What has days of its own in a policy. */
 export const KEPT = ['texts', 'metadata', 'telemetry', 'judge_scores', 'usage_events', 'audit_log'] as const;
@@ -27,15 +28,22 @@ export function keptDays(policy: RetentionPolicy, kept: Kept): number | null {
   }
 }
 
-/** The newest day whose rows are due as of `now` (milliseconds since the epoch); NEVER when none is. */
-export function cutoffDay(policy: RetentionPolicy, kept: Kept, now: number): number {
+/**
+ * Returns the newest day whose rows are due as of `now` (milliseconds since the epoch); NEVER when none is. Usage of the current period
+ * of the budget is never due, however few days it is kept: what a budget has used is the sum of these rows.
+ */
+export function cutoffDay(policy: RetentionPolicy, kept: Kept, now: number, budget: PeriodRule): number {
   const days = keptDays(policy, kept);
-  return days === null ? NEVER : Math.max(NEVER, dayOf(now) - days);
+  if (days === null) return NEVER;
+  const newest = kept === 'usage_events' ? dayOf(periodAt(budget, now).start) - 1 : Infinity;
+  return Math.max(NEVER, Math.min(dayOf(now) - days, newest));
 }
 
 export interface OrgPolicy {
   org_id: string;
   policy: RetentionPolicy;
+  /** When the organization's budget starts over. */
+  budget: PeriodRule;
 }
 
 /** Orgs whose ids lie in a range, and their cutoffs: those that are named, and what holds for all others in it. */
@@ -57,7 +65,8 @@ export interface CutoffRange {
  */
 export function cutoffRanges(policies: readonly OrgPolicy[], now: number, orgsMax: number): CutoffRange[] {
   const sorted = policies.toSorted((a, b) => (a.org_id < b.org_id ? -1 : 1));
-  const others = perKept((kept) => cutoffDay(DEFAULT_RETENTION, kept, now));
+  // The default keeps usage for longer than any period lasts: it does not matter which one an organization has.
+  const others = perKept((kept) => cutoffDay(DEFAULT_RETENTION, kept, now, MONTHLY));
   const count = Math.max(1, Math.ceil(sorted.length / orgsMax));
   return Array.from({ length: count }, (_, index) => {
     const own = sorted.slice(index * orgsMax, (index + 1) * orgsMax);
@@ -65,7 +74,7 @@ export function cutoffRanges(policies: readonly OrgPolicy[], now: number, orgsMa
       from: index === 0 ? '' : (own[0]?.org_id ?? ''),
       until: sorted[(index + 1) * orgsMax]?.org_id ?? null,
       orgs: own.map(({ org_id }) => org_id),
-      cutoffs: perKept((kept) => own.map(({ policy }) => cutoffDay(policy, kept, now))),
+      cutoffs: perKept((kept) => own.map(({ policy, budget }) => cutoffDay(policy, kept, now, budget))),
       others,
     };
   });

@@ -3,9 +3,11 @@
 // no clock and no store.
 //
 // Every row of usage has a place (partition, log_seq) and all rows of one landing in a partition share it. So a report that
-// is told twice, or that the store's sums hold already, is known by its place and counted once. Each report names the one
-// before it, so one that was lost is noticed with the next: from then on an account stands still, and gives nothing back of
-// what was let in, until it has been read anew. So at no moment does it hold less than what was let in here.
+// arrives twice, or that the store's sums hold already, is known by its place and counted once. Each report names the one
+// before it, so the ledger notices a lost report with the next one: from then on the account counts no reports until its sums
+// have been read again. A reservation whose place in the log is known ends with the sums that carry this place, whether a
+// report or a read of the store brought them. So use that has landed and is still reserved is counted once at every moment,
+// and an account never holds less than what was admitted here.
 import { addUsed, nothingUsed, type Used } from './budget.ts';
 import { type AskedUse, LettingIn, mergedUses, type Reservation, Reserves } from './usage_reserves.ts';
 
@@ -93,8 +95,10 @@ export class UsageLedger {
     }
     const before = known.scope;
     known.scope = scope;
-    if (before.from !== scope.from || before.until !== scope.until) known.settled = null;
-    else if ([...scope.agents].every((agent_id) => before.agents.has(agent_id))) return false;
+    if (before.from !== scope.from || before.until !== scope.until) {
+      known.settled = null;
+      known.reserves.summed.clear();
+    } else if ([...scope.agents].every((agent_id) => before.agents.has(agent_id))) return false;
     this.#stale(known);
     return true;
   }
@@ -104,7 +108,7 @@ export class UsageLedger {
     if (account === undefined) return;
     this.#accounts.delete(org_id);
     account.reserves.held = false;
-    this.#lettingIn.releaseLanded();
+    this.#lettingIn.releaseSummed(account.reserves);
   }
 
   /** Whether the store's sums of the org are in. */
@@ -134,10 +138,11 @@ export class UsageLedger {
   }
 
   /**
-   * The read of what `scope` names has ended.
-   * @returns false when it has to be done again: the scope has changed, a report was lost, or too much came in meanwhile
+   * Takes the sums of what `scope` names, as they were read from the store.
+   * @param logBase what the store adds to JetStream sequences of this log; null while no row of this log has landed
+   * @returns false when the read has to be repeated: the scope has changed, a report was lost, or too much came in meanwhile
    */
-  endRead(org_id: string, scope: AccountScope, sums: readonly StoredSum[]): boolean {
+  endRead(org_id: string, scope: AccountScope, sums: readonly StoredSum[], logBase: number | null): boolean {
     const account = this.#accounts.get(org_id);
     if (account === undefined) return true;
     const { pending, torn } = account;
@@ -150,8 +155,11 @@ export class UsageLedger {
       tally(account.settled, scope, sum.agent_id, sum);
       account.through.set(sum.partition, Math.max(sum.log_seq, account.through.get(sum.partition) ?? 0));
     }
+    account.reserves.summed.clear();
+    // Rows of an older log stand at or below the base: no message of this log is among them.
+    if (logBase !== null) for (const [partition, log_seq] of account.through) account.reserves.summed.set(partition, log_seq - logBase);
     for (const report of pending) this.#count(org_id, account, report);
-    this.#lettingIn.releaseLanded();
+    this.#lettingIn.releaseSummed(account.reserves);
     return true;
   }
 
@@ -207,6 +215,20 @@ export class UsageLedger {
     const account = this.#accounts.get(org_id);
     if (account === undefined) return 0;
     return (account.settled?.agents.get(agent_id) ?? 0) + account.reserves.agentTokens(agent_id, account.scope);
+  }
+
+  /**
+   * Makes the messages that the log holds up to a JetStream sequence the business of countLogged alone: a reservation that is
+   * confirmed at or below it ends at once.
+   */
+  beginBacklog(through: number): void {
+    this.#lettingIn.beginBacklog(through);
+  }
+
+  /** Counts the use in a message of the log that was stored before this process began, until it has landed. */
+  countLogged(org_id: string, uses: readonly AskedUse[], seq: number): void {
+    const account = this.#accounts.get(org_id);
+    if (account !== undefined) this.#lettingIn.logged(account.reserves, account.scope.agents, { uses, seq });
   }
 
   /** The same use in as few rows as the org's account counts it by. */

@@ -1,9 +1,11 @@
-// What was let in and has not landed yet, by org, hour and agent, and when it is given back. Pure: part of the usage ledger.
-// Bounds: what waits is one sum for an org, hour, agent with limits and message of the log, of SLOTS_MAX messages a partition.
+// Reservations: use that was admitted and has not landed yet, by organization, hour and agent. A reservation ends when the sums
+// that its account holds carry its message of the log, whichever of a report and a read of the store brought them. Pure: part of
+// the usage ledger.
+// Bounds: one sum for each organization, hour, agent with limits and slot of the log, and SLOTS_MAX slots a partition.
 import { addUsed, isNothing, nothingUsed, type Used } from './budget.ts';
 
-/** Messages of one partition whose reservations are kept apart; beyond it the newest ones are given back together. */
-const SLOTS_MAX = 4096;
+/** Slots of one partition. A slot is one message of the log; beyond the bound neighbours become one, which is released at once. */
+export const SLOTS_MAX = 4096;
 
 /** An event that asks to be let in. */
 export interface AskedUse extends Used {
@@ -31,8 +33,10 @@ interface Hours {
 
 /** What was let in of one org. */
 export class Reserves {
-  /** While set, nothing is given back: what has landed is not counted yet. A new account is to be read first. */
+  /** While set, a report of a landing releases nothing: the account does not count reports. A new account is read first. */
   held = true;
+  /** By partition: JetStream sequence up to which the sums of the store, as they were read last, carry the organization's use. */
+  readonly summed = new Map<number, number>();
   /** By hour. */
   readonly #hours = new Map<number, Used>();
   /** By hour and agent with limits of its own. */
@@ -96,6 +100,22 @@ export class LettingIn {
   readonly #landed = new Map<number, number>();
   /** By partition, in the order of their sequences. */
   readonly #waiting = new Map<number, Slot[]>();
+  #backlogThrough = 0;
+
+  /** From now on the messages up to this JetStream sequence are counted by `logged` alone: see UsageLedger.beginBacklog. */
+  beginBacklog(through: number): void {
+    this.#backlogThrough = through;
+    for (const partition of this.#waiting.keys()) this.#release(partition, through, () => true);
+  }
+
+  /** Counts the use in a message that the log holds, until it has landed. */
+  logged(reserves: Reserves, agents: ReadonlySet<string>, { uses, seq }: { uses: readonly AskedUse[]; seq: number }): void {
+    for (const [partition, sums] of summed(agents, uses)) {
+      if (this.#isSummed(reserves, partition, seq)) continue;
+      for (const use of sums.values()) reserves.add(use, 1);
+      this.#await(partition, seq, reserves, sums);
+    }
+  }
 
   /** @param agents those that are counted apart */
   reserve(reserves: Reserves, agents: ReadonlySet<string>, asked: readonly AskedUse[]): Reservation {
@@ -110,11 +130,16 @@ export class LettingIn {
       confirm: (positions) => {
         for (const [partition, sums] of byPartition) {
           const seq = positions.get(partition) ?? 0;
-          if (seq <= (this.#landed.get(partition) ?? 0) && !reserves.held) giveBack(reserves, sums);
+          if (seq <= this.#backlogThrough || this.#isSummed(reserves, partition, seq)) giveBack(reserves, sums);
           else this.#await(partition, seq, reserves, sums);
         }
       },
     };
+  }
+
+  /** Whether the account counts what a message used as landed. */
+  #isSummed({ held, summed: read }: Reserves, partition: number, seq: number): boolean {
+    return seq <= (read.get(partition) ?? 0) || (!held && seq <= (this.#landed.get(partition) ?? 0));
   }
 
   #await(partition: number, seq: number, reserves: Reserves, sums: Map<string, AskedUse>): void {
@@ -129,40 +154,56 @@ export class LettingIn {
       queue.splice(at, 0, slot);
     }
     addTo(slot, reserves, sums);
-    if (queue.length <= SLOTS_MAX) return;
-    const newest = queue.pop();
-    const last = queue.at(-1);
-    if (newest === undefined || last === undefined) return;
-    last.seq = newest.seq;
-    for (const [whose, more] of newest.uses) addTo(last, whose, more);
+    if (queue.length > SLOTS_MAX) this.#waiting.set(partition, coarser(queue));
   }
 
   /** A partition has landed up to a sequence. */
   landed(partition: number, through: number): void {
     if (through <= (this.#landed.get(partition) ?? 0)) return;
     this.#landed.set(partition, through);
-    this.#release(partition, through);
+    this.#release(partition, through, ({ held }) => !held);
   }
 
-  /** Gives back what was held and has landed. */
-  releaseLanded(): void {
-    for (const [partition, through] of this.#landed) this.#release(partition, through);
+  /** Releases what an account counts as landed, now that it has been read or closed. */
+  releaseSummed(reserves: Reserves): void {
+    for (const partition of this.#waiting.keys()) {
+      const reported = reserves.held ? 0 : (this.#landed.get(partition) ?? 0);
+      this.#release(partition, Math.max(reported, reserves.summed.get(partition) ?? 0), (whose) => whose === reserves);
+    }
   }
 
-  #release(partition: number, through: number): void {
+  /** Ends the reservations up to a message of the log, of the accounts that count it as landed. */
+  #release(partition: number, through: number, counts: (reserves: Reserves) => boolean): void {
     const queue = this.#waiting.get(partition) ?? [];
     const first = queue.findIndex(({ seq }) => seq > through);
     const landed = queue.splice(0, first < 0 ? queue.length : first);
-    const held = landed.filter((slot) => {
+    const kept = landed.filter((slot) => {
       for (const [reserves, sums] of slot.uses) {
-        if (reserves.held) continue;
+        if (!counts(reserves)) continue;
         giveBack(reserves, sums);
         slot.uses.delete(reserves);
       }
       return slot.uses.size > 0;
     });
-    queue.unshift(...held);
+    queue.unshift(...kept);
   }
+}
+
+/** At most half of SLOTS_MAX slots, each of an equal stretch of the log, and released with the last message in it. */
+function coarser(queue: readonly Slot[]): Slot[] {
+  const range = (queue.at(-1)?.seq ?? 0) - (queue[0]?.seq ?? 0);
+  const width = 2 ** Math.ceil(Math.log2(Math.max(1, range / (SLOTS_MAX / 2 - 1))));
+  const slots: Slot[] = [];
+  for (const slot of queue) {
+    const last = slots.at(-1);
+    if (last === undefined || Math.floor(last.seq / width) !== Math.floor(slot.seq / width)) {
+      slots.push(slot);
+      continue;
+    }
+    last.seq = slot.seq;
+    for (const [whose, more] of slot.uses) addTo(last, whose, more);
+  }
+  return slots;
 }
 
 function giveBack(reserves: Reserves, sums: ReadonlyMap<string, AskedUse>): void {

@@ -3,6 +3,7 @@ import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { orgKey, orgOfKey } from '../../schemas/records/org.ts';
 import { DEFAULT_RETENTION, parseRetention, type RetentionPolicy } from '../../schemas/records/retention.ts';
+import { DEFAULT_POLICY, parsePolicy } from '../../schemas/records/policy.ts';
 import type { OrgPolicy } from '../domain/retention.ts';
 
 export interface RetentionPolicies {
@@ -22,15 +23,23 @@ export async function openRetentionPolicies(log: Log, onProblem: (problem: strin
   };
 }
 
-/** All policies, as the bucket holds them now. @throws Error when one cannot be read: what it says must not be guessed */
+/** All policies, with the periods of budgets, as the buckets hold them now. @throws Error when one cannot be read: what it says must not be guessed */
 export async function readRetentionPolicies(log: Log): Promise<OrgPolicy[]> {
   const problems: unknown[] = [];
-  const bucket = await open(log, (_problem, cause) => problems.push(cause));
+  const onProblem = (_problem: string, cause: unknown) => problems.push(cause);
+  const retention = await open(log, onProblem);
+  const kv = await log.bucket('policies');
+  const policies = await WatchedBucket.open(log.nc, kv, { name: 'policies', parse: parsePolicy, onProblem });
   try {
-    if (problems.length > 0) throw new Error('the retention policy of an org cannot be read', { cause: problems[0] });
-    return [...bucket.entries()].map(([key, { value }]) => ({ org_id: orgOfKey(key), policy: value }));
+    if (problems.length > 0) throw new Error('a policy of an organization cannot be read', { cause: problems[0] });
+    return [...retention.entries()].map(([key, { value }]) => ({
+      org_id: orgOfKey(key),
+      policy: value,
+      budget: policies.get(key) ?? DEFAULT_POLICY,
+    }));
   } finally {
-    bucket.close();
+    retention.close();
+    policies.close();
   }
 }
 

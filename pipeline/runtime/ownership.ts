@@ -30,6 +30,8 @@ export interface OwnershipOptions {
   workerId: string;
   partitions: number;
   metricsUrl: string;
+  /** Whether the whole worker has started: its beats say so. Unset: it has. */
+  isUp?: () => boolean;
   /** Epochs begin after this one: where the log is newer than the store, the store knows fences of an older log. Unset: 0. */
   epochBase?: number;
   log: Logger;
@@ -219,8 +221,8 @@ export class Ownership {
   }
 
   #beat(ended = false): void {
-    const { nc, workerId, metricsUrl } = this.#options;
-    sendBeat(nc, { worker_id: workerId, metrics_url: metricsUrl, ended });
+    const { nc, workerId, metricsUrl, isUp } = this.#options;
+    sendBeat(nc, { worker_id: workerId, metrics_url: metricsUrl, ended, up: isUp?.() ?? true });
   }
 
   /** Live workers, or none when not even this one's own heartbeats come back. */

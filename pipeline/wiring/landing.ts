@@ -50,6 +50,8 @@ export interface LandingParts extends WorkerParts, StoreUp {
   budgetRecords: WatchedBucket<BudgetRecord>;
   partitions: number;
   metricsUrl: string;
+  /** Whether every part of the worker has started. */
+  isUp: () => boolean;
 }
 
 export interface Landing {
@@ -136,6 +138,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     workerId,
     partitions,
     metricsUrl,
+    isUp: parts.isUp,
     epochBase: parts.epochBase,
     log: logger,
     acquire: (records) => untilDone(logger, 'bringing partitions up', () => bringUp(records)),

@@ -1,7 +1,7 @@
 // Brings the store up for a worker: the newest schema, its place in the log, and how its rows are made durable.
 import { createSyncer } from '../../ops/clickhouse/durability.ts';
 import { spreadParts } from '../../ops/clickhouse/spread.ts';
-import { settle } from '../../ops/nats/open_log.ts';
+import { LOG_PLACE_KEY, settle } from '../../ops/nats/open_log.ts';
 import { ensureAnalyst } from '../../sql/analyst.ts';
 import { migrate } from '../../sql/migrate.ts';
 import { ClickHouseLandingStore } from '../runtime/landing_store.ts';
@@ -23,7 +23,7 @@ export async function bringUpStore(parts: WorkerParts): Promise<StoreUp> {
   const store = new ClickHouseLandingStore(clickhouse, workerId);
   await untilDone(logger, 'waiting for ClickHouse', () => newestSchema(parts));
   const { base, epochs } = await untilDone(logger, 'placing the log', () =>
-    settle<{ base: number; epochs?: number }>(log, 'log', async () => ({
+    settle<{ base: number; epochs?: number }>(log, LOG_PLACE_KEY, async () => ({
       base: await store.newestPosition(),
       epochs: await store.newestEpoch(),
     })),

@@ -22,7 +22,11 @@ export const retentionPolicy = z
   .object({
     telemetry_events: telemetryEvents,
     judge_scores: deletion('judge scores'),
-    usage_events: deletion('usage and costs'),
+    usage_events: z.object({
+      delete_after_days: deleteAfter.describe(
+        "After this, usage and costs are deleted, those of the budget's current period only once it is over; null: never",
+      ),
+    }),
     audit_log: deletion('records of the audit log'),
   })
   .meta({ id: 'RetentionPolicy' });

@@ -170,7 +170,7 @@ test('health, metrics and documentation are open, and carry a request id', async
   const ready = await fetch(`${api.url}/readyz`);
   expect([ready.status, await ready.json()]).toEqual([
     503,
-    { status: 'unavailable', checks: { nats: 'ok', clickhouse: 'ok', consumers: 'down' } },
+    { status: 'unavailable', checks: { nats: 'ok', clickhouse: 'ok', consumers: 'down', budgets: 'ok' } },
   ]);
 });
 

@@ -161,9 +161,19 @@ test('nothing is told again after a restart', async () => {
   worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url, more });
   await worker.ready;
   expect(await job('alerts')).toMatchObject({ orgs: 1, alerts: 0 });
-  await set({ channels: ['webhook'], thresholds: [threshold(50, 'info'), threshold(90), threshold(93)], webhook_url: url });
-  await eventually(() => hooks.length === 3, { what: 'the new threshold told' });
-  expect(percents()).toEqual([50, 90, 93]);
+  await set({
+    channels: ['webhook'],
+    thresholds: [threshold(50, 'info'), threshold(90), threshold(93), threshold(93, 'critical')],
+    webhook_url: url,
+  });
+  await eventually(() => hooks.length === 4, { what: 'both severities of the new threshold' });
+  expect(percents()).toEqual([50, 90, 93, 93]);
+  expect(
+    hooks
+      .slice(2)
+      .map(({ body }) => (JSON.parse(body) as { severity: string }).severity)
+      .sort(),
+  ).toEqual(['critical', 'warning']);
   expect(mails).toHaveLength(2);
 });
 

@@ -14,6 +14,8 @@ const HOUR = 3_600_000;
 const NOW = Date.UTC(2026, 5, 10, 12);
 const JUNE = { start: Date.UTC(2026, 5), end: Date.UTC(2026, 6) };
 const ORG = 'org_followed';
+const EARLY = 'org_read_early';
+const LOG_BASE = 1000;
 
 let store: TestStore;
 let nats: TestNats;
@@ -28,10 +30,10 @@ afterAll(async () => {
 });
 
 /** What a landing writes. */
-const land = (log_seq: number, tokens: number, agent_id = '', hour = NOW): Promise<string> =>
+const land = (log_seq: number, tokens: number, agent_id = '', hour = NOW, org_id = ORG): Promise<string> =>
   store.database.run(
     `INSERT INTO usage_events (org_id, hour, agent_id, events, input_tokens, output_tokens, storage_bytes, sandbox_seconds, cost_usd, partition, log_seq)
-    VALUES ('${ORG}', toDateTime(${String(hour / 1000)}), '${agent_id}', 1, ${String(tokens)}, 0, 7, 0.5, 0.25, 0, ${String(log_seq)})`,
+    VALUES ('${org_id}', toDateTime(${String(hour / 1000)}), '${agent_id}', 1, ${String(tokens)}, 0, 7, 0.5, 0.25, 0, ${String(log_seq)})`,
   );
 const reported = (after: number, log_seq: number, tokens: number, epoch = 1): Landing => ({
   partition: 0,
@@ -54,6 +56,45 @@ const reported = (after: number, log_seq: number, tokens: number, epoch = 1): La
   ],
 });
 
+test('a read of the store that finds use before its landing is reported counts it once', async () => {
+  const [api, worker] = [
+    await connectNats({ url: nats.url, name: 'api', waitMs: 3000 }),
+    await connectNats({ url: nats.url, name: 'worker', waitMs: 3000 }),
+  ];
+  const ledger = new UsageLedger();
+  let reads = 0;
+  const follower = new UsageFollower({
+    nc: api,
+    clickhouse: store.client,
+    ledger,
+    toPico: usdToPico,
+    now: () => NOW,
+    logBase: () => Promise.resolve(LOG_BASE),
+    periodOf: () => JUNE,
+    onMoved: () => reads++,
+    onProblem: (problem, cause) => {
+      throw new Error(problem, { cause });
+    },
+  });
+  follower.follow(EARLY, []);
+  await eventually(() => reads >= 2, { what: 'both reads of a new account' });
+  const hour = NOW - (NOW % HOUR);
+  const use = { tokens: 10, storage_bytes: 7, sandbox_micros: 500_000, cost_pico_usd: 250_000_000_000n, agent_id: '', partition: 0, hour };
+  ledger.reserve(EARLY, [use]).confirm(new Map([[0, 7]]));
+  ledger.reserve(EARLY, [{ ...use, tokens: 5 }]).confirm(new Map([[0, 8]]));
+  await land(LOG_BASE + 7, 10, '', NOW, EARLY);
+  const before = reads;
+  follower.rereadAll();
+  await eventually(() => reads > before, { what: 'a read after the first step of the landing' });
+  expect(ledger.used(EARLY).tokens).toBe(15);
+  tellLanded(worker, [{ ...reported(0, LOG_BASE + 7, 10), landed_through: 7, rows: [{ ...use, org_id: EARLY }] }]);
+  await eventually(() => reads > before + 1, { what: 'the read that the first word of a partition causes' });
+  expect(ledger.used(EARLY).tokens).toBe(15);
+  follower.close();
+  await api.close();
+  await worker.close();
+});
+
 test('a report that was lost, and a worker that died before it told, are found by the next word and read', async () => {
   const [api, worker] = [
     await connectNats({ url: nats.url, name: 'api', waitMs: 3000 }),
@@ -69,6 +110,7 @@ test('a report that was lost, and a worker that died before it told, are found b
     ledger,
     toPico: usdToPico,
     now: () => NOW,
+    logBase: () => Promise.resolve(0),
     periodOf: () => JUNE,
     onMoved: () => reads++,
     onProblem: (problem, cause) => {

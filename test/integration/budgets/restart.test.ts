@@ -1,11 +1,11 @@
-// Everything was gone at once, as after a loss of power: the API that comes first knows neither what the log holds nor, while ClickHouse
-// is on its way, what was stored. At a hard limit it waits for both instead of guessing; nobody else waits.
+// Everything was gone at once, as after a loss of power: the API process that starts first counts what the log holds by itself, and
+// reads from ClickHouse what has landed. Until it knows both it admits nothing at a hard limit; other organizations do not wait.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { runStatement, startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
-import { startTestApi, type TestApi } from '../api/an_api.ts';
+import { call, startTestApi, type TestApi } from '../api/an_api.ts';
 import { code, TestOrg } from './a_budget.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
@@ -42,12 +42,12 @@ async function killWorker(): Promise<void> {
   await worker.exited;
 }
 
-/** Sends until it is refused for good. @returns tokens let in */
+/** Sends until it is refused. An event without a confirmation is sent again as it is. @returns tokens admitted */
 async function sendAll(org: TestOrg, api: TestApi): Promise<number> {
   let tokens = 0;
   await eventually(
     async () => {
-      const answer = await org.send(api, 10);
+      const answer = await org.send(api, 10, { question: `after ${String(tokens)}` });
       if (answer.status === 200) tokens += 10;
       return code(answer) === '429 rate_limited';
     },
@@ -56,7 +56,11 @@ async function sendAll(org: TestOrg, api: TestApi): Promise<number> {
   return tokens;
 }
 
-test('what waits in the log counts', async () => {
+const readyz = async (api: TestApi) => (await call(api, 'GET', '/readyz')).json?.['checks'] as Record<string, string>;
+const knowsBudgets = (api: TestApi) =>
+  eventually(async () => (await readyz(api))['budgets'] === 'ok', { what: 'hard limits that can be decided' });
+
+test('a process that starts refuses at the exact limit before anything of the old log has landed', async () => {
   const [org, free] = [await TestOrg.make([before]), await TestOrg.make([before])];
   await org.limit([before], { tokens: { hard_limit: LIMIT } });
   expect((await org.send(before, 20)).status).toBe(200);
@@ -67,16 +71,63 @@ test('what waits in the log counts', async () => {
 
   const after = await startTestApi(options());
   try {
-    const answer = await org.send(after, 10);
-    expect([code(answer), answer.headers.get('retry-after')]).toEqual(['502 upstream_unavailable', '1']);
     expect((await free.send(after, 10)).status).toBe(200);
-    await startsWorker();
-    // 20 had landed, 50 waited.
+    await knowsBudgets(after);
+    expect((await readyz(after))['consumers']).toBe('down');
+    // 20 have landed, 50 wait.
     expect(await sendAll(org, after)).toBe(30);
+    await startsWorker();
+    await org.landed(after, LIMIT);
+    expect(code(await org.send(after, 0))).toBe('429 rate_limited');
+    await org.limit([after], { tokens: { hard_limit: LIMIT + 1 } });
+    expect((await org.send(after, 1)).status).toBe(200);
+    expect(code(await org.send(after, 0))).toBe('429 rate_limited');
   } finally {
     await after.close();
   }
 });
+
+test('a second process that starts beside the first counts what that one has in the log once', async () => {
+  const org = await TestOrg.make([before]);
+  await org.limit([before], { tokens: { hard_limit: LIMIT } });
+  await killWorker();
+  for (let sent = 0; sent < 5; sent++) expect((await org.send(before, 10)).status).toBe(200);
+  const second = await startTestApi(options());
+  try {
+    await knowsBudgets(second);
+    await before.close();
+    expect(await sendAll(org, second)).toBe(50);
+  } finally {
+    await second.close();
+  }
+});
+
+test('an organization that is new is admitted at once, however much of an old log has not landed', async () => {
+  const old = await TestOrg.make([before]);
+  await old.limit([before], { tokens: { hard_limit: LIMIT } });
+  await killWorker();
+  expect((await old.send(before, 10)).status).toBe(200);
+  await before.close();
+  await engine.kill();
+  const after = await startTestApi(options());
+  try {
+    expect(code(await old.send(after, 10))).toBe('502 upstream_unavailable');
+    await engine.start();
+    const fresh = await TestOrg.make([after]);
+    await eventually(
+      async () => (await fresh.call(after, 'PUT', `/orgs/${fresh.id}/budget`, { tokens: { hard_limit: LIMIT } })).status === 200,
+      { what: 'the limit' },
+    );
+    expect((await fresh.send(after, 60)).status).toBe(200);
+    expect((await fresh.send(after, 40)).status).toBe(200);
+    expect(code(await fresh.send(after, 0))).toBe('429 rate_limited');
+  } finally {
+    await after.close();
+  }
+});
+
+const unreadAccounts = async (api: TestApi): Promise<number> =>
+  Number(/^millrace_budget_accounts_unread\S* (\d+)$/m.exec((await call(api, 'GET', '/metrics')).text)?.[1]);
 
 test('what was stored counts, though ClickHouse comes last', async () => {
   const org = await TestOrg.make([before]);
@@ -90,9 +141,11 @@ test('what was stored counts, though ClickHouse comes last', async () => {
   const after = await startTestApi(options());
   try {
     expect(code(await org.send(after, 10))).toBe('502 upstream_unavailable');
+    await eventually(async () => (await unreadAccounts(after)) > 0, { what: 'an account that cannot be read' });
     await engine.start();
-    await startsWorker();
+    await eventually(async () => (await unreadAccounts(after)) === 0, { what: 'every account read' });
     expect(await sendAll(org, after)).toBe(40);
+    await startsWorker();
   } finally {
     await after.close();
   }

@@ -73,7 +73,7 @@ test('what one process could not put into the log makes room in the other again;
     ledger.landed({ partition: 0, epoch: 1, landed_through: 0, after: 0, log_seq: 0, rows: [] });
     ledger.open('org', scope);
     ledger.beginRead('org');
-    ledger.endRead('org', scope, []);
+    ledger.endRead('org', scope, [], 0);
     const nc = connections[index];
     if (nc === undefined) throw new Error('there is a connection');
     return new LetInSharing({

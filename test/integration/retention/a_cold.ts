@@ -6,6 +6,7 @@ import type { ObjectStore } from '../../../ops/object_store/object_store.ts';
 import { openObjectStore } from '../../../ops/object_store/open.ts';
 import { ColdStorage } from '../../../pipeline/cold/cold_storage.ts';
 import { createRestore } from '../../../pipeline/cold/restore.ts';
+import { MONTHLY } from '../../../pipeline/domain/period.ts';
 import type { OrgPolicy } from '../../../pipeline/domain/retention.ts';
 import { startOfDay } from '../../../pipeline/domain/days.ts';
 import type { Span } from '../../../pipeline/domain/span.ts';
@@ -62,6 +63,7 @@ export interface TestCold {
 
 export const policyOf = (org_id: string, change: RetentionChange): OrgPolicy => ({
   org_id,
+  budget: MONTHLY,
   policy: changedRetention(DEFAULT_RETENTION, change),
 });
 

@@ -218,6 +218,24 @@ describe('the way of a text', () => {
     expect(await listed()).toEqual([1, ['late', 1]]);
   });
 
+  it('keeps what the budget has used until its period is over, by the period that the policy names now', async () => {
+    const policy = (body: unknown) => call(api, 'PUT', `/orgs/${org}/policy`, { headers: owner, body });
+    const used = async (): Promise<unknown> =>
+      (data(await call(api, 'GET', '/v1/budgets', { headers: key }))['tokens'] as { used: number }).used;
+    expect((await retain({ usage_events: { delete_after_days: 1 } })).status).toBe(200);
+    // A year that begins this month: it is not over in 40 days.
+    expect((await policy({ period: 'fiscal_year', fiscal_year_start_month: new Date().getUTCMonth() + 1 })).status).toBe(200);
+    const attributes = { span_kind: 'llm', model: 'gpt-4o', input_tokens: 70, output_tokens: 0 };
+    const event = { name: 'call', outcome: 'success', duration_ms: 1, attributes };
+    expect((await call(api, 'POST', `/orgs/${org}/ingest/custom`, { headers: key, body: event })).status).toBe(200);
+    await eventually(async () => (await used()) === 70, { what: 'the usage' });
+    expect((await retire(40)).status).toBe(200);
+    expect(await used()).toBe(70);
+    expect((await policy({ period: 'month' })).status).toBe(200);
+    expect((await retire(40)).status).toBe(200);
+    expect(await used()).toBe(0);
+  });
+
   it('a job is known to its own org only', async () => {
     const job = data(await restore({ since: '2020-01-01', until: '2020-01-02' }));
     const other = await call(api, 'GET', `/v1/jobs/${String(job['job_id'])}`);

@@ -152,7 +152,10 @@ describe('delete_after_days', () => {
       ['org_a\t2', 'org_b\t2'],
       ['org_a\t2', 'org_b\t2'],
     ]);
+    // The budget's month is not over: its use is the sum of these rows.
     await cold.retire(DAY + 20);
+    expect(await counts('usage_events')).toEqual(['org_a\t2', 'org_b\t2']);
+    await cold.retire(DAY + 30);
     for (const table of ['usage_events', 'anomalies']) expect([table, ...(await counts(table))]).toEqual([table, 'org_a\t1', 'org_b\t2']);
     expect(await rows('SELECT org_id, count() FROM audit_log FINAL GROUP BY org_id ORDER BY org_id')).toEqual(['org_a\t1', 'org_b\t2']);
     // When an agent was heard of last is known for as long as drift detection asks, however few days usage is kept.

@@ -1,4 +1,4 @@
-// What the log held when a process began: it is known to have landed by what every partition says, and not waited for for ever.
+// What the log held when a process began: known once it has been counted or has landed, and waited for within a bound.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Before, UNKNOWING_MS } from '../../../api/budgets/before.ts';
 
@@ -13,33 +13,44 @@ afterEach(() => {
 
 test('an empty log holds nothing', async () => {
   const told = vi.fn();
-  const before = new Before({ newest: 0, partitions: 2, onLanded: told });
-  expect(before.landedAt).toBe(performance.now());
-  await before.landed;
+  const before = new Before({ newest: 0, partitions: 2, onKnown: told });
+  expect(before.knownAt).toBe(performance.now());
+  await before.known;
   expect(told).not.toHaveBeenCalled();
 });
 
 test('all of it has landed when each partition was read past it, or has nothing left', async () => {
   const told = vi.fn();
-  const before = new Before({ newest: 10, partitions: 3, onLanded: told });
+  const before = new Before({ newest: 10, partitions: 3, onKnown: told });
   before.heard([report(0, 9), report(1, 10), report(2, 3, false)]);
-  expect(before.landedAt).toBeNull();
+  expect(before.knownAt).toBeNull();
   before.heard([report(1, 4)]);
-  expect(before.landedAt).toBeNull();
+  expect(before.knownAt).toBeNull();
   vi.advanceTimersByTime(70);
   before.heard([report(0, 11)]);
-  expect(before.landedAt).toBe(performance.now());
-  await before.landed;
+  expect(before.knownAt).toBe(performance.now());
+  await before.known;
   vi.advanceTimersByTime(70);
   before.heard([report(0, 12, false), report(1, 12, false), report(2, 12, false)]);
-  expect(before.landedAt).toBe(performance.now() - 70);
+  expect(before.knownAt).toBe(performance.now() - 70);
+  expect(told).toHaveBeenCalledTimes(1);
+});
+
+test('a log that has been counted is known before it has landed, and reported once', () => {
+  const told = vi.fn();
+  const before = new Before({ newest: 10, partitions: 1, onKnown: told });
+  before.heard([report(0, 4)]);
+  before.counted();
+  expect(before.knownAt).toBe(performance.now());
+  before.counted();
+  before.heard([report(0, 10, false)]);
   expect(told).toHaveBeenCalledTimes(1);
 });
 
 test('nothing is waited for longer than its bound', () => {
-  const before = new Before({ newest: 10, partitions: 1, onLanded: () => undefined });
+  const before = new Before({ newest: 10, partitions: 1, onKnown: () => undefined });
   vi.advanceTimersByTime(UNKNOWING_MS - 1);
   expect(before.mayGuess).toBe(false);
   vi.advanceTimersByTime(1);
-  expect([before.mayGuess, before.landedAt]).toEqual([true, null]);
+  expect([before.mayGuess, before.knownAt]).toEqual([true, null]);
 });

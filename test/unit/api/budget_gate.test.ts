@@ -28,7 +28,7 @@ function aGate(record: Partial<BudgetRecord>, more: { overage?: number; state?: 
   ledger.landed(landed(0));
   ledger.open(ORG, scope);
   ledger.beginRead(ORG);
-  if (more.settled !== false) ledger.endRead(ORG, scope, []);
+  if (more.settled !== false) ledger.endRead(ORG, scope, [], 0);
   const deps: GateDeps = {
     budgets: { get: () => whole, state: () => more.state ?? null },
     ledger,

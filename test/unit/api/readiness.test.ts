@@ -1,17 +1,24 @@
 // Which partitions count as nobody's.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { ReadinessWatch } from '../../../api/system/readiness.ts';
+import { ReadinessWatch, RESTART_MS } from '../../../api/system/readiness.ts';
 import { sendBeat } from '../../../ops/heartbeats.ts';
 import type { Log } from '../../../ops/nats/open_log.ts';
 import { FaultyLog } from '../../support/faulty_log.ts';
 
 let log = new FaultyLog();
 let watch: ReadinessWatch;
+let budgetsReady = true;
 
 beforeEach(async () => {
   vi.useFakeTimers();
   log = new FaultyLog();
-  const deps = { tracked: { connected: true }, pingClickHouse: () => Promise.resolve(true), partitions: 3 };
+  budgetsReady = true;
+  const deps = {
+    tracked: { connected: true },
+    pingClickHouse: () => Promise.resolve(true),
+    partitions: 3,
+    budgetsReady: () => budgetsReady,
+  };
   watch = await ReadinessWatch.open({ nc: log.nc, bucket: () => Promise.resolve(log.kv) } as unknown as Log, deps, () => undefined);
 });
 afterEach(() => {
@@ -23,9 +30,9 @@ const own = (partition: number, more: object): void => {
   log.put(`partition.${String(partition)}`, { partition, owner: 'w1', epoch: 1, checkpoint: 0, completed_through: 0, at: '', ...more });
 };
 /** Lets time go by while the worker beats. */
-const pass = async (seconds: number): Promise<void> => {
+const pass = async (seconds: number, more: { up?: boolean } = {}): Promise<void> => {
   for (let second = 0; second < seconds; second += 1) {
-    sendBeat(log.nc, { worker_id: 'w1', metrics_url: '', ended: false });
+    sendBeat(log.nc, { worker_id: 'w1', metrics_url: '', ended: false, ...more });
     await vi.advanceTimersByTimeAsync(1000);
   }
 };
@@ -52,4 +59,35 @@ it('a partition of a worker that is silent, or of nobody, at once', async () => 
   expect(watch.unowned()).toBe(2);
   await vi.advanceTimersByTimeAsync(6000);
   expect(watch.unowned()).toBe(3);
+});
+
+it('is ready only once every partition is up, a worker takes calls to run jobs, and hard limits can be decided', async () => {
+  budgetsReady = false;
+  for (const partition of [0, 1, 2]) own(partition, { up: partition > 0 });
+  await pass(1, { up: true });
+  expect((await watch.check()).checks).toMatchObject({ consumers: 'down', budgets: 'down' });
+  own(0, { up: true });
+  await pass(1, { up: false });
+  expect((await watch.check()).checks).toMatchObject({ consumers: 'down', budgets: 'down' });
+  await pass(1, { up: true });
+  expect(await watch.check()).toMatchObject({ status: 'unavailable', checks: { consumers: 'ok', budgets: 'down' } });
+  budgetsReady = true;
+  expect((await watch.check()).status).toBe('ready');
+});
+
+it('stays ready while a worker restarts, and is not any more when nobody takes its partitions', async () => {
+  for (const partition of [0, 1, 2]) own(partition, { up: true });
+  await pass(1);
+  expect((await watch.check()).status).toBe('ready');
+  for (const partition of [0, 1, 2]) own(partition, { up: true, owner: '' });
+  await vi.advanceTimersByTimeAsync(RESTART_MS - 1000);
+  expect([watch.unowned(), (await watch.check()).status]).toEqual([3, 'ready']);
+  for (const partition of [0, 1, 2]) own(partition, { up: false });
+  await pass(5, { up: false });
+  expect((await watch.check()).status).toBe('ready');
+  // Killed: it is silent, and then for too long.
+  await vi.advanceTimersByTimeAsync(RESTART_MS);
+  expect([watch.unowned(), (await watch.check()).status]).toEqual([3, 'ready']);
+  await vi.advanceTimersByTimeAsync(RESTART_MS);
+  expect((await watch.check()).checks.consumers).toBe('down');
 });

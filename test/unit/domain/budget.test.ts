@@ -12,7 +12,7 @@ import {
   type Used,
 } from '../../../pipeline/domain/budget.ts';
 import { cumulativeAlerts, projectedAlerts, projectionOf, stateIn, toldBy, toldState } from '../../../pipeline/domain/budget_alerts.ts';
-import { eventsOfAlert } from '../../../pipeline/domain/budget_events.ts';
+import { eventsOfAlert, mailOfAlert } from '../../../pipeline/domain/budget_events.ts';
 import { MONTHLY, periodAt } from '../../../pipeline/domain/period.ts';
 import { agentScope, type BudgetRecord, budgetRecord, type BudgetState, NO_LIMITS } from '../../../schemas/records/budget.ts';
 
@@ -122,15 +122,36 @@ describe('alerts', () => {
 
   test('each threshold and limit once', () => {
     expect(keys(cumulativeAlerts(now(49), new Set()))).toEqual([]);
-    expect(keys(cumulativeAlerts(now(50), new Set()))).toEqual(['cumulative:tokens:50']);
+    expect(keys(cumulativeAlerts(now(50), new Set()))).toEqual(['cumulative:tokens:50:info']);
     const crossed = cumulativeAlerts(now(100), new Set(['cumulative:tokens:50']));
-    expect(keys(crossed)).toEqual(['soft:tokens:80', 'hard:tokens:100', 'cumulative:tokens:90']);
+    expect(keys(crossed)).toEqual(['soft:tokens:80', 'hard:tokens:100', 'cumulative:tokens:90:critical']);
     expect(crossed.map(({ percent, severity }) => [percent, severity])).toEqual([
       [80, 'warning'],
       [100, 'critical'],
       [90, 'critical'],
     ]);
     expect(cumulativeAlerts(now(100), new Set([...keys(crossed), 'cumulative:tokens:50']))).toEqual([]);
+  });
+  test('two thresholds of one percentage and two severities both fire, each once, under ids of their own', () => {
+    const both = (['info', 'critical', 'info'] as const).map((severity) => ({ resource: 'tokens' as const, percent: 50, severity }));
+    const budget = now(60, undefined, { alerts: { ...alerts, thresholds: both } });
+    const due = cumulativeAlerts(budget, new Set());
+    expect(due.map(({ percent, severity }) => [percent, severity])).toEqual([
+      [50, 'info'],
+      [50, 'critical'],
+    ]);
+    expect(new Set(due.flatMap((alert) => eventsOfAlert(alert, place)).map(({ event_id }) => event_id))).toHaveLength(4);
+    expect(new Set(due.map((alert) => mailOfAlert(alert, place).mail_id))).toHaveLength(2);
+    expect(keys(cumulativeAlerts(budget, new Set(['cumulative:tokens:50:info'])))).toEqual(['cumulative:tokens:50:critical']);
+    expect(cumulativeAlerts(budget, new Set(keys(due)))).toEqual([]);
+    expect(keys(projectedAlerts(budget, new Set()))).toEqual(['projected:tokens:50:info', 'projected:tokens:50:critical']);
+    expect(projectedAlerts(budget, new Set(keys(due)))).toEqual([]);
+  });
+  test('a threshold that an older version noted without its severity does not fire again in the period', () => {
+    const severities = (['info', 'critical'] as const).map((severity) => ({ resource: 'tokens' as const, percent: 50, severity }));
+    const budget = now(60, undefined, { alerts: { ...alerts, thresholds: severities } });
+    expect(cumulativeAlerts(budget, new Set(['cumulative:tokens:50']))).toEqual([]);
+    expect(keys(cumulativeAlerts(budget, new Set(['cumulative:tokens:5'])))).toHaveLength(2);
   });
   const place = { org_id: 'org_a', org_name: 'A', period_start: '2026-06-01T00:00:00.000Z' };
   const events = (tokens: number, more: Partial<BudgetRecord> = {}, told: string[] = []) =>
@@ -161,7 +182,7 @@ describe('alerts', () => {
     expect(events(80, at(80)).map(({ payload }) => payload['severity'])).toEqual(['critical', 'critical']);
     expect(toldBy(cumulativeAlerts(now(80, undefined, at(80)), new Set()), 0, '0').keys).toEqual([
       'soft:tokens:80',
-      'cumulative:tokens:80',
+      'cumulative:tokens:80:critical',
     ]);
     // A quotient that is not quite the percentage that was configured.
     const third = { ...at(33.3), tokens: limit(333, 1000) };
@@ -181,8 +202,8 @@ describe('alerts', () => {
     const moved = { tokens: limit(null, 60), agents: { [agentScope('a')]: limit(null, 10) } };
     expect(keys(cumulativeAlerts(now(60, undefined, moved), new Set(['hard:tokens:50'])))).toEqual([
       'hard:tokens:60',
-      'cumulative:tokens:50',
-      'cumulative:tokens:90',
+      'cumulative:tokens:50:info',
+      'cumulative:tokens:90:critical',
       'hard:agent:a:10',
     ]);
   });
@@ -193,10 +214,10 @@ describe('alerts', () => {
   test('a projected breach is told before it happens, and not after', () => {
     // 20 in 10 of 30 days: 60 at the end.
     expect(projectedAlerts(now(20), new Set())).toMatchObject([
-      { key: 'projected:tokens:50', cause: 'projected', used: 20, projected: 60, percent: 50 },
+      { key: 'projected:tokens:50:info', cause: 'projected', used: 20, projected: 60, percent: 50 },
     ]);
-    expect(projectedAlerts(now(20), new Set(['projected:tokens:50']))).toEqual([]);
-    expect(projectedAlerts(now(20), new Set(['cumulative:tokens:50']))).toEqual([]);
+    for (const key of ['projected:tokens:50:info', 'cumulative:tokens:50:info', 'projected:tokens:50', 'cumulative:tokens:50'])
+      expect(projectedAlerts(now(20), new Set([key]))).toEqual([]);
   });
   test('what was told is kept for its period, beside those of others, and the cost at a crossing', () => {
     const told = toldBy(cumulativeAlerts(now(100), new Set()), Date.parse('2026-06-11T00:00:00Z'), '1.5');
@@ -204,7 +225,7 @@ describe('alerts', () => {
     const first = toldState(null, { ...june, told });
     expect(stateIn(first, period.start)).toEqual({
       crossings: { tokens: { at: '2026-06-11T00:00:00.000Z', cost_usd: '1.5', hard_limit: 100 } },
-      told: ['soft:tokens:80', 'hard:tokens:100', 'cumulative:tokens:50', 'cumulative:tokens:90'],
+      told: ['soft:tokens:80', 'hard:tokens:100', 'cumulative:tokens:50:info', 'cumulative:tokens:90:critical'],
     });
     const more = toldState(first, { ...june, told: { keys: ['projected:tokens:50', 'hard:tokens:100'], crossed: {} } });
     expect(stateIn(more, period.start)?.told.slice(4)).toEqual(['projected:tokens:50']);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { startOfDay } from '../../../pipeline/domain/days.ts';
+import { MONTHLY, periodAt, type PeriodRule } from '../../../pipeline/domain/period.ts';
 import { cutoffDay, cutoffRanges, KEPT, keptDays, newestCutoff, NEVER, type OrgPolicy } from '../../../pipeline/domain/retention.ts';
 import {
   changedRetention,
@@ -36,29 +37,57 @@ describe('what is due', () => {
     fc.assert(
       fc.property(policies, fc.constantFrom(...KEPT), instant, (policy, kept, now) => {
         const kept_days = keptDays(policy, kept);
-        const cutoff = cutoffDay(policy, kept, now);
+        const cutoff = cutoffDay(policy, kept, now, MONTHLY);
         if (kept_days === null) expect(cutoff).toBe(NEVER);
         else {
           expect(startOfDay(cutoff) + kept_days * 86_400_000).toBeLessThanOrEqual(now);
-          expect(startOfDay(cutoff + 1) + kept_days * 86_400_000).toBeGreaterThan(now);
+          const next = startOfDay(cutoff + 1);
+          const isOfPeriod = kept === 'usage_events' && next === periodAt(MONTHLY, now).start;
+          expect(isOfPeriod || next + kept_days * 86_400_000 > now).toBe(true);
         }
       }),
+    );
+  });
+
+  it('keeps usage until the period of the budget is over, and goes by its days from then on', () => {
+    const policy = { ...DEFAULT_RETENTION, usage_events: { delete_after_days: 3 } };
+    const fiscal = { period: 'fiscal_year', fiscal_year_start_month: 4 } as const;
+    const day = (year: number, month: number, date: number): number => Date.UTC(year, month - 1, date) / 86_400_000;
+    const cutoff = (at: number, budget: PeriodRule) => cutoffDay(policy, 'usage_events', startOfDay(at), budget);
+    expect(cutoff(day(2026, 6, 30), MONTHLY)).toBe(day(2026, 5, 31));
+    expect(cutoff(day(2026, 7, 1), MONTHLY)).toBe(day(2026, 6, 28));
+    expect(cutoff(day(2026, 7, 8), MONTHLY)).toBe(day(2026, 6, 30));
+    expect(cutoff(day(2027, 3, 31), fiscal)).toBe(day(2026, 3, 31));
+    expect(cutoff(day(2027, 4, 1), fiscal)).toBe(day(2027, 3, 29));
+    fc.assert(
+      fc.property(
+        days,
+        instant,
+        fc.integer({ min: 1, max: 12 }),
+        fc.constantFrom('month' as const, 'fiscal_year' as const),
+        (kept, now, month, period) => {
+          const rule = { period, fiscal_year_start_month: month };
+          const short = { ...DEFAULT_RETENTION, usage_events: { delete_after_days: kept } };
+          expect(startOfDay(cutoffDay(short, 'usage_events', now, rule) + 1)).toBeLessThanOrEqual(periodAt(rule, now).start);
+        },
+      ),
     );
   });
 
   it('never becomes less as time goes on, and texts go before metadata before rows', () => {
     fc.assert(
       fc.property(policies, instant, fc.nat(startOfDay(500)), (policy, now, later) => {
-        for (const kept of KEPT) expect(cutoffDay(policy, kept, now + later)).toBeGreaterThanOrEqual(cutoffDay(policy, kept, now));
-        expect(cutoffDay(policy, 'texts', now)).toBeGreaterThanOrEqual(cutoffDay(policy, 'metadata', now));
-        expect(cutoffDay(policy, 'metadata', now)).toBeGreaterThanOrEqual(cutoffDay(policy, 'telemetry', now));
+        for (const kept of KEPT)
+          expect(cutoffDay(policy, kept, now + later, MONTHLY)).toBeGreaterThanOrEqual(cutoffDay(policy, kept, now, MONTHLY));
+        expect(cutoffDay(policy, 'texts', now, MONTHLY)).toBeGreaterThanOrEqual(cutoffDay(policy, 'metadata', now, MONTHLY));
+        expect(cutoffDay(policy, 'metadata', now, MONTHLY)).toBeGreaterThanOrEqual(cutoffDay(policy, 'telemetry', now, MONTHLY));
       }),
     );
   });
 
   it('of an instant before anything could be due is nothing', () => {
-    expect(cutoffDay(DEFAULT_RETENTION, 'texts', startOfDay(3))).toBe(NEVER);
-    expect(cutoffDay(DEFAULT_RETENTION, 'telemetry', startOfDay(60_000))).toBe(NEVER);
+    expect(cutoffDay(DEFAULT_RETENTION, 'texts', startOfDay(3), MONTHLY)).toBe(NEVER);
+    expect(cutoffDay(DEFAULT_RETENTION, 'telemetry', startOfDay(60_000), MONTHLY)).toBe(NEVER);
   });
 });
 
@@ -76,7 +105,7 @@ describe('ranges of orgs', () => {
         fc.integer({ min: 1, max: 7 }),
         fc.string(),
         (ids, given, now, max, other) => {
-          const own: OrgPolicy[] = ids.map((org_id, index) => ({ org_id, policy: given[index] ?? DEFAULT_RETENTION }));
+          const own: OrgPolicy[] = ids.map((org_id, index) => ({ org_id, policy: given[index] ?? DEFAULT_RETENTION, budget: MONTHLY }));
           const ranges = cutoffRanges(own, now, max);
           for (const org of [...ids, other, '', '\u{10ffff}']) {
             const inside = ranges.filter(({ from, until }) => org >= from && (until === null || org < until));
@@ -86,7 +115,7 @@ describe('ranges of orgs', () => {
             const policy = own.find(({ org_id }) => org_id === org)?.policy ?? DEFAULT_RETENTION;
             for (const kept of KEPT) {
               const cutoff = at === -1 ? range?.others[kept] : range?.cutoffs[kept][at];
-              expect(cutoff).toBe(cutoffDay(policy, kept, now));
+              expect(cutoff).toBe(cutoffDay(policy, kept, now, MONTHLY));
             }
           }
           for (const range of ranges) {

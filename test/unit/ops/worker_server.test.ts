@@ -58,7 +58,7 @@ it('an API process shows what /readyz says, partitions without a worker, and how
   const streams = { list: () => [stream('INGEST', 100), stream('KV_orgs', -1)] };
   const stop = startServiceGauges({
     readiness: {
-      check: () => Promise.resolve({ status: 'unavailable', checks: { nats: 'ok', clickhouse: 'down', consumers: 'down' } }),
+      check: () => Promise.resolve({ status: 'unavailable', checks: { nats: 'ok', clickhouse: 'down', consumers: 'down', budgets: 'ok' } }),
       unowned: () => 2,
     },
     jsm: { streams } as never,
