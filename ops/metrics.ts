@@ -96,7 +96,7 @@ export const budgetAccountsUnread = gauge({
 });
 export const rateLimitedTotal = counter({
   name: 'millrace_rate_limited_total',
-  help: "Requests refused by a tenant's rate limit",
+  help: "Requests refused by a tenant's rate limit, share of the backlog, or bound of calls under way through the gateway",
   role: 'api',
   labels: ['kind'],
 });

@@ -35,7 +35,7 @@ const embeddingsAnswer = z.looseObject({ data: z.array(z.looseObject({ embedding
 const model = z.looseObject({ id: z.string() });
 
 const PASSED =
-  'Passed through byte for byte, unknown fields included; what the upstream answers, errors too, comes back unchanged. The key of the caller never reaches the upstream.';
+  'Passed through byte for byte, unknown fields included; what the upstream answers, errors too, comes back unchanged. Headers pass by a list: to the upstream Accept, Content-Type, User-Agent, OpenAI-*, X-Stainless-*, X-Client-Request-Id, HTTP-Referer, X-Title, traceparent and tracestate, back the content headers, OpenAI-*, x-ratelimit-*, Retry-After and x-should-retry. No credential of the caller reaches the upstream. 429 with Retry-After where the organization has too many calls under way.';
 const RECORDED =
   'Every call becomes a span: X-Service-Trace-Id, X-Service-Parent-Span-Id, X-Service-Agent-Id, X-Service-Session-Id, X-Service-User-Id and X-Service-Tags (comma-separated) say whose it is, and the answer names it in X-Service-Trace-Id and X-Service-Span-Id. Hard budgets are asked before the call with its estimate and told after it what it used.';
 const OWN_ERRORS: readonly ErrorCode[] = ['method_not_allowed', 'upstream_not_configured'];
@@ -112,7 +112,11 @@ export const GATEWAY_DOCS: readonly RouteDoc[] = [
     operation_id: 'gateway_model',
     summary: 'One model of the upstream',
     description: PASSED,
-    params: z.object({ model: z.string() }),
+    params: z.object({
+      model: z
+        .string()
+        .describe('Letters, digits and . _ : @ + ~ -, in parts divided by / (%2F), none of them only dots; 422 invalid_request else'),
+    }),
     body: null,
     response: model,
   }),
