@@ -25,6 +25,8 @@ const NUMBER_MIN = 1e6;
 const WHOLE_NUMBER = /^\d+$/;
 /** A value of this shape is read together with its name: {"phone": "5551234567"} says what it is. */
 const NUMBER_VALUE = /^[+(]?[\d ().\-/]{7,32}$/;
+/** Characters of the end of a name that are read with its value, so that a long name is not read again for each of its values. */
+const LEAD_CHARS_MAX = 64;
 
 /** What a find is, in the order in which finds of one length come first. */
 interface Find {
@@ -219,7 +221,7 @@ export class Redaction {
   }
 
   #changed(text: string, name: string): { redacted: string; kinds: readonly string[] } {
-    const lead = name !== '' && NUMBER_VALUE.test(text) ? `${name.replaceAll(/[_-]|(?<=[a-z])(?=[A-Z])/g, ' ')}: ` : '';
+    const lead = name !== '' && NUMBER_VALUE.test(text) ? leadOf(name) : '';
     const finds = this.#redactor.findsIn(lead + text);
     let redacted = '';
     let at = 0;
@@ -236,6 +238,9 @@ export class Redaction {
     return { redacted: at === 0 ? text : redacted + text.slice(at), kinds };
   }
 }
+
+/** Returns the end of a field's name as words, with a colon: what a text would say before the number. */
+const leadOf = (name: string): string => `${name.slice(-LEAD_CHARS_MAX).replaceAll(/[_-]|(?<=[a-z])(?=[A-Z])/g, ' ')}: `;
 
 /** Finds that overlap become one: from the first start to the last end, called what the longest of them is. */
 function joined(finds: Find[]): Find[] {
