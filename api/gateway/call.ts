@@ -159,7 +159,12 @@ const NOT_PASSED = new Set([
 /** Headers for a target: the caller's own but those of this service and whatever holds the caller's credential. */
 export function headersFor(headers: IncomingHttpHeaders, target: Pick<GatewayTarget, 'api_key'>): Record<string, string | string[]> {
   const credential = rawCredentialOf(headers) ?? '';
-  const connection = new Set((headers.connection ?? '').toLowerCase().split(/\s*,\s*/));
+  const connection = new Set(
+    (headers.connection ?? '')
+      .toLowerCase()
+      .split(',')
+      .map((name) => name.trim()),
+  );
   const passed: Record<string, string | string[]> = {};
   for (const name in headers) {
     const value = headers[name];
