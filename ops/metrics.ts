@@ -316,6 +316,12 @@ export const judgingTasksTotal = counter({
   role: 'pipeline',
   labels: ['outcome'],
 });
+export const patternJobsTotal = counter({
+  name: 'millrace_pattern_jobs_total',
+  help: 'Jobs of patterns and rules of organizations that ran in a thread of their own, by how they ended: done, late (its deadline), refused (too many waited), failed, spent (its organization had had its share of time)',
+  role: 'shared',
+  labels: ['result'],
+});
 export const evalsRunning = gauge({
   name: 'millrace_evals_running',
   help: 'Evals and dataset runs that are running; the leader shows them',

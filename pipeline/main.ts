@@ -8,10 +8,12 @@ import { createLogger } from '../ops/log.ts';
 import * as metrics from '../ops/metrics.ts';
 import { connectNats } from '../ops/nats/connect.ts';
 import { die, leave } from '../ops/process/leave.ts';
+import { PatternRunner } from '../ops/pattern_runner.ts';
 import { openSealer } from '../ops/sealing.ts';
 import { fixedPartitions, openLog } from '../ops/nats/open_log.ts';
 import { createClickHouse } from '../sql/client.ts';
 import { openBudgetRecords } from './budgets/records.ts';
+import { ownBounds } from './domain/pattern_bounds.ts';
 import { openIncidents } from './incidents/open.ts';
 import { startJobs } from './jobs/start.ts';
 import { startJanitor } from './runtime/janitor.ts';
@@ -61,11 +63,14 @@ async function main(): Promise<void> {
   const onProblem = (problem: string, cause: unknown) => {
     logger.warn({ err: cause }, problem);
   };
+  const patterns = new PatternRunner((result) => {
+    metrics.patternJobsTotal.inc({ result });
+  });
   const parts: WorkerParts = { env, logger, log, clickhouse, workerId, onProblem };
   const sealer = await openSealer(log, env.SERVICE_ENCRYPTION_KEY);
   const [policies, piiPolicies, prices, judges, budgetRecords] = await Promise.all([
     openPolicies(log, onProblem),
-    openPiiPolicies(log, sealer, onProblem),
+    openPiiPolicies(log, sealer, { onProblem, boundsOf: (org_id) => ownBounds(patterns, org_id) }),
     openPrices(log, onProblem),
     openJudges(log, onProblem),
     openBudgetRecords(log, onProblem),
@@ -87,6 +92,7 @@ async function main(): Promise<void> {
     judges,
     budgetRecords,
     partitions,
+    patterns,
     metricsUrl: exposed.url,
     isUp: () => up,
   });
@@ -114,7 +120,14 @@ async function main(): Promise<void> {
   });
   incidents.start();
   const judging = await startJudging(parts, { policies, piiPolicies, partitions });
-  const evals = await startEvals(parts, { policies, prices, piiPolicies, models: judging.models, isLeader: () => ownership.isLeader });
+  const evals = await startEvals(parts, {
+    policies,
+    prices,
+    piiPolicies,
+    models: judging.models,
+    patterns,
+    isLeader: () => ownership.isLeader,
+  });
   const jobs = await startJobs({
     budgets: budgets.keeper,
     incidents,

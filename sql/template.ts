@@ -28,7 +28,7 @@ export function readTemplate(path: string): Template {
  * @throws Error on a mark without its counterpart
  */
 export function parseTemplate(sql: string, include: (path: string) => Template): Template {
-  const text = sql.replaceAll(/^\s*--.*\n?/gm, '').trim();
+  const text = sql.replaceAll(/^[\t ]*--.*\n?/gm, '').trim();
   const root: Part[] = [];
   const open: Part[][] = [root];
   let at = 0;
@@ -89,11 +89,12 @@ function renderEach(
   body: string,
   bound: Record<string, unknown>,
 ): string {
-  const fields = new RegExp(`\\{(${name}_[a-z_]+):`, 'g');
   return elements
     .map((element, index) => {
       for (const [field, value] of Object.entries(element)) bound[`${name}_${field}_${String(index)}`] = value;
-      return body.replaceAll(fields, (_, field: string) => `{${field}_${String(index)}:`);
+      return body.replaceAll(/\{([a-z_]+):/g, (whole, field: string) =>
+        field.startsWith(`${name}_`) ? `{${field}_${String(index)}:` : whole,
+      );
     })
     .join(` ${separator} `);
 }

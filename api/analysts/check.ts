@@ -57,7 +57,7 @@ const STATEMENTS = new Set(['SelectWithUnionQuery', 'SelectIntersectExceptQuery'
 const ABOUT_TABLE = new Set(['ShowCreateTableQuery', 'ShowCreateViewQuery', 'ExistsTableQuery', 'ExistsViewQuery']);
 /** Of these the parser does not write the parts: only these very forms are taken. A backslash could end what looks like a text. */
 const SHOW =
-  /^\s*SHOW\s+(FULL\s+)?(TABLES|DATABASES|COLUMNS|FIELDS)(\s+(FROM|IN)\s+`?\w+`?(\.`?\w+`?)?){0,2}(\s+LIKE\s+'[\w% .-]*')?(\s+LIMIT\s+\d+)?(\s+FORMAT\s+\w+)?\s*;?\s*$/i;
+  /^\s*SHOW\s+(FULL\s+)?(TABLES|DATABASES|COLUMNS|FIELDS)(\s+(FROM|IN)\s+`?\w+`?(\.`?\w+`?)?){0,2}(\s+LIKE\s+'[\w% .-]*')?(\s+LIMIT\s+\d+)?(\s+FORMAT\s+\w+)?\s*(;\s*)?$/i;
 /** Others tell how many parts and granules there are, of every org together. */
 const EXPLAINS = /^EXPLAIN (AST|SYNTAX|QUERY TREE)$/;
 

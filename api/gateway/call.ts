@@ -173,7 +173,7 @@ const CREDENTIAL_LENGTH_MIN = 8;
 
 /** Returns every credential that a caller sends, also those that the service does not use because another header wins. */
 function credentialsOf(headers: IncomingHttpHeaders): string[] {
-  const given = [rawCredentialOf(headers), headers['x-org-api-key'], headers.authorization?.split(/\s+/).at(-1), headers.cookie];
+  const given = [rawCredentialOf(headers), headers['x-org-api-key'], headers.authorization?.split(' ').at(-1), headers.cookie];
   return given.flatMap((value) => (typeof value === 'string' && value.length >= CREDENTIAL_LENGTH_MIN ? [value] : []));
 }
 
@@ -211,7 +211,8 @@ const passes = (name: string, names: ReadonlySet<string>, prefixes: readonly str
   names.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
 
 /** Returns the names that a Connection header takes for one hop, in lower case. */
-const hopNames = (connection: string | undefined): ReadonlySet<string> => new Set((connection ?? '').toLowerCase().split(/\s*,\s*/));
+const hopNames = (connection: string | undefined): ReadonlySet<string> =>
+  new Set((connection ?? '').toLowerCase().split(',').map((name) => name.trim()));
 
 /**
  * Returns the headers for a target: those of the caller that are on the list, without any whose value holds the caller's credential,

@@ -1,20 +1,17 @@
-// What a PII policy cannot be checked for by its shape: whether the engine takes its patterns.
-import { PatternError } from '../../pipeline/domain/linear_regex.ts';
-import { PiiRedactor } from '../../pipeline/domain/pii.ts';
+// What a PII policy cannot be checked for by its shape: whether the engine takes its patterns, and whether they are small enough.
+import { checkOwnPatterns, UnusablePattern } from '../../pipeline/domain/pii_custom.ts';
 import type { PiiPolicyChange } from '../../schemas/records/pii_policy.ts';
 import { ApiError } from '../http/errors.ts';
 
 /**
  * @param at where the policy stands in the body, in front of the names of its fields: '' or 'pii.'
- * @throws ApiError invalid_request naming the first pattern that cannot be used
+ * @throws ApiError invalid_request naming the first pattern that cannot be used, and what would be taken
  */
 export function checkPatterns({ custom }: PiiPolicyChange, at = ''): void {
-  for (const [index, pattern] of (custom ?? []).entries()) {
-    try {
-      new PiiRedactor({ kinds: [], custom: [pattern], hash_key: null });
-    } catch (error) {
-      if (!(error instanceof PatternError)) throw error;
-      throw new ApiError('invalid_request', `${at}custom[${String(index)}].pattern: ${error.message}`, { cause: error });
-    }
+  try {
+    checkOwnPatterns((custom ?? []).map(({ pattern }) => pattern));
+  } catch (error) {
+    if (!(error instanceof UnusablePattern)) throw error;
+    throw new ApiError('invalid_request', `${at}custom[${String(error.index)}].pattern: ${error.message}`, { cause: error });
   }
 }

@@ -14,7 +14,7 @@ const eraseBody = z.strictObject({
   attribute: z
     .string()
     .max(ATTRIBUTE_CHARS_MAX, { error: `takes at most ${String(ATTRIBUTE_CHARS_MAX)} characters` })
-    .regex(/^\P{Cc}*\S\P{Cc}*$/u, { error: 'takes user_id, session_id, agent_id, trace_id or the name of an attribute' })
+    .regex(/^(?!\s*$)\P{Cc}+$/u, { error: 'takes user_id, session_id, agent_id, trace_id or the name of an attribute' })
     .describe('user_id, session_id, agent_id, trace_id, or the name of a field of attributes, at the top level'),
   value: z
     .string()

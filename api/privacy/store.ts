@@ -4,6 +4,7 @@ import type { Sealer } from '../../ops/sealing.ts';
 import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { PiiRedactor } from '../../pipeline/domain/pii.ts';
+import { IN_PLACE, type OwnBounds } from '../../pipeline/domain/pii_own.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import {
   changedPiiPolicy,
@@ -20,15 +21,23 @@ const HASH_KEY_BYTES = 32;
 
 export class PiiPolicyStore {
   readonly #bucket: WatchedBucket<PiiRecord>;
+  readonly #boundsOf: (org_id: string) => OwnBounds;
   readonly #redactors = new WeakMap<PiiPolicy, PiiRedactor>();
 
-  private constructor(bucket: WatchedBucket<PiiRecord>) {
+  private constructor(bucket: WatchedBucket<PiiRecord>, boundsOf: (org_id: string) => OwnBounds) {
     this.#bucket = bucket;
+    this.#boundsOf = boundsOf;
   }
 
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<PiiPolicyStore> {
+  /** @param boundsOf what bounds the own patterns of an org; IN_PLACE unless given */
+  static async open(
+    log: Log,
+    onProblem: (problem: string, cause: unknown) => void,
+    boundsOf: (org_id: string) => OwnBounds = () => IN_PLACE,
+  ): Promise<PiiPolicyStore> {
     const kv = await log.bucket('pii_policies');
-    return new PiiPolicyStore(await WatchedBucket.open(log.nc, kv, { name: 'pii_policies', parse: parsePiiRecord, onProblem }));
+    const bucket = await WatchedBucket.open(log.nc, kv, { name: 'pii_policies', parse: parsePiiRecord, onProblem });
+    return new PiiPolicyStore(bucket, boundsOf);
   }
 
   get(org_id: string): PiiPolicy {
@@ -40,9 +49,13 @@ export class PiiPolicyStore {
    * alone: what leaves the service tells nobody which values were equal.
    */
   exporter(org_id: string): PiiRedactor {
-    const policy = this.#bucket.get(orgKey(org_id)) ?? DEFAULT_PII_POLICY;
-    let redactor = this.#redactors.get(policy);
-    if (redactor === undefined) this.#redactors.set(policy, (redactor = new PiiRedactor({ ...policy, hash_key: null })));
+    // The bounds are the org's own; orgs that have set nothing look for no patterns and share one.
+    const held = this.#bucket.get(orgKey(org_id)) ?? DEFAULT_PII_POLICY;
+    let redactor = this.#redactors.get(held);
+    if (redactor === undefined) {
+      redactor = new PiiRedactor({ ...held, hash_key: null, bounds: this.#boundsOf(org_id) });
+      this.#redactors.set(held, redactor);
+    }
     return redactor;
   }
 

@@ -2,7 +2,7 @@
 // Guarantees: the trace is never held in memory; the response begins only when the first spans are there, so a store that
 // is away is an answer; one that fails later breaks the response off, so a file that ended well is whole.
 import type { ServerResponse } from 'node:http';
-import type { PiiRedactor } from '../../pipeline/domain/pii.ts';
+import type { PiiRedactor, Redaction } from '../../pipeline/domain/pii.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { type WrittenAnswers, writePart } from '../http/written_answers.ts';
 import { locateTrace, traceNotFound } from './locate.ts';
@@ -60,10 +60,12 @@ async function* itemChunks(
       readChildren(clickhouse, { ...range, span_ids: rows.map((row) => row.span_id) }, { signal }),
     ]);
     const children = new Map(families.map((family) => [family.parent_span_id, family.children]));
-    yield rows.map((row) => {
+    const items: SpanItem[] = [];
+    for (const row of rows) {
       const own = (children.get(row.span_id) ?? []).filter((id) => id !== row.span_id);
-      return shaped(spanItem(row, asked(texts?.get(placeKey(row)), options), own), options);
-    });
+      items.push(await shaped(spanItem(row, asked(texts?.get(placeKey(row)), options), own), options));
+    }
+    yield items;
   }
 }
 
@@ -90,7 +92,7 @@ function asked(texts: SpanTexts | undefined, options: ExportOptions): SpanTexts 
   return { ...texts, prompt: options.include_prompts ? texts.prompt : '', response: options.include_responses ? texts.response : '' };
 }
 
-function shaped(item: SpanItem, options: ExportOptions): SpanItem {
+async function shaped(item: SpanItem, options: ExportOptions): Promise<SpanItem> {
   const { prompt, response, ...rest } = item;
   const kept = {
     ...rest,
@@ -98,7 +100,10 @@ function shaped(item: SpanItem, options: ExportOptions): SpanItem {
     ...(options.include_responses && response !== undefined ? { response } : {}),
   };
   if (options.redactor === null) return kept;
-  const redaction = options.redactor.begin();
+  return options.redactor.redact((redaction) => redactedItem(kept, redaction));
+}
+
+function redactedItem(kept: SpanItem, redaction: Redaction): SpanItem {
   return {
     ...kept,
     name: redaction.text(kept.name),

@@ -1,5 +1,8 @@
 // The state of the control plane as one API process holds it: every bucket that requests are answered from, watched into memory.
 import { JobRecords } from '../../ops/job_records.ts';
+import * as metrics from '../../ops/metrics.ts';
+import { PatternRunner } from '../../ops/pattern_runner.ts';
+import { ownBounds } from '../../pipeline/domain/pattern_bounds.ts';
 import { AgentStore } from '../agents/store.ts';
 import { AnalystStore } from '../analysts/store.ts';
 import { CostSettings } from '../costs/settings.ts';
@@ -40,13 +43,16 @@ export interface Stores {
 
 /** Resolves when all that the buckets hold now is loaded. */
 export async function openStores({ log, now, onProblem }: WiringParts): Promise<Stores> {
+  const patterns = new PatternRunner((result) => {
+    metrics.patternJobsTotal.inc({ result });
+  });
   const [orgs, keys, agents, policies, piiPolicies, costs, webhooks, incidents, prompts, judges, evals, datasets, retention, jobs] =
     await Promise.all([
       OrgStore.open(log, onProblem),
       KeyStore.open(log, onProblem),
       AgentStore.open(log, onProblem),
       PolicyStore.open(log, onProblem),
-      PiiPolicyStore.open(log, onProblem),
+      PiiPolicyStore.open(log, onProblem, (org_id) => ownBounds(patterns, org_id)),
       CostSettings.open(log, onProblem),
       WebhookStore.open(log, onProblem),
       openIncidentRecords(log, onProblem),
@@ -79,6 +85,7 @@ export async function openStores({ log, now, onProblem }: WiringParts): Promise<
       grants,
     ])
       store.close();
+    void patterns.close();
   };
   return {
     orgs,

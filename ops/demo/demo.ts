@@ -59,7 +59,7 @@ function readOptions(args: string[]): Options | null {
   if (Number.isNaN(at)) throw new SettingsError(`--at takes an ISO 8601 time; got ${values.at ?? ''}`);
   const key = values.key ?? env.SERVICE_BOOTSTRAP_API_KEY ?? localKey(env.SERVICE_DATA_DIR);
   const url = (values.url ?? localUrl(env.SERVICE_DATA_DIR) ?? `http://${env.SERVICE_HOST}:${String(env.SERVICE_PORT)}`).replace(
-    /\/+$/,
+    /(?<!\/)\/+$/,
     '',
   );
   return {

@@ -65,7 +65,7 @@ export function parseRuns(json: string): Run[] {
 export function agentOf({ info: { agent }, traj }: Run): string {
   if (agent !== undefined) return agent;
   const system = traj[0]?.role === 'system' ? (traj[0].content ?? '') : '';
-  const heading = /^#+ *(.+)$/m.exec(system)?.[1] ?? '';
+  const heading = /^#.+$/m.exec(system)?.[0] ?? '';
   const words = heading.toLowerCase().match(/[a-z0-9]+/g) ?? [];
   if (words.at(-1) === 'policy') words.pop();
   return words.length === 0 ? 'agent' : words.slice(0, 4).join('-');

@@ -19,7 +19,7 @@ export async function openObjectStore({ url, credentials }: ObjectStoreSettings)
   const { S3Store } = await import('./s3_store.ts');
   return new S3Store({
     bucket: parsed.hostname,
-    prefix: decodeURIComponent(parsed.pathname).replace(/^\/+|\/+$/g, ''),
+    prefix: decodeURIComponent(parsed.pathname).replace(/^\/+|(?<!\/)\/+$/g, ''),
     endpoint: parsed.searchParams.get('endpoint') ?? undefined,
     region: parsed.searchParams.get('region') ?? 'us-east-1',
     credentials,

@@ -58,13 +58,11 @@ export function createScoreLander(options: ScoreLanderOptions): WorkQueue<UserSc
     queue: QUEUE,
     stream: SCORES_STREAM,
     codec: userScoreCodec,
-    handle: (batch) =>
-      landRows(clickhouse, {
-        table: 'user_scores',
-        columns: COLUMNS,
-        rows: batch.map(({ value }) => scoreRow(redacted(value, redactorOf(value.org_id)))),
-        onLanded,
-      }),
+    handle: async (batch) => {
+      const rows: ReturnType<typeof scoreRow>[] = [];
+      for (const { value } of batch) rows.push(scoreRow(await redacted(value, redactorOf(value.org_id))));
+      await landRows(clickhouse, { table: 'user_scores', columns: COLUMNS, rows, onLanded });
+    },
     bury: createBurial(log, now),
     observe,
     messagesMax: BATCH_MAX,
@@ -80,11 +78,15 @@ export function createScoreLander(options: ScoreLanderOptions): WorkQueue<UserSc
 }
 
 /** What people write: the name, the category and the comment. */
-function redacted(score: UserScore, redactor: PiiRedactor | null): UserScore {
+async function redacted(score: UserScore, redactor: PiiRedactor | null): Promise<UserScore> {
   if (redactor === null) return score;
-  const redaction = redactor.begin();
   const { name, text, comment } = score;
-  return { ...score, name: redaction.text(name), text: redaction.text(text), comment: redaction.text(comment) };
+  return redactor.redact((redaction) => ({
+    ...score,
+    name: redaction.text(name),
+    text: redaction.text(text),
+    comment: redaction.text(comment),
+  }));
 }
 
 /** A row of user_scores, by column. */

@@ -16,7 +16,7 @@ const NESTING_MAX = 4;
 const QUOTED: readonly RegExp[] = [
   /"(?:[^"\\]|\\.)*"(\s*:)?/g,
   /`[^`]*`(\s*:)?/g,
-  /[“„][^”“]*[”“](\s*:)?/g,
+  /[“„][^”“„]*[”“](\s*:)?/g,
   // Not the apostrophe of a word: can't, user's.
   /(?<![\p{L}\p{N}])'[^'\n]*'(?![\p{L}\p{N}])(\s*:)?/gu,
 ];

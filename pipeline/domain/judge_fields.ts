@@ -41,6 +41,9 @@ export function fieldOf(name: string): FieldReader | null {
   return { name, is_text: true, text: ({ attributes }) => textOf(lookUp(attributes, path, parts)) };
 }
 
+/** JSON of values that judges have looked at: many judges look at the same attribute of a trace. */
+const jsonOf = new WeakMap<object, string>();
+
 const own = <T>(fields: Readonly<Record<string, T>>, key: string): T | undefined => (Object.hasOwn(fields, key) ? fields[key] : undefined);
 
 function lookUp(attributes: Readonly<Record<string, unknown>>, path: string, parts: readonly string[]): unknown {
@@ -55,5 +58,8 @@ function lookUp(attributes: Readonly<Record<string, unknown>>, path: string, par
 
 function textOf(value: unknown): string {
   if (value === undefined || value === null) return '';
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  if (typeof value !== 'object') return typeof value === 'string' ? value : JSON.stringify(value);
+  let json = jsonOf.get(value);
+  if (json === undefined) jsonOf.set(value, (json = JSON.stringify(value)));
+  return json;
 }

@@ -10,6 +10,8 @@ import { renderTemplate, variablesOf } from './template.ts';
 export const JUDGED_CHARS_MAX = 100_000;
 /** Of a reason so much is kept. */
 export const REASON_CHARS_MAX = 2000;
+/** Characters of an answer that are read: a judgement is a number and a few sentences. A longer answer cannot be used. */
+export const ANSWER_CHARS_MAX = 65_536;
 
 export interface JudgeAsk {
   prompt_template: string | null;
@@ -113,12 +115,14 @@ export function judgementFormat(rubric: JudgeRubric | null): {
 
 export type Judgement = { score: number; reason: string } | { problem: string };
 
+const FENCE = '```';
+
 /** Reads an answer: a JSON object, alone or in a fence. What else is around it is refused, as it may come from the judged text. */
 export function readJudgement(answer: string, rubric: JudgeRubric | null): Judgement {
-  const fenced = /^```[a-z]*\s*\n([\s\S]*?)\n?\s*```$/i.exec(answer.trim());
+  if (answer.length > ANSWER_CHARS_MAX) return { problem: `it has more than ${String(ANSWER_CHARS_MAX)} characters` };
   let value: unknown;
   try {
-    value = JSON.parse(fenced?.[1] ?? answer);
+    value = JSON.parse(unfenced(answer));
   } catch {
     return { problem: 'it is no JSON object' };
   }
@@ -128,6 +132,18 @@ export function readJudgement(answer: string, rubric: JudgeRubric | null): Judge
   if (typeof number !== 'number' || !Number.isFinite(number)) return { problem: 'its score is no number' };
   if (!isOnScale(number, rubric)) return { problem: `its score ${String(number)} is not on the scale (${scaleText(rubric)})` };
   return { score: number, reason: typeof reason === 'string' ? reason.toWellFormed().slice(0, REASON_CHARS_MAX) : '' };
+}
+
+/**
+ * Returns what stands between the fences of an answer that is fenced as a whole, and any other answer as it is. It looks for
+ * fixed strings at both ends, so its time is linear in the answer.
+ */
+function unfenced(answer: string): string {
+  const text = answer.trim();
+  const firstLine = text.indexOf('\n');
+  if (!text.startsWith(FENCE) || !text.endsWith(FENCE) || firstLine < FENCE.length || firstLine > text.length - FENCE.length) return answer;
+  const language = text.slice(FENCE.length, firstLine).trimEnd();
+  return /^[a-z]*$/i.test(language) ? text.slice(firstLine + 1, -FENCE.length) : answer;
 }
 
 function isOnScale(score: number, rubric: JudgeRubric | null): boolean {

@@ -3,16 +3,25 @@
 // In: the rule of a judge's record. Out: a scorer, or a RuleError that names the parameter that cannot be used.
 import type { JudgeRule, JudgeScope, RuleType } from '../../schemas/records/judge.ts';
 import { fieldOf, type FieldReader } from './judge_fields.ts';
-import { CHECKED_CHARS_MAX, compileSchema, SchemaError, type SchemaCheck } from './judge_schema.ts';
+import { CHECKED_CHARS_MAX, type CompiledSchema, compileSchema, SchemaError } from './judge_schema.ts';
 import type { JudgedTrace } from './judged_trace.ts';
-import { compileLinear, PatternError } from './linear_regex.ts';
+import { compileLinear, PatternError, testSteps } from './linear_regex.ts';
 
 export interface RuleScore {
   score: 0 | 1;
   reason: string;
 }
 
-export type RuleScorer = (trace: JudgedTrace) => RuleScore;
+/** Scores a trace; its parts let the caller pay for a rule before it runs, and run it elsewhere. */
+export interface RuleScorer {
+  (trace: JudgedTrace): RuleScore;
+  /** The texts that the rule looks at, in the order of its fields; none for a rule that looks at no text. */
+  readonly texts: (trace: JudgedTrace) => readonly string[];
+  /** Steps of the rule on these texts at most: see linear_regex.ts. */
+  readonly steps: (texts: readonly string[]) => number;
+  /** Scores by the texts alone. @throws Error for a rule that looks at no text */
+  readonly ofTexts: (texts: readonly string[]) => RuleScore;
+}
 
 /** `parameter` is the rule's field that is to blame: pattern, schema, fields. */
 export class RuleError extends Error {
@@ -55,11 +64,21 @@ const REASON_CHARS_MAX = 200;
 const PASSED = { score: 1, reason: '' } as const;
 const failed = (reason: string): RuleScore => ({ score: 0, reason: reason.slice(0, REASON_CHARS_MAX).toWellFormed() });
 
+/** How a rule goes about the texts of its fields. */
+interface TextRule {
+  steps: (text: string) => number;
+  ofTexts: (texts: readonly string[]) => RuleScore;
+}
+
+/** Steps for a character of a search for a fixed text, and of reading JSON. */
+const INCLUDES_CHARS_A_STEP = 128;
+const JSON_STEPS = 4;
+
 /** Passes when every field does; the reason names the first that does not. */
-function every(fields: readonly FieldReader[], problem: (text: string) => string | null): RuleScorer {
-  return (trace) => {
-    for (const field of fields) {
-      const said = problem(field.text(trace));
+function every(fields: readonly FieldReader[], problem: (text: string) => string | null): TextRule['ofTexts'] {
+  return (texts) => {
+    for (const [index, field] of fields.entries()) {
+      const said = problem(texts[index] ?? '');
       if (said !== null) return failed(`${field.name} ${said}`);
     }
     return PASSED;
@@ -67,11 +86,29 @@ function every(fields: readonly FieldReader[], problem: (text: string) => string
 }
 
 /** Passes when one field does. */
-function some(fields: readonly FieldReader[], holds: (text: string) => boolean, otherwise: string): RuleScorer {
+function some(fields: readonly FieldReader[], holds: (text: string) => boolean, otherwise: string): TextRule['ofTexts'] {
   const names = fields.map(({ name }) => name).join(', ');
   const miss = failed(`${otherwise} ${names}`);
-  return (trace) => (fields.some((field) => holds(field.text(trace))) ? PASSED : miss);
+  return (texts) => (texts.some(holds) ? PASSED : miss);
 }
+
+function onTexts(fields: readonly FieldReader[], { steps, ofTexts }: TextRule): RuleScorer {
+  const texts = (trace: JudgedTrace): string[] => fields.map((field) => field.text(trace));
+  return Object.assign((trace: JudgedTrace) => ofTexts(texts(trace)), {
+    texts,
+    steps: (given: readonly string[]) => given.reduce((sum, text) => sum + steps(text), 0),
+    ofTexts,
+  });
+}
+
+const onTrace = (score: (trace: JudgedTrace) => RuleScore): RuleScorer =>
+  Object.assign((trace: JudgedTrace) => score(trace), {
+    texts: () => [],
+    steps: () => 0,
+    ofTexts: () => {
+      throw new Error('the rule looks at no text');
+    },
+  });
 
 function jsonOf(text: string): { value: unknown } | null {
   try {
@@ -81,17 +118,17 @@ function jsonOf(text: string): { value: unknown } | null {
   }
 }
 
-function patternOf(rule: JudgeRule): (text: string) => boolean {
+function patternOf(rule: JudgeRule): { test: (text: string) => boolean; steps: (text: string) => number } {
   try {
-    const { test } = compileLinear(rule.pattern ?? '');
-    return test;
+    const { test, size } = compileLinear(rule.pattern ?? '');
+    return { test, steps: (text) => testSteps(size, text.length) };
   } catch (error) {
     if (error instanceof PatternError) throw new RuleError('pattern', error.message);
     throw error;
   }
 }
 
-function schemaOf(rule: JudgeRule): SchemaCheck {
+function schemaOf(rule: JudgeRule): CompiledSchema {
   try {
     return compileSchema(rule.schema);
   } catch (error) {
@@ -116,6 +153,18 @@ function isLonger(text: string, max: number): boolean {
   return text.length > 2 * max || characters(text) > max;
 }
 
+/** @throws RuleError for a field that there is not */
+function fieldsOf(rule: JudgeRule): FieldReader[] {
+  return rule.fields.map((name) => {
+    const reader = fieldOf(name);
+    if (reader === null) throw new RuleError('fields', `${JSON.stringify(name.slice(0, 64))} is no field of a trace`);
+    return reader;
+  });
+}
+
+/** Returns the texts that a rule looks at, without compiling it. @throws RuleError for a field that there is not */
+export const textsOfRule = (rule: JudgeRule, trace: JudgedTrace): string[] => fieldsOf(rule).map((field) => field.text(trace));
+
 /**
  * The scorer of a rule.
  * Of several fields, regex_absent, not_contains, json_valid, json_schema and max_length must hold for all of them, regex_present, contains and
@@ -123,44 +172,61 @@ function isLonger(text: string, max: number): boolean {
  * @throws RuleError
  */
 export function compileRule(rule: JudgeRule): RuleScorer {
-  const fields = rule.fields.map((name) => {
-    const reader = fieldOf(name);
-    if (reader === null) throw new RuleError('fields', `${JSON.stringify(name.slice(0, 64))} is no field of a trace`);
-    return reader;
-  });
+  const fields = fieldsOf(rule);
   const { value = '', max = 0, outcomes = [] } = rule;
+  const includesSteps = ({ length }: string): number => length * Math.ceil(value.length / INCLUDES_CHARS_A_STEP);
   switch (rule.type) {
     case 'regex_absent': {
-      const test = patternOf(rule);
-      return every(fields, (text) => (test(text) ? 'matches the pattern' : null));
+      const { test, steps } = patternOf(rule);
+      return onTexts(fields, { steps, ofTexts: every(fields, (text) => (test(text) ? 'matches the pattern' : null)) });
     }
-    case 'regex_present':
-      return some(fields, patternOf(rule), 'the pattern does not match in');
+    case 'regex_present': {
+      const { test, steps } = patternOf(rule);
+      return onTexts(fields, { steps, ofTexts: some(fields, test, 'the pattern does not match in') });
+    }
     case 'contains':
-      return some(fields, (text) => text.includes(value), 'the value is not in');
+      return onTexts(fields, { steps: includesSteps, ofTexts: some(fields, (text) => text.includes(value), 'the value is not in') });
     case 'not_contains':
-      return every(fields, (text) => (text.includes(value) ? 'contains the value' : null));
+      return onTexts(fields, {
+        steps: includesSteps,
+        ofTexts: every(fields, (text) => (text.includes(value) ? 'contains the value' : null)),
+      });
     case 'equals':
-      return some(fields, (text) => text === value, 'the value is not that of');
+      return onTexts(fields, {
+        steps: () => 1,
+        ofTexts: some(fields, (text) => text === value, 'the value is not that of'),
+      });
     case 'json_valid':
-      return every(fields, (text) => (jsonOf(text) === null ? 'is no JSON' : null));
+      return onTexts(fields, {
+        steps: ({ length }) => length * JSON_STEPS,
+        ofTexts: every(fields, (text) => (jsonOf(text) === null ? 'is no JSON' : null)),
+      });
     case 'json_schema': {
-      const check = schemaOf(rule);
-      return every(fields, (text) => {
-        if (text.length > CHECKED_CHARS_MAX) return `has more than the ${String(CHECKED_CHARS_MAX)} characters that a schema is checked on`;
-        const json = jsonOf(text);
-        return json === null ? 'is no JSON' : check(json.value);
+      const { check, weight } = schemaOf(rule);
+      return onTexts(fields, {
+        steps: ({ length }) => (length > CHECKED_CHARS_MAX ? 1 : (length + 1) * (JSON_STEPS + weight)),
+        ofTexts: every(fields, (text) => {
+          if (text.length > CHECKED_CHARS_MAX)
+            return `has more than the ${String(CHECKED_CHARS_MAX)} characters that a schema is checked on`;
+          const json = jsonOf(text);
+          return json === null ? 'is no JSON' : check(json.value);
+        }),
       });
     }
     case 'max_length':
-      return every(fields, (text) => (isLonger(text, max) ? `has more than ${String(max)} characters` : null));
+      return onTexts(fields, {
+        steps: ({ length }) => length,
+        ofTexts: every(fields, (text) => (isLonger(text, max) ? `has more than ${String(max)} characters` : null)),
+      });
     case 'max_duration_ms':
-      return ({ duration_ms }) => (duration_ms <= max ? PASSED : failed(`it took ${String(duration_ms)} ms, more than ${String(max)}`));
+      return onTrace(({ duration_ms }) =>
+        duration_ms <= max ? PASSED : failed(`it took ${String(duration_ms)} ms, more than ${String(max)}`),
+      );
     case 'max_cost_usd':
-      return ({ cost_usd }) => (cost_usd <= max ? PASSED : failed(`it cost ${String(cost_usd)} USD, more than ${String(max)}`));
+      return onTrace(({ cost_usd }) => (cost_usd <= max ? PASSED : failed(`it cost ${String(cost_usd)} USD, more than ${String(max)}`)));
     case 'outcome_is': {
       const wanted = new Set<string>(outcomes);
-      return ({ outcome }) => (wanted.has(outcome) ? PASSED : failed(`the outcome is ${outcome}`));
+      return onTrace(({ outcome }) => (wanted.has(outcome) ? PASSED : failed(`the outcome is ${outcome}`)));
     }
   }
 }

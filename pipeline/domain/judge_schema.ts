@@ -40,12 +40,21 @@ const REFUSED = new Set([
 const HOLDS_VALUES = new Set(['const', 'enum', 'default', 'examples']);
 const HOLDS_NAMED = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies']);
 
+export interface CompiledSchema {
+  check: SchemaCheck;
+  /** Steps for a character of a JSON text at most: each value may meet each part of the schema, each text each pattern. */
+  weight: number;
+}
+
+/** Characters of a schema that are checked in about a step. */
+const SCHEMA_CHARS_A_STEP = 32;
+
 /** @throws SchemaError when the schema is none, or larger or more than a judge may ask */
-export function compileSchema(schema: unknown): SchemaCheck {
-  if (typeof schema === 'boolean') return () => (schema ? null : 'nothing is allowed');
+export function compileSchema(schema: unknown): CompiledSchema {
+  if (typeof schema === 'boolean') return { check: () => (schema ? null : 'nothing is allowed'), weight: 0 };
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) throw new SchemaError('takes a JSON schema: an object');
-  if (JSON.stringify(schema).length > SCHEMA_CHARS_MAX)
-    throw new SchemaError(`takes a JSON schema of at most ${String(SCHEMA_CHARS_MAX)} characters`);
+  const { length } = JSON.stringify(schema);
+  if (length > SCHEMA_CHARS_MAX) throw new SchemaError(`takes a JSON schema of at most ${String(SCHEMA_CHARS_MAX)} characters`);
   checkNodes(schema as Record<string, unknown>);
   const ajv = dialectOf(schema);
   // An id would only name it to others.
@@ -54,8 +63,12 @@ export function compileSchema(schema: unknown): SchemaCheck {
     const wrong = problemOf(ajv, own);
     if (wrong !== null) throw new SchemaError(`takes a JSON schema: ${wrong}`);
     // It was held against the schema of schemas already, which is compiled once.
-    const check = new ajv({ ...OPTIONS, meta: false, validateSchema: false, code: { regExp: linearRegExp({ size: 0 }) } }).compile(own);
-    return (value) => (check(value) ? null : saidOf(check.errors));
+    const patterns = { size: 0, count: 0 };
+    const check = new ajv({ ...OPTIONS, meta: false, validateSchema: false, code: { regExp: linearRegExp(patterns) } }).compile(own);
+    return {
+      check: (value) => (check(value) ? null : saidOf(check.errors)),
+      weight: Math.ceil(length / SCHEMA_CHARS_A_STEP) + Math.min(3 * patterns.size, patterns.size + 48 * patterns.count),
+    };
   } catch (error) {
     if (error instanceof SchemaError) throw error;
     if (error instanceof PatternError) throw new SchemaError(`pattern: ${error.message}`);
@@ -110,11 +123,15 @@ class NamedPattern {
 }
 
 /** What ajv calls in place of RegExp. */
-function linearRegExp(patterns: { size: number }): RegExpEngine {
+function linearRegExp(patterns: { size: number; count: number }): RegExpEngine {
   const make = (pattern: string): { test: (text: string) => boolean } => {
     const compiled = compileLinear(pattern);
     patterns.size += compiled.size;
-    if (patterns.size > SCHEMA_PROGRAM_MAX) throw new SchemaError('the patterns of the schema are too large together');
+    patterns.count += 1;
+    if (patterns.size > SCHEMA_PROGRAM_MAX)
+      throw new SchemaError(
+        `the patterns of the schema have more than ${String(SCHEMA_PROGRAM_MAX)} instructions together. Use smaller counts in {}, + or *, or fewer patterns`,
+      );
     return new NamedPattern(pattern, compiled.test);
   };
   return Object.assign(make, { code: 'linear' });

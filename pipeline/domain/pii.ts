@@ -6,8 +6,8 @@ import { createHmac } from 'node:crypto';
 import type { CustomPattern, PiiKind } from '../../schemas/records/pii_policy.ts';
 import { DEPTH_MAX, deeperThan } from './nesting.ts';
 import { findEmails, findIpv4, findIpv6, mayHoldEmails } from './pii_addresses.ts';
-import { type CustomFinder, customFinder } from './pii_custom.ts';
 import { findNumbers, isCard, mayHoldNumbers, type NumberKind, type Place } from './pii_numbers.ts';
+import { IN_PLACE, type OwnBounds, type OwnFind, type OwnFinds, OwnPatterns, OwnSearch } from './pii_own.ts';
 
 /** Hex digits of a hash: enough to keep a billion values of an org apart, too few to be worth attacking without the key. */
 const HASH_DIGITS = 12;
@@ -20,11 +20,16 @@ const HAS_IPV6 = /:[0-9A-Fa-f]{0,4}:/;
 /** Texts that are kept with what became of them, so that a prompt that is an attribute too is looked at once. */
 const KNOWN_TEXTS_MAX = 4;
 const KNOWN_TEXT_CHARS_MIN = 64;
+/** Stands for a text in which own patterns could not be looked for within their bounds; its kind in pii.match. */
+const WHOLE = '[REDACTED]';
+const WHOLE_KIND = 'unsearched';
 /** The least number with seven digits: smaller ones are no phones, SSNs or cards. */
 const NUMBER_MIN = 1e6;
 const WHOLE_NUMBER = /^\d+$/;
 /** A value of this shape is read together with its name: {"phone": "5551234567"} says what it is. */
 const NUMBER_VALUE = /^[+(]?[\d ().\-/]{7,32}$/;
+/** Characters of the end of a name that are read with its value, so that a long name is not read again for each of its values. */
+const LEAD_CHARS_MAX = 64;
 
 /** What a find is, in the order in which finds of one length come first. */
 interface Find {
@@ -42,6 +47,8 @@ export interface PiiRules {
   custom: readonly CustomPattern[];
   /** Key of the org's hashes; null where a find is replaced by its label alone. */
   hash_key: Buffer | null;
+  /** What bounds the own patterns; IN_PLACE unless given. */
+  bounds?: OwnBounds | undefined;
 }
 
 type Finder = (text: string, found: (place: Place) => void) => void;
@@ -50,43 +57,81 @@ type Finder = (text: string, found: (place: Place) => void) => void;
 export class PiiRedactor {
   readonly #kinds: ReadonlySet<PiiKind>;
   readonly #numbers: readonly NumberKind[];
-  readonly #custom: readonly CustomFinder[];
+  readonly #custom: readonly CustomPattern[];
+  readonly #bounds: OwnBounds;
+  readonly own: OwnPatterns;
   readonly #hashKey: Buffer | null;
   readonly #cleanNames = new Set<string>();
 
-  /** @throws PatternError when the engine cannot take one of the patterns */
-  constructor({ kinds, custom, hash_key }: PiiRules) {
+  constructor({ kinds, custom, hash_key, bounds = IN_PLACE }: PiiRules) {
     this.#kinds = new Set(kinds);
     this.#numbers = (['card', 'ssn', 'phone'] as const).filter((kind) => this.#kinds.has(kind));
-    this.#custom = custom.map(({ label, pattern }) => customFinder(label, pattern));
+    this.#custom = custom;
+    this.own = new OwnPatterns(custom);
+    this.#bounds = bounds;
     this.#hashKey = hash_key;
   }
 
   /** One event's redaction: what it finds is gathered, and no text is looked at twice. */
-  begin(): Redaction {
-    return new Redaction(this);
+  begin(known: ReadonlyMap<string, OwnFinds> = NOTHING_KNOWN): Redaction {
+    return new Redaction(this, new OwnSearch(this.own, this.#bounds.steps(), known));
   }
 
-  /** Whether a text can hold anything that is looked for: false for most, at little cost. */
+  /** Whether the own patterns may need more for an event of so many characters than runs in place: see redact. */
+  mayExceed(chars: number): boolean {
+    return this.own.patterns.length > 0 && chars * this.own.weight > this.#bounds.steps() / 2;
+  }
+
+  /** Takes down what own patterns took of this thread's time for an event. */
+  took({ ownMs }: Redaction): void {
+    if (ownMs > 0) this.#bounds.took(ownMs);
+  }
+
+  /**
+   * Redacts an event with as much time as own patterns have: what is too much for this thread is looked for in another one.
+   * @param make redacts what there is, and gives the same texts to the redaction every time; it runs once or twice
+   */
+  async redact<T>(make: (redaction: Redaction) => T): Promise<T> {
+    const first = this.begin();
+    const made = make(first);
+    this.took(first);
+    const texts = first.exceeded;
+    if (texts.length === 0) return made;
+    const finds = await this.#bounds.search(this.own.patterns, texts);
+    const second = this.begin(new Map(texts.map((text, index) => [text, finds[index] ?? 'exceeded'])));
+    const whole = make(second);
+    this.took(second);
+    return whole;
+  }
+
+  /** Whether a text can hold anything of the kinds that are looked for: false for most, at little cost. */
   suspects(text: string): boolean {
     const kinds = this.#kinds;
     if (kinds.has('email') && mayHoldEmails(text)) return true;
     if (this.#numbers.length > 0 && text.length >= 7 && mayHoldNumbers(text)) return true;
-    if (kinds.has('ip') && (HAS_IPV4.test(text) || (text.includes(':') && HAS_IPV6.test(text)))) return true;
-    return this.#custom.some((finder) => finder.test(text));
+    return kinds.has('ip') && (HAS_IPV4.test(text) || (text.includes(':') && HAS_IPV6.test(text)));
   }
 
-  /** Whether the name of a field holds nothing that is looked for. */
-  isCleanName(name: string): boolean {
+  /** Whether the name of a field holds nothing that is looked for. @param own the own patterns of the event */
+  isCleanName(name: string, own: OwnSearch): boolean {
     if (this.#cleanNames.has(name)) return true;
     if (name.length > CLEAN_NAME_CHARS_MAX || this.suspects(name)) return false;
+    const finds = own.find(name);
+    if (finds === 'exceeded' || finds.length > 0) return false;
     if (this.#cleanNames.size < CLEAN_NAMES_MAX) this.#cleanNames.add(name);
     return true;
   }
 
-  /** The finds of a text, overlapping ones as one, from left to right. */
-  findsIn(text: string): Find[] {
-    const finds: Find[] = [];
+  /**
+   * The finds of a text, overlapping ones as one, from left to right.
+   * @param own what own patterns found in it
+   * @param shift characters in front of the text in which own patterns were looked for
+   */
+  findsIn(text: string, own: readonly OwnFind[] = [], shift = 0): Find[] {
+    const finds: Find[] = own.flatMap(([rank, start, end]) => {
+      const label = this.#custom[rank]?.label ?? '';
+      return { start: start + shift, end: end + shift, label, kind: label, rank: 5 + rank };
+    });
     const collect = (label: string, kind: string, rank: number, finder: Finder): void => {
       finder(text, ([start, end]) => finds.push({ start, end, label, kind, rank }));
     };
@@ -99,11 +144,6 @@ export class PiiRedactor {
     }
     if (kinds.has('ip') && HAS_IPV4.test(text)) collect('IP', 'ip', 4, findIpv4);
     if (kinds.has('ip') && HAS_IPV6.test(text)) collect('IP', 'ip', 4, findIpv6);
-    for (const [rank, finder] of this.#custom.entries())
-      if (finder.test(text))
-        collect(finder.label, finder.label, 5 + rank, (whole, found) => {
-          finder.find(whole, found);
-        });
     return finds.length < 2 ? finds : joined(finds);
   }
 
@@ -127,14 +167,28 @@ export class PiiRedactor {
   }
 }
 
+const NOTHING_KNOWN: ReadonlyMap<string, OwnFinds> = new Map();
+
 /** One pass over the texts of an event or of an export. */
 export class Redaction {
   readonly #redactor: PiiRedactor;
+  readonly #own: OwnSearch;
   readonly #known: { text: string; redacted: string; kinds: readonly string[] }[] = [];
   #kinds = new Set<string>();
 
-  constructor(redactor: PiiRedactor) {
+  constructor(redactor: PiiRedactor, own: OwnSearch) {
     this.#redactor = redactor;
+    this.#own = own;
+  }
+
+  /** Texts that were replaced as a whole, as own patterns were too much for this thread. */
+  get exceeded(): readonly string[] {
+    return this.#own.exceeded;
+  }
+
+  /** What own patterns took, milliseconds. */
+  get ownMs(): number {
+    return this.#own.ms;
   }
 
   /** Kinds and labels found since the last call, in order of their name. */
@@ -146,13 +200,13 @@ export class Redaction {
 
   /** The text with each find replaced; the same string where there is none. @param name of the field that holds it */
   text(text: string, name = ''): string {
-    if (text.length < KNOWN_TEXT_CHARS_MIN) return this.#redactor.suspects(text) ? this.#changed(text, name).redacted : text;
+    if (text.length < KNOWN_TEXT_CHARS_MIN) return this.#looked(text, name).redacted;
     const known = this.#known.find((one) => one.text === text);
     if (known !== undefined) {
       for (const kind of known.kinds) this.#kinds.add(kind);
       return known.redacted;
     }
-    const { redacted, kinds } = this.#redactor.suspects(text) ? this.#changed(text, '') : { redacted: text, kinds: [] };
+    const { redacted, kinds } = this.#looked(text, '');
     this.#known.push({ text, redacted, kinds });
     if (this.#known.length > KNOWN_TEXTS_MAX) this.#known.shift();
     return redacted;
@@ -163,7 +217,7 @@ export class Redaction {
     const first = text.charCodeAt(0);
     if (first !== 0x7b && first !== 0x5b) return this.text(text);
     // A number is read together with the name of its field, which the text alone may not show; an escape may hide anything.
-    if (!this.#redactor.suspects(text) && !mayHoldNumbers(text) && !text.includes('\\u')) return text;
+    if (!this.#redactor.suspects(text) && !this.#own.mayMatch(text) && !mayHoldNumbers(text) && !text.includes('\\u')) return text;
     const value = parsedJson(text);
     if (value === undefined || deeperThan(value, DEPTH_MAX)) return this.text(text);
     const changed = this.value(value);
@@ -190,7 +244,7 @@ export class Redaction {
     for (const [index, key] of keys.entries()) {
       const value = fields[key];
       const isLeft = untouched?.has(key) === true;
-      const newKey = isLeft || this.#redactor.isCleanName(key) ? key : this.text(key);
+      const newKey = isLeft || this.#redactor.isCleanName(key, this.#own) ? key : this.text(key);
       const newValue = isLeft || typeof value === 'boolean' || value === null ? value : this.value(value, key);
       if (changed === null && newKey === key && newValue === value) continue;
       changed ??= keys.slice(0, index).map((earlier) => [earlier, fields[earlier]]);
@@ -218,9 +272,18 @@ export class Redaction {
     return redacted === digits ? value : redacted;
   }
 
-  #changed(text: string, name: string): { redacted: string; kinds: readonly string[] } {
-    const lead = name !== '' && NUMBER_VALUE.test(text) ? `${name.replaceAll(/[_-]|(?<=[a-z])(?=[A-Z])/g, ' ')}: ` : '';
-    const finds = this.#redactor.findsIn(lead + text);
+  #looked(text: string, name: string): { redacted: string; kinds: readonly string[] } {
+    const own = this.#own.find(text);
+    if (own === 'exceeded') {
+      this.#kinds.add(WHOLE_KIND);
+      return { redacted: WHOLE, kinds: [WHOLE_KIND] };
+    }
+    return own.length > 0 || this.#redactor.suspects(text) ? this.#changed(text, name, own) : { redacted: text, kinds: [] };
+  }
+
+  #changed(text: string, name: string, own: readonly OwnFind[]): { redacted: string; kinds: readonly string[] } {
+    const lead = name !== '' && NUMBER_VALUE.test(text) ? leadOf(name) : '';
+    const finds = this.#redactor.findsIn(lead + text, own, lead.length);
     let redacted = '';
     let at = 0;
     const kinds: string[] = [];
@@ -236,6 +299,9 @@ export class Redaction {
     return { redacted: at === 0 ? text : redacted + text.slice(at), kinds };
   }
 }
+
+/** Returns the end of a field's name as words, with a colon: what a text would say before the number. */
+const leadOf = (name: string): string => `${name.slice(-LEAD_CHARS_MAX).replaceAll(/[_-]|(?<=[a-z])(?=[A-Z])/g, ' ')}: `;
 
 /** Finds that overlap become one: from the first start to the last end, called what the longest of them is. */
 function joined(finds: Find[]): Find[] {

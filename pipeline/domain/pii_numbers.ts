@@ -8,7 +8,7 @@ export type Place = readonly [start: number, end: number];
 export type NumberKind = 'card' | 'ssn' | 'phone';
 
 /** Not within a word; the letter of an escape such as \n (a text may be JSON in JSON) is no part of one. */
-export const WORD_START = String.raw`(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))`;
+const WORD_START = String.raw`(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))`;
 const WORD_END = '(?![A-Za-z0-9_])';
 
 /** Characters before a run, and behind it, that decide whether it is taken for itself: an escape, a sign, a digit. */

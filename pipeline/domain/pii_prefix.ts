@@ -3,10 +3,11 @@
 // elsewhere), or null where the begin says nothing. It is built here of pieces whose repetitions are bounded, never taken from the
 // pattern as it is: its time is linear in the text.
 
-/** Ways in which the repetitions of a beginning can be divided: a bound on what a place of the text costs. */
-const WAYS_MAX = 64;
+/** Characters that a place of the text costs at most: the length of the beginning times the ways to divide its repetitions. */
+const PLACE_STEPS_MAX = 256;
 const PIECES_MAX = 32;
-const REPEATS_MAX = 64;
+/** Characters of a beginning. */
+const BEGINNING_MAX = 64;
 
 interface Piece {
   source: string;
@@ -53,10 +54,12 @@ function expression(pieces: readonly Piece[], anyCase: boolean): Beginning | nul
   let ways = 1;
   for (const { source: atom, min, max } of pieces) {
     if (atom === '') continue;
-    ways *= max === null ? Infinity : max - min + 1;
-    const ends = max === null || max > REPEATS_MAX || ways > WAYS_MAX;
-    source += ends ? `${atom}{${String(Math.min(min, REPEATS_MAX))}}` : `${atom}{${String(min)},${String(max)}}`;
-    length += Math.min(min, REPEATS_MAX);
+    const least = Math.min(min, BEGINNING_MAX - length);
+    const divided = ways * (max === null ? Infinity : max - min + 1);
+    const ends = max === null || least < min || divided * (length + max) > PLACE_STEPS_MAX;
+    source += ends ? `${atom}{${String(least)}}` : `${atom}{${String(min)},${String(max)}}`;
+    length += least;
+    ways = divided;
     if (ends) break;
   }
   if (length < 2) return null;

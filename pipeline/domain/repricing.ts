@@ -82,7 +82,11 @@ export function differs({ cost_pico_usd, price }: Pick<StoredCall, 'cost_pico_us
 }
 
 /** A source of prices without the version of its table: another version that says the same corrects nothing. */
-const cardOf = (source: string): string => source.replace(/@[^:]*:/, ':');
+function cardOf(source: string): string {
+  const at = source.indexOf('@');
+  const colon = at < 0 ? -1 : source.indexOf(':', at);
+  return colon < 0 ? source : source.slice(0, at) + source.slice(colon);
+}
 
 /** What the decoder of the format found, read back from where it left it. */
 function countsOf({ source_format, attributes }: StoredCall): ReportedUsage {
@@ -99,7 +103,7 @@ const PROVIDERS: Partial<Record<SourceFormat, string>> = { chatcompletion: 'open
 function namesOf({ source_format, sampled, attributes, price }: StoredCall): { provider: string | null; answered: string } {
   const provider = PROVIDERS[source_format] ?? null;
   if (!sampled) {
-    const [, named = '', answered = ''] = /^[^:]+@[^:]*:([^/]+)\/(.+)$/.exec(price.source) ?? [];
+    const [, named = '', answered = ''] = /^[^:@]+@[^:]*:([^/]+)\/(.+)$/.exec(price.source) ?? [];
     return { provider: provider ?? (named === '' ? null : named), answered };
   }
   if (source_format === 'otlp') return { provider: otlpProvider(attributes), answered: otlpAnsweredModel(attributes) };

@@ -1,7 +1,8 @@
 // The words of a span's texts, as BM25 search counts them without reading the texts again.
 // A word is a run of Unicode letters and digits, lower-cased; its hash is FNV-1a 32 over the UTF-16 code units of the
 // lower-cased word. This runs once for every span that has text, so ASCII words are hashed in place, without substrings,
-// into a table that is reused between calls.
+// into a table that is reused between calls. The hashes are stored, so they are the same everywhere; the table is salted.
+import { randomInt } from 'node:crypto';
 import { fnvOfCodeUnits, isStopHash } from './stop_words.ts';
 
 /** What the store keeps of the words of prompt and response, taken as one document. */
@@ -76,6 +77,16 @@ let wordHashes = new Int32Array(UNITS_KEPT);
 let slotHashes = new Int32Array(SLOTS_KEPT);
 let slotStamps = new Int32Array(SLOTS_KEPT);
 let stamp = 0;
+/** Secrets of this process that decide where a hash lies in the table: no caller can choose words that share a place. */
+const SALT = randomInt(2 ** 32) | 0;
+const [FACTOR_1, FACTOR_2] = [randomInt(2 ** 32) | 1, randomInt(2 ** 32) | 1];
+
+/** Returns where the search for a hash begins in a table of `mask` + 1 slots. */
+function slotOf(hash: number, mask: number): number {
+  const once = Math.imul(hash ^ SALT, FACTOR_1);
+  const twice = Math.imul(once ^ (once >>> 16), FACTOR_2);
+  return (twice ^ (twice >>> 16)) & mask;
+}
 
 /** The words of prompt and response together. */
 export function documentTerms(prompt: string, response: string): DocumentTerms {
@@ -173,7 +184,7 @@ function takeRepeats(count: number): number {
   let repeats = 0;
   for (let i = 0; i < count; i++) {
     const hash = list[i] ?? 0;
-    let slot = (hash ^ (hash >>> 15)) & mask;
+    let slot = slotOf(hash, mask);
     while (stamps[slot] === mine && hashes[slot] !== hash) slot = (slot + 1) & mask;
     if (stamps[slot] === mine) {
       list[repeats++] = hash;

@@ -10,6 +10,7 @@ import { type ScoreRow, writeScores } from '../../sql/judge_scores.ts';
 import { createBurial } from '../delivery/dead_items.ts';
 import { WorkQueue, type WorkQueueOptions } from '../delivery/work_queue.ts';
 import type { SpanDeps } from '../domain/decode/span.ts';
+import type { Runner } from '../domain/pattern_bounds.ts';
 import { tellEvent } from '../jobs/tell.ts';
 import type { LlmJudges } from '../judging/llm_judges.ts';
 import type { RecordedCalls } from '../judging/recorded_calls.ts';
@@ -43,6 +44,8 @@ export interface EvalsOptions {
   clickhouse: ClickHouse;
   /** null where the worker has no upstream. */
   llm: { judges: Pick<LlmJudges, 'judge'>; calls: Pick<RecordedCalls, 'call'> } | null;
+  /** Where rules run that would take long here. */
+  runner: Runner;
   /** What answers are read with. */
   spans: SpanDeps;
   policyOf: (org_id: string) => Policy;
@@ -89,6 +92,7 @@ export async function openEvals(options: EvalsOptions): Promise<Evals> {
     store: storeScores(clickhouse, options.onScored),
     clickhouse,
     now,
+    runner: options.runner,
     llmJudge: llmJudgeOf.bind(null, llm?.judges ?? null),
   };
   const scoreTraces = createTraceScorer(scoring);

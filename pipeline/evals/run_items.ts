@@ -14,6 +14,7 @@ import type { SpanDeps } from '../domain/decode/span.ts';
 import { chunkRange } from '../domain/eval_chunks.ts';
 import type { JudgedTrace } from '../domain/judged_trace.ts';
 import { picoToDecimal } from '../domain/money.ts';
+import type { Redaction } from '../domain/pii.ts';
 import type { Span } from '../domain/span.ts';
 import type { RecordedCalls } from '../judging/recorded_calls.ts';
 import { EvalFailed } from './records.ts';
@@ -117,7 +118,9 @@ async function ask(
     },
     signal,
   );
-  const found = spansOf(spans, event, JSON.parse(event.body));
+  const read = (redaction: Redaction | null) => spansOf(spans, event, JSON.parse(event.body), redaction);
+  const redactor = spans.redactorOf(org_id);
+  const found = redactor === null ? read(null) : await redactor.redact(read);
   const span = typeof found === 'string' ? undefined : found[0];
   if (span === undefined) throw new Error(`the record of an answer is no event: ${typeof found === 'string' ? found : 'no span'}`);
   return judgedSpan(span);

@@ -1,18 +1,23 @@
 // Scores the stored traces of a chunk. In: the chunk's ids. Out: a row for each. A trace that is no longer there gets a row too, with the
 // verdict error. Guarantees: what has a row is not judged again, and what was judged has a row even when a neighbour fails; the
 // worker's other work goes on in between.
+import { setTimeout } from 'node:timers/promises';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { readScoreStats, scoredTraces, type ScoreRow } from '../../sql/judge_scores.ts';
 import { chunkRange } from '../domain/eval_chunks.ts';
-import { compileRule, RuleError } from '../domain/judge_rules.ts';
+import { compileRule, RuleError, type RuleScorer } from '../domain/judge_rules.ts';
 import type { JudgedTrace } from '../domain/judged_trace.ts';
+import { type Runner, runRules, TRACE_STEPS_MAX } from '../domain/pattern_bounds.ts';
 import { judgedTraceGroups } from '../judging/read_traces.ts';
 import { EvalFailed, type EvalRecords } from './records.ts';
 import { type Judgement, scoreRow } from './rows.ts';
 import { allEnded } from './settled.ts';
 import type { ScoreChunk } from './worker.ts';
+
+/** How often an eval looks whether its org has time again. */
+const SPENT_WAIT_MS = 200;
 
 const GONE: Judgement = { score: null, reason: 'the trace is no longer there' };
 
@@ -33,6 +38,8 @@ export interface TraceScorerOptions {
   store: (rows: readonly ScoreRow[]) => Promise<void>;
   /** What an LLM judge judges with, for one eval. */
   llmJudge: (record: EvalRecord, judge: JudgeRecord) => JudgeTrace;
+  /** Where rules run that would take long here. */
+  runner: Runner;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
@@ -83,24 +90,34 @@ export async function failIfAllRefused(
 }
 
 /** How a judge judges, whatever its kind. @throws EvalFailed when it cannot */
-export function judgeFor({ llmJudge }: Pick<TraceScorerOptions, 'llmJudge'>, record: EvalRecord, judge: JudgeRecord): JudgeTrace {
-  return judge.kind === 'llm' ? llmJudge(record, judge) : ruleJudge(judge);
+export function judgeFor(
+  { llmJudge, runner }: Pick<TraceScorerOptions, 'llmJudge' | 'runner'>,
+  record: EvalRecord,
+  judge: JudgeRecord,
+): JudgeTrace {
+  return judge.kind === 'llm' ? llmJudge(record, judge) : ruleJudge(judge, runner);
 }
 
-function ruleJudge({ rule }: JudgeRecord): JudgeTrace {
+function ruleJudge({ org_id, rule }: JudgeRecord, runner: Runner): JudgeTrace {
   if (rule === null) throw new EvalFailed('its judge has no rule');
-  let score: ReturnType<typeof compileRule>;
+  let scorer: RuleScorer;
   try {
-    score = compileRule(rule);
+    scorer = compileRule(rule);
   } catch (error) {
     if (error instanceof RuleError) throw new EvalFailed(`the rule of its judge cannot be used: ${error.message}`);
     throw error;
   }
   // One trace in a turn of the event loop: the log is read and landed in this process too.
   let turn = Promise.resolve();
-  return async (trace) => {
+  return async (trace, signal) => {
     turn = turn.then(() => new Promise((resolve) => setImmediate(resolve)));
     await turn;
-    return score(trace);
+    const texts = scorer.texts(trace);
+    if (scorer.steps(texts) <= TRACE_STEPS_MAX) return scorer(trace);
+    // Nobody waits for an eval as for live traffic: it goes on when its org has time again.
+    while (runner.isSpent(org_id)) await setTimeout(SPENT_WAIT_MS, undefined, { signal });
+    const [result] = await runRules(runner, org_id, [{ rule, texts }]);
+    if (result === undefined) throw new Error('a rule gave no result');
+    return 'error' in result ? { score: null, reason: result.error } : result;
   };
 }

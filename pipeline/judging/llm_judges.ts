@@ -89,7 +89,8 @@ export class LlmJudges {
   async judge(judge: JudgeRecord, trace: JudgedTrace, context: JudgeContext, signal: AbortSignal): Promise<LlmJudgement> {
     const judgement = await this.#ask(judge, trace, context, signal);
     const redactor = this.#options.redactorOf(judge.org_id);
-    return redactor === null ? judgement : { ...judgement, reason: redactor.begin().text(judgement.reason) };
+    if (redactor === null) return judgement;
+    return redactor.redact((redaction) => ({ ...judgement, reason: redaction.text(judgement.reason) }));
   }
 
   async #ask(judge: JudgeRecord, trace: JudgedTrace, context: JudgeContext, signal: AbortSignal): Promise<LlmJudgement> {

@@ -1,12 +1,13 @@
 // What orgs have redacted, as decode asks for it: compiled once for each version of a policy, kept current by a watch.
-// Guarantees: a policy that is on is never taken for one that is off. A pattern or a key that cannot be used is reported, and the
-// rest of the policy holds: finds are then replaced by their label alone.
+// Guarantees: a policy that is on is never taken for one that is off. A pattern that cannot be used is reported, and texts that it
+// may match are replaced as a whole. A key that cannot be used is reported, and finds are replaced by their label alone.
 import type { Sealer } from '../../ops/sealing.ts';
 import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { orgKey } from '../../schemas/records/org.ts';
-import { hashKeyContext, parsePiiRecord, type CustomPattern, type PiiRecord } from '../../schemas/records/pii_policy.ts';
+import { hashKeyContext, parsePiiRecord, type PiiRecord } from '../../schemas/records/pii_policy.ts';
 import { PiiRedactor } from '../domain/pii.ts';
+import { IN_PLACE, type OwnBounds } from '../domain/pii_own.ts';
 
 export interface PiiPolicies {
   /** What holds for an org now; null where nothing is redacted. */
@@ -16,8 +17,15 @@ export interface PiiPolicies {
 
 type OnProblem = (problem: string, cause: unknown) => void;
 
+export interface RedactorDeps {
+  onProblem: OnProblem;
+  /** What bounds the own patterns of an org; IN_PLACE unless given. */
+  boundsOf?: (org_id: string) => OwnBounds;
+}
+
 /** Resolves when every policy there is has been loaded. */
-export async function openPiiPolicies(log: Log, sealer: Sealer, onProblem: OnProblem): Promise<PiiPolicies> {
+export async function openPiiPolicies(log: Log, sealer: Sealer, deps: RedactorDeps): Promise<PiiPolicies> {
+  const { onProblem, boundsOf = () => IN_PLACE } = deps;
   const kv = await log.bucket('pii_policies');
   const bucket = await WatchedBucket.open(log.nc, kv, { name: 'pii_policies', parse: parsePiiRecord, onProblem });
   const compiled = new WeakMap<PiiRecord, PiiRedactor>();
@@ -26,7 +34,7 @@ export async function openPiiPolicies(log: Log, sealer: Sealer, onProblem: OnPro
       const record = bucket.get(orgKey(org_id));
       if (record?.enabled !== true) return null;
       let redactor = compiled.get(record);
-      if (redactor === undefined) compiled.set(record, (redactor = redactorOf(org_id, record, sealer, onProblem)));
+      if (redactor === undefined) compiled.set(record, (redactor = redactorOf(org_id, record, sealer, { onProblem, boundsOf })));
       return redactor;
     },
     close: () => {
@@ -35,18 +43,12 @@ export async function openPiiPolicies(log: Log, sealer: Sealer, onProblem: OnPro
   };
 }
 
-function redactorOf(org_id: string, record: PiiRecord, sealer: Sealer, onProblem: OnProblem): PiiRedactor {
-  const custom = record.custom.filter((pattern) => isUsable(org_id, pattern, onProblem));
-  return new PiiRedactor({ kinds: record.kinds, custom, hash_key: hashKeyOf(org_id, record, sealer, onProblem) });
-}
-
-function isUsable(org_id: string, pattern: CustomPattern, onProblem: OnProblem): boolean {
-  try {
-    return new PiiRedactor({ kinds: [], custom: [pattern], hash_key: null }) instanceof PiiRedactor;
-  } catch (cause) {
-    onProblem(`a pattern of the PII policy of ${org_id} cannot be used: ${pattern.label}`, cause);
-    return false;
-  }
+function redactorOf(org_id: string, record: PiiRecord, sealer: Sealer, { onProblem, boundsOf }: Required<RedactorDeps>): PiiRedactor {
+  const { kinds, custom } = record;
+  const redactor = new PiiRedactor({ kinds, custom, hash_key: hashKeyOf(org_id, record, sealer, onProblem), bounds: boundsOf(org_id) });
+  for (const label of redactor.own.unusable)
+    onProblem(`a pattern of the PII policy of ${org_id} cannot be used, so texts that it may match are replaced: ${label}`, undefined);
+  return redactor;
 }
 
 function hashKeyOf(org_id: string, { mode, hash_key }: PiiRecord, sealer: Sealer, onProblem: OnProblem): Buffer | null {

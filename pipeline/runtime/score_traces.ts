@@ -6,15 +6,18 @@ import type { JudgingTask } from '../../schemas/codec.ts';
 import type { Breach, JudgeRecord } from '../../schemas/records/judge.ts';
 import { addToDraft, emptyDraft, findingOf, judgedTraceOf, type DraftFinding, type JudgedDraft } from '../domain/judged_draft.ts';
 import type { JudgedTrace } from '../domain/judged_trace.ts';
+import { type Runner, type RuleOnTexts, runRules, TRACE_STEPS_MAX } from '../domain/pattern_bounds.ts';
 import {
   breachesOf,
   isJudgeCall,
   judge,
+  judgementOf,
   judgesFor,
   notJudged,
   scoresByName,
   type Judgement,
   type OrgJudges,
+  type RuleJudge,
 } from '../stages/score/score.ts';
 import type { Cooldowns } from './cooldowns.ts';
 import type { CompleteTrace } from './judged_inputs.ts';
@@ -27,10 +30,11 @@ import {
   type StoredRef,
   type StoredTexts,
 } from './judged_store.ts';
-import type { OrgTime } from './org_time.ts';
+import type { OrgTime } from '../../ops/org_time.ts';
 
 /** Judging gives timers their turn after this long. */
 const TURN_MS = 20;
+const SPENT = 'the judges of the org took too long before';
 
 export interface ScoringDeps {
   judgesOf(org_id: string): OrgJudges | null;
@@ -38,6 +42,8 @@ export interface ScoringDeps {
   store: JudgedStore;
   /** What the judges of each org have taken of this worker's time. */
   time: OrgTime;
+  /** Where rules run that would take long here. */
+  runner: Runner;
   cooldowns: Cooldowns;
   now(): number;
   yield(): Promise<void>;
@@ -89,12 +95,19 @@ async function scoreOne(deps: ScoringDeps, trace: CompleteTrace, judges: OrgJudg
   const said = new Map(known.map((judgement) => [judgement.judge_id, judgement]));
   const fresh: Judgement[] = [];
   let began = performance.now();
+  let left = TRACE_STEPS_MAX;
+  const pay = (steps: number): boolean => {
+    if (steps > left) return false;
+    left -= steps;
+    return true;
+  };
+  const costly: (RuleOnTexts & { judge: RuleJudge; place: number })[] = [];
   for (const rule of rules) {
     if (said.has(rule.record.judge_id)) continue;
-    const judgement = deps.time.isSpent(org_id, began)
-      ? notJudged(rule, 'the judges of the org took too long before')
-      : judge(rule, judged);
-    fresh.push(judgement);
+    const judgement = deps.time.isSpent(org_id, began) ? notJudged(rule, SPENT) : judge(rule, judged, pay);
+    if ('texts' in judgement) costly.push({ judge: rule, rule: rule.rule, texts: judgement.texts, place: fresh.length });
+    // Keeps the place of a judge that is asked elsewhere.
+    fresh.push('texts' in judgement ? notJudged(rule, '') : judgement);
     const now = performance.now();
     if (now - began < TURN_MS) continue;
     deps.time.spend(org_id, now - began, now);
@@ -103,6 +116,11 @@ async function scoreOne(deps: ScoringDeps, trace: CompleteTrace, judges: OrgJudg
   }
   const ended = performance.now();
   deps.time.spend(org_id, ended - began, ended);
+  const results = costly.length === 0 ? [] : await runRules(deps.runner, org_id, costly);
+  for (const [index, result] of results.entries()) {
+    const asked = costly[index];
+    if (asked !== undefined) fresh[asked.place] = judgementOf(asked.judge, result);
+  }
   const all = [...known, ...fresh];
   return {
     trace,

@@ -16,8 +16,7 @@ import { CorrectionLog } from '../jobs/correction_log.ts';
 import { JobLeases } from '../jobs/lease.ts';
 import type { LongJobHandler } from '../long_jobs/runner.ts';
 import { RETENTION } from '../retention/retention.ts';
-import { PatternError } from '../domain/linear_regex.ts';
-import { PiiRedactor, type PiiRules } from '../domain/pii.ts';
+import type { PiiRules } from '../domain/pii.ts';
 import type { Worker } from '../runtime/worker.ts';
 import type { ColdParts } from './cold.ts';
 import type { WorkerParts } from './parts.ts';
@@ -85,16 +84,8 @@ async function rulesOf(log: Log, sealer: Sealer, org_id: string): Promise<PiiRul
   const { kinds, custom, hash_key } = parsePiiRecord(entry.string());
   if (hash_key === null) return [];
   const key = Buffer.from(sealer.open(hash_key, hashKeyContext(org_id)), 'base64');
-  const usable = custom.filter((pattern) => {
-    try {
-      return new PiiRedactor({ kinds: [], custom: [pattern], hash_key: null }) instanceof PiiRedactor;
-    } catch (error) {
-      if (error instanceof PatternError) return false;
-      throw error;
-    }
-  });
   return [
-    { kinds, custom: usable, hash_key: key },
+    { kinds, custom, hash_key: key },
     { kinds: PII_KINDS, custom: [], hash_key: key },
   ];
 }

@@ -1,5 +1,6 @@
 // Evals and dataset runs of a worker.
 import * as metrics from '../../ops/metrics.ts';
+import type { Runner } from '../domain/pattern_bounds.ts';
 import { createPriceBook } from '../domain/pricing.ts';
 import { type Evals, openEvals } from '../evals/open.ts';
 import type { PiiPolicies } from '../runtime/pii_policies.ts';
@@ -18,15 +19,17 @@ export async function startEvals(
     prices: Pick<Prices, 'of'>;
     piiPolicies: Pick<PiiPolicies, 'of'>;
     models: Models | null;
+    patterns: Runner;
     isLeader: () => boolean;
   },
 ): Promise<Pick<Evals, 'stop'>> {
-  const { policies, prices, piiPolicies, models, isLeader } = parts;
+  const { policies, prices, piiPolicies, models, patterns, isLeader } = parts;
   const evals = await openEvals({
     log,
     logger,
     clickhouse,
     llm: models,
+    runner: patterns,
     // As landing reads them, redacted as they are stored; prompts are judged whole.
     spans: { prices: createPriceBook(prices.of), maxPromptTokens: () => null, redactorOf: piiPolicies.of },
     policyOf: policies.of,

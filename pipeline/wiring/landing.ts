@@ -5,6 +5,7 @@ import type { WatchedBucket } from '../../ops/watched_bucket.ts';
 import type { BudgetRecord } from '../../schemas/records/budget.ts';
 import { type Budgets, openBudgets } from '../budgets/open.ts';
 import { PROFILE_RATE } from '../domain/keep_rules.ts';
+import type { Runner } from '../domain/pattern_bounds.ts';
 import { createPriceBook } from '../domain/pricing.ts';
 import type { RetentionPolicies } from '../retention/policies.ts';
 import { Cooldowns } from '../runtime/cooldowns.ts';
@@ -17,7 +18,7 @@ import { AgentActivity } from '../runtime/agent_activity.ts';
 import { Lander } from '../runtime/landing.ts';
 import { LogReader } from '../runtime/log_reader.ts';
 import { Ownership, type PartitionRecord } from '../runtime/ownership.ts';
-import { OrgTime } from '../runtime/org_time.ts';
+import { OrgTime } from '../../ops/org_time.ts';
 import { emptyMemory, rebuild } from '../runtime/partition_state.ts';
 import type { PiiPolicies } from '../runtime/pii_policies.ts';
 import type { Policies } from '../runtime/policies.ts';
@@ -49,6 +50,8 @@ export interface LandingParts extends WorkerParts, StoreUp {
   judges: Judges;
   budgetRecords: WatchedBucket<BudgetRecord>;
   partitions: number;
+  /** Where patterns and rules of orgs run that would take long here. */
+  patterns: Runner;
   metricsUrl: string;
   /** Whether every part of the worker has started. */
   isUp: () => boolean;
@@ -188,6 +191,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
       judgements: (partition, refs) => patiently(() => judged.judgements(partition, refs)),
     },
     time: new OrgTime(),
+    runner: parts.patterns,
     cooldowns: new Cooldowns(),
     now: () => Date.now(),
     yield: () => new Promise((resolve) => setImmediate(resolve)),

@@ -5,6 +5,7 @@ import { openUpstream } from '../../ops/llm/upstream.ts';
 import { createLogger } from '../../ops/log.ts';
 import { connectNats } from '../../ops/nats/connect.ts';
 import { fixedPartitions, openLog } from '../../ops/nats/open_log.ts';
+import { PatternRunner } from '../../ops/pattern_runner.ts';
 import { createPriceBook } from '../../pipeline/domain/pricing.ts';
 import { openEvals } from '../../pipeline/evals/open.ts';
 import { FairSlots } from '../../ops/fair_slots.ts';
@@ -41,6 +42,7 @@ export async function startEvalWorker({ natsUrl, clickhouseUrl, llmUrl }: EvalWo
     upstream === null
       ? null
       : new RecordedCalls({ log, upstream, partitions, slots: new FairSlots({ totalMax: 16, orgMax: CALLS_AT_ONCE }), now });
+  const patterns = new PatternRunner();
   const evals = await openEvals({
     log,
     logger: createLogger('eval-worker', 'silent'),
@@ -50,6 +52,7 @@ export async function startEvalWorker({ natsUrl, clickhouseUrl, llmUrl }: EvalWo
         ? null
         : { calls, judges: new LlmJudges({ calls, quotas: new JudgeQuotas(log), policyOf: policies.of, redactorOf: () => null, now }) },
     spans: { prices: createPriceBook(() => []), maxPromptTokens: () => null, redactorOf: () => null },
+    runner: patterns,
     policyOf: policies.of,
     isLeader: () => true,
     observe: () => undefined,
@@ -64,6 +67,7 @@ export async function startEvalWorker({ natsUrl, clickhouseUrl, llmUrl }: EvalWo
     stop: async () => {
       await evals.stop();
       policies.close();
+      await patterns.close();
       await nc.close();
       await clickhouse.close();
     },

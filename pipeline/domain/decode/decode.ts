@@ -5,6 +5,7 @@ import type { SourceFormat } from '../../../schemas/codec.ts';
 import { checkEvent, type EventOf, type IngestFormat } from '../../../schemas/formats/formats.ts';
 import type { Refusal } from '../../../schemas/formats/refusal.ts';
 import { checkTimes } from '../../../schemas/formats/times.ts';
+import type { Redaction } from '../pii.ts';
 import type { Span } from '../span.ts';
 import { wellFormedJson } from '../well_formed.ts';
 import { decodeApp } from './app.ts';
@@ -38,8 +39,16 @@ const READERS: Readonly<Partial<Record<SourceFormat, (value: unknown, receivedAt
   gateway: readGateway,
 };
 
-/** The spans of an event, its own first; or what is wrong with it. Personal data is replaced in them as the org has it. */
-export function spansOf(deps: SpanDeps, raw: RawEvent, value: unknown): Span[] | string {
+/**
+ * The spans of an event, its own first; or what is wrong with it. Personal data is replaced in them as the org has it.
+ * @param redaction of this event; one that begins here unless given
+ */
+export function spansOf(
+  deps: SpanDeps,
+  raw: RawEvent,
+  value: unknown,
+  redaction: Redaction | null = deps.redactorOf(raw.org_id)?.begin() ?? null,
+): Span[] | string {
   const readAs = Object.hasOwn(READERS, raw.format) ? READERS[raw.format] : undefined;
   if (readAs === undefined) return `no decoder for the format ${raw.format}`;
   // Ids are made from the body as it was received; what is stored of it holds no unpaired surrogates.
@@ -48,7 +57,6 @@ export function spansOf(deps: SpanDeps, raw: RawEvent, value: unknown): Span[] |
   if (!read.ok) return `${read.path}: ${read.message}`;
   const times = checkTimes(read.event, raw.received_at);
   if (!times.ok) return `${times.path}: ${times.message}`;
-  const redaction = deps.redactorOf(raw.org_id)?.begin() ?? null;
   const span = spanOf(deps, raw, read.event, read.draft, redaction);
   const tokensMax = deps.maxPromptTokens(raw.org_id);
   if (redaction === null) return [span, ...stepSpans(read.draft.steps, span, raw.body, tokensMax)];

@@ -4,6 +4,9 @@
 // certain, what they may know has to be looked up in the store.
 // Guarantee: an id stays exact until half as many others as are held exactly were added after it. So what is in a filter has
 // landed long since, and the store can answer for it.
+// Callers choose events, and so their ids. Each window scrambles ids by secrets of its own before they reach a table or a filter, so
+// no caller can choose ids that crowd in one place. Secrets need not be kept: a new owner fills its window from the store's ids.
+import { randomInt } from 'node:crypto';
 
 const GENERATIONS = 6;
 const FILTER_BITS_PER_ID = 16;
@@ -12,6 +15,29 @@ const FILTER_HASHES = 10;
 const FILTER_IDS_MAX = 16_000_000;
 const LOAD_MAX = 0.6;
 const SLOTS_MIN = 1024;
+
+/** A keyed permutation of 64-bit ids: three rounds of a Feistel network. Distinct ids stay distinct. */
+class Scrambler {
+  /** Halves of the id that was scrambled last: two fields, so that no pair is made for each event. */
+  high = 0;
+  low = 0;
+  readonly #keys = Int32Array.from({ length: 3 }, () => randomInt(2 ** 32) | 0);
+  readonly #factors = Int32Array.from({ length: 3 }, () => randomInt(2 ** 32) | 1);
+
+  scramble(high: number, low: number): void {
+    const mixedLow = low ^ this.#round(high, 0);
+    const mixedHigh = high ^ this.#round(mixedLow, 1);
+    this.high = mixedHigh >>> 0;
+    this.low = (mixedLow ^ this.#round(mixedHigh, 2)) >>> 0;
+  }
+
+  #round(half: number, index: number): number {
+    const factor = this.#factors[index] ?? 1;
+    const once = Math.imul(half ^ (this.#keys[index] ?? 0), factor);
+    const twice = Math.imul(once ^ (once >>> 15), 0x85ebca6b);
+    return twice ^ (twice >>> 16);
+  }
+}
 
 /** Open-addressing set of 64-bit ids as pairs of 32-bit halves. */
 class IdSet {
@@ -82,7 +108,7 @@ class IdSet {
   }
 }
 
-/** Bloom filter over 64-bit ids; the ids are hashes already, so their halves serve as the two hash functions. */
+/** Bloom filter over 64-bit ids; the ids are scrambled already, so their halves serve as the two hash functions. */
 class IdFilter {
   /** Ids that it takes at its rate of false answers, one in two thousand: (1 - e^(-10 / 16))^10. */
   readonly capacity: number;
@@ -197,6 +223,7 @@ export class IdWindow {
   #generations: Generation[] = [];
   readonly #windowMs: number;
   readonly #exactIdsMax: number;
+  readonly #scrambler = new Scrambler();
 
   /**
    * @param windowMs how long an id is remembered
@@ -225,7 +252,9 @@ export class IdWindow {
     return this.lookHalves(Number.parseInt(eventHex.slice(0, 8), 16), Number.parseInt(eventHex.slice(8), 16));
   }
 
-  lookHalves(high: number, low: number): Sighting {
+  lookHalves(idHigh: number, idLow: number): Sighting {
+    this.#scrambler.scramble(idHigh, idLow);
+    const { high, low } = this.#scrambler;
     for (const generation of this.#generations) if (generation.has(high, low)) return 'seen';
     return this.#generations.some((generation) => generation.mayHave(high, low)) ? 'unsure' : 'new';
   }
@@ -244,7 +273,8 @@ export class IdWindow {
       this.#generations.push(generation);
       this.#generations.sort((a, b) => a.since - b.since);
     }
-    generation.add(high, low);
+    this.#scrambler.scramble(high, low);
+    generation.add(this.#scrambler.high, this.#scrambler.low);
   }
 
   /**

@@ -1,15 +1,20 @@
 // Scores of deterministic judges. In: a complete trace as judges see it, and the judges of its org. Out: one judgement by each judge
-// in whose scope it is. It runs at the completion of a trace, not on events. A judge is a synchronous, total function: it neither
-// waits nor throws.
-import type { Breach, JudgeRecord, Verdict } from '../../../schemas/records/judge.ts';
+// in whose scope it is. It runs at the completion of a trace, not on events. A judge neither waits nor throws; what would take long is
+// given back, to be run where a deadline ends it.
+import type { Breach, JudgeRecord, JudgeRule, Verdict } from '../../../schemas/records/judge.ts';
 import { breachOf, verdictOf } from '../../../schemas/records/judge.ts';
-import { compileRule, inScope, readsTexts, type RuleScorer } from '../../domain/judge_rules.ts';
+import { compileRule, inScope, readsTexts, type RuleScorer, textsOfRule } from '../../domain/judge_rules.ts';
 import type { JudgedTrace } from '../../domain/judged_trace.ts';
+import type { RuleResult } from '../../domain/pattern_jobs.ts';
 
 /** One version of a deterministic judge, ready to score. */
 export interface RuleJudge {
   readonly record: JudgeRecord;
-  readonly score: RuleScorer;
+  readonly rule: JudgeRule;
+  /** @throws RuleError for a rule that cannot be used */
+  readonly scorer: () => RuleScorer;
+  /** Whether compiling it alone may hold up this thread. */
+  readonly isLarge: boolean;
   /** Whether it looks at what a trace that sampling thinned does not have. */
   readonly reads_texts: boolean;
 }
@@ -30,11 +35,25 @@ export interface Judgement {
   reason: string;
 }
 
-/** @throws RuleError for a rule that cannot be used */
+/**
+ * Makes a judge ready. Its rule is compiled when it is first asked, in the time of its org: a rule that cannot be used gives the
+ * verdict error to each of its traces.
+ */
 export function compileJudge(record: JudgeRecord): RuleJudge {
-  if (record.rule === null) throw new Error('a deterministic judge without a rule');
-  return { record, score: compileRule(record.rule), reads_texts: readsTexts(record.rule) };
+  const { rule } = record;
+  if (rule === null) throw new Error('a deterministic judge without a rule');
+  let scorer: RuleScorer | undefined;
+  return {
+    record,
+    rule,
+    scorer: () => (scorer ??= compileRule(rule)),
+    isLarge: rule.type === 'json_schema' && JSON.stringify(rule.schema ?? null).length > SCHEMA_IN_PLACE_CHARS_MAX,
+    reads_texts: readsTexts(rule),
+  };
 }
+
+/** Characters of a schema that is compiled and run in this thread: some milliseconds. A larger one takes up to a third of a second. */
+const SCHEMA_IN_PLACE_CHARS_MAX = 2048;
 
 /** A trace that judging itself has made is judged by nobody: its root says judge_call. */
 export const isJudgeCall = ({ attributes }: Pick<JudgedTrace, 'attributes'>): boolean => attributes['judge_call'] === true;
@@ -48,16 +67,34 @@ export function judgesFor(judges: OrgJudges, trace: JudgedTrace, thinned: boolea
   };
 }
 
-export function judge({ record, score: scorer }: RuleJudge, trace: JudgedTrace): Judgement {
-  let scored: ReturnType<RuleScorer>;
+/** What a judge is to be asked elsewhere: its rule takes more than it may in place. */
+export interface Costly {
+  texts: readonly string[];
+}
+
+/**
+ * Judges a trace in place where its rule takes no more than `pay` allows.
+ * @param pay takes steps from what the trace's rules may take in place; false where they are more
+ */
+export function judge(judge: RuleJudge, trace: JudgedTrace, pay: (steps: number) => boolean): Judgement | Costly {
+  const { rule, scorer, isLarge } = judge;
   try {
-    scored = scorer(trace);
+    if (isLarge) return { texts: textsOfRule(rule, trace) };
+    const { steps, texts: textsOf, ofTexts } = scorer();
+    const texts = textsOf(trace);
+    if (!pay(steps(texts))) return { texts };
+    return judgementOf(judge, texts.length === 0 ? scorer()(trace) : ofTexts(texts));
   } catch (error) {
-    // A scorer is total. Should one not be, its trace is complete all the same.
-    return { ...named(record), score: null, verdict: 'error', reason: error instanceof Error ? error.message : String(error) };
+    // The rule cannot be used, or a scorer is not as total as it is to be: the trace is complete all the same.
+    return notJudged(judge, error instanceof Error ? error.message : String(error));
   }
-  const { score, reason } = scored;
-  return { ...named(record), score, verdict: verdictOf(score, record.threshold), reason };
+}
+
+/** The judgement that a rule's result is. */
+export function judgementOf(judge: RuleJudge, result: RuleResult): Judgement {
+  if ('error' in result) return notJudged(judge, result.error);
+  const { record } = judge;
+  return { ...named(record), score: result.score, verdict: verdictOf(result.score, record.threshold), reason: result.reason };
 }
 
 /** The judgement of a judge that was not asked, for a reason that lies with its org. */

@@ -93,6 +93,7 @@ describe('a judge is refused', () => {
     ['rule.pattern', { ...RULE, rule: { type: 'regex_absent' } }],
     ['rule.pattern', { ...RULE, rule: { type: 'regex_absent', pattern: '(?=x)' } }],
     ['rule.pattern', { ...RULE, rule: { type: 'regex_present', pattern: '[' } }],
+    ['rule.pattern', { ...RULE, rule: { type: 'regex_present', pattern: '(?:ab){600}c' } }],
     ['rule.pattern', { ...RULE, rule: { type: 'contains', value: 'x', pattern: 'x' } }],
     ['rule.value', { ...RULE, rule: { type: 'contains' } }],
     ['rule.schema', { ...RULE, rule: { type: 'json_schema' } }],
@@ -218,6 +219,11 @@ it('makes a version of each change and keeps the one before', async () => {
   );
   const refused = await bench.call('PATCH', path, { rubric: LLM.rubric });
   expect([refused.status, refused.json?.['detail']]).toEqual([422, 'rubric: is not a field of a judge of kind deterministic']);
+  const large = await bench.call('PATCH', path, { rule: { type: 'regex_absent', pattern: '(?:ab){600}c' } });
+  expect([large.status, large.json?.['detail']]).toEqual([
+    422,
+    expect.stringMatching(/^rule\.pattern: the pattern has 1203 instructions .* takes at most 1000\. Use smaller counts in \{\}/),
+  ]);
   const bad = await bench.call('PATCH', path, { rule: { type: 'regex_absent', pattern: '(' } });
   expect([bad.status, String(bad.json?.['detail']).slice(0, 13)]).toEqual([422, 'rule.pattern:']);
 });

@@ -6,7 +6,9 @@ import { EVENTS_STREAM } from '../../../ops/streams.ts';
 import { eventHex } from '../../../pipeline/domain/ids.ts';
 import { isTold } from '../../../pipeline/domain/pii_match.ts';
 import { FINGERPRINT_HEADER, serviceEventsCodec, type ServiceEvent } from '../../../schemas/codec.ts';
+import { orgKey } from '../../../schemas/records/org.ts';
 import { createTestDatabase, runStatement, type TestDatabase } from '../../support/clickhouse.ts';
+import { noiseOfTwo } from '../../support/noise.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
@@ -132,6 +134,14 @@ describe('the policy', () => {
     [{ custom: [{ label: 'A', pattern: '(a' }] }, /^custom\[0\]\.pattern: /],
     [{ custom: [{ label: 'A', pattern: 'a*' }] }, /^custom\[0\]\.pattern: .*empty/],
     [{ custom: [{ label: 'A', pattern: 'a{1000}{1000}' }] }, /^custom\[0\]\.pattern: /],
+    [
+      { custom: [{ label: 'A', pattern: '[a-z]{1,400}\\d|z1' }] },
+      /^custom\[0\]\.pattern: the pattern has 805 instructions.*takes at most 500/,
+    ],
+    [
+      { custom: Array.from({ length: 6 }, () => ({ label: 'A', pattern: '(?:ab){200}' })) },
+      /^custom\[4\]\.pattern: .* takes at most 2000 in all patterns together/,
+    ],
     [{ custom: [{ label: 'A', pattern: 'x'.repeat(501) }] }, /^custom.*pattern/],
     [{ custom: [{ label: 'A B', pattern: 'a' }] }, /^custom.*label/],
     [{ custom: Array.from({ length: 21 }, () => ({ label: 'A', pattern: 'a' })) }, /^custom/],
@@ -216,6 +226,36 @@ test('an anonymised export goes by the policy: its kinds and labels, or all kind
   const ofPolicy = await exported();
   expect(ofPolicy).toContain('write to ann@example.com, [EMPLOYEE]');
   await put(DEFAULTS);
+});
+
+test('a stored pattern that is too slow has the texts that it is too slow on replaced as a whole, at ingest and in exports', async () => {
+  // Larger than a policy takes now, as if it had been stored before; on the noise it takes the engine many seconds.
+  const custom = [{ label: 'SLOW', pattern: 'a[ab]{400}[cd]|z1' }];
+  const noise = noiseOfTwo(1_000_000);
+  const attributes = { prompt: `${noise} 1`, response: 'call z1', user_id: 'u1' };
+  const { trace_id, rows: plain } = await stored('slow', { attributes });
+  expect(plain.includes(noise)).toBe(true);
+
+  const key = orgKey(ORG);
+  const record = { enabled: true, kinds: ['email'], custom, mode: 'redact', hash_key: null };
+  await (await api.log.bucket('pii_policies')).put(key, JSON.stringify(record));
+  await eventually(async () => JSON.stringify(dataOf(await call(api, 'GET', PATH))['custom']) === JSON.stringify(custom), {
+    what: 'the policy in the API',
+  });
+  await storedSo('slow@example.com', (text) => !text.includes('slow@'));
+  const { rows } = await stored('slow@example.com', { attributes });
+  expect([rows.includes(noise.slice(0, 1000)), rows.includes('[REDACTED]'), rows.includes('call [SLOW]')]).toEqual([false, true, true]);
+
+  const exported = call(api, 'POST', `/v1/traces/${trace_id}/export`, { body: { anonymize_pii: true } });
+  expect((await call(api, 'GET', PATH)).status).toBe(200);
+  const { text } = await exported;
+  expect([text.includes(noise.slice(0, 1000)), text.includes('"prompt":"[REDACTED]"'), text.includes('call [SLOW]')]).toEqual([
+    false,
+    true,
+    true,
+  ]);
+  await put(DEFAULTS);
+  await storedSo('after@example.com', (shown) => shown.includes('after@example.com'));
 });
 
 test('one redaction in a thousand is told as pii.match, once, and never what was found', async () => {

@@ -6,6 +6,7 @@ import {
   JUDGED_CHARS_MAX,
   judgeMessages,
   judgementFormat,
+  ANSWER_CHARS_MAX,
   readJudgement,
 } from '../../../pipeline/domain/judge_prompt.ts';
 
@@ -119,6 +120,23 @@ describe('the answer of a model', () => {
     ])
       expect(readJudgement(answer, rubric)).toHaveProperty('problem');
   });
+  it('is read in time linear in its length, whatever stands between the fences', () => {
+    // The expression that read fences backtracked: 1,800 line ends after three backticks took 17 s.
+    const ends = '\n'.repeat(ANSWER_CHARS_MAX - 8);
+    for (const answer of [`\`\`\`${ends}`, `\`\`\`${ends}\`\``, `\`\`\`${ends}x\`\`\``, `\`\`\`${' '.repeat(60_000)}\`\`\``, ends])
+      expect(readJudgement(answer, rubric)).toHaveProperty('problem');
+    expect(readJudgement(`\`\`\`json  ${ends.slice(100)}{"score":5}\`\`\``, rubric)).toEqual({ score: 5, reason: '' });
+  });
+  it('is not read when it is longer than any judgement', () => {
+    const answer = JSON.stringify({ score: 5, reason: 'x'.repeat(ANSWER_CHARS_MAX) });
+    expect(readJudgement(answer, rubric)).toEqual({ problem: `it has more than ${String(ANSWER_CHARS_MAX)} characters` });
+  });
+  it.each(['```{"score":5}```', '``` json\n{"score":5}\n```', '```js-on\n{"score":5}\n```', '```json\n{"score":5}\n``` more'])(
+    'is refused when it is not a whole fence: %s',
+    (answer) => {
+      expect(readJudgement(answer, rubric)).toHaveProperty('problem');
+    },
+  );
   it('is refused off the scale', () => {
     for (const score of [0, 6, 3.5, -1, 1e9])
       expect(readJudgement(JSON.stringify({ score, reason: '' }), rubric)).toHaveProperty('problem');

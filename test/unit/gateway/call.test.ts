@@ -242,6 +242,12 @@ describe('the routing table', () => {
     ['(a|b)+', 'a', false],
     ['(a|b)+', '(a|b)+', true],
     ['gpt*', `gpt${'x'.repeat(2000)}`, false],
+    ['*a*b?c*', 'xaybbzzc', false],
+    ['*a*b?c*', 'xaybbzcbxc.', true],
+    ['?', '😀', true],
+    ['', '', true],
+    // Each * of a backtracking matcher multiplies the time by the length of the name.
+    ['*a*a*a*a*a*a*a*b', 'a'.repeat(1024), false],
   ])('%s and %s: %s', (pattern, model, expected) => {
     expect(globOf(pattern)(model)).toBe(expected);
   });

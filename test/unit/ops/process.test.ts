@@ -135,3 +135,12 @@ it('logs show no credentials of URLs, and no keys', () => {
     'connect http://***@127.0.0.1:8123/m with sk_svc_***',
   );
 });
+
+it.each([
+  ['a word of 2 MB', 'a'.repeat(2_000_000)],
+  ['begins of URLs', 'a://'.repeat(500_000)],
+  ['a user without an end', `a://${'u'.repeat(2_000_000)}`],
+  ['parts of keys', 'sk_svc_'.repeat(300_000)],
+])('credentials are looked for in time linear in the text: %s', (_what, text) => {
+  expect(redactText(`${text} http://u:p@h`)).toContain('http://***@h');
+});

@@ -1,15 +1,17 @@
 // Judging beside a batch: what is held of open traces, what is read back, what a former owner has said already, and whose judges have
 // had their time.
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
+import { PatternRunner } from '../../../ops/pattern_runner.ts';
 import { Cooldowns } from '../../../pipeline/runtime/cooldowns.ts';
 import { JudgedInputs } from '../../../pipeline/runtime/judged_inputs.ts';
 import type { JudgedStore, StoredRef } from '../../../pipeline/runtime/judged_store.ts';
 import { followJudges } from '../../../pipeline/runtime/judges.ts';
-import { OrgTime } from '../../../pipeline/runtime/org_time.ts';
+import { OrgTime } from '../../../ops/org_time.ts';
 import { scoreTraces, type ScoringDeps } from '../../../pipeline/runtime/score_traces.ts';
 import { TraceBook } from '../../../pipeline/runtime/trace_book.ts';
 import { compileJudge, type Judgement } from '../../../pipeline/stages/score/score.ts';
 import { judgeKey, type JudgeRecord } from '../../../schemas/records/judge.ts';
+import { noiseOfTwo } from '../../support/noise.ts';
 import { anEvent, aSpan } from '../../support/spans.ts';
 
 const record = (over: Partial<JudgeRecord> = {}): JudgeRecord => ({
@@ -61,6 +63,9 @@ class GivenStore implements JudgedStore {
   }
 }
 
+const runner = new PatternRunner();
+afterAll(() => runner.close());
+
 const deps = (store: JudgedStore, records: readonly JudgeRecord[] = [record()], over: Partial<ScoringDeps> = {}): ScoringDeps => ({
   judgesOf: () => ({
     rules: records.filter(({ kind }) => kind === 'deterministic').map(compileJudge),
@@ -68,6 +73,7 @@ const deps = (store: JudgedStore, records: readonly JudgeRecord[] = [record()], 
   }),
   store,
   time: new OrgTime(),
+  runner,
   cooldowns: new Cooldowns(),
   now: () => 0,
   yield: () => Promise.resolve(),
@@ -206,9 +212,9 @@ describe('judges', () => {
     };
   };
 
-  it('are those that are enabled and can be used; a broken one is reported once and left out', () => {
+  it('are those that are enabled and can be used; one without a rule is reported once and left out', () => {
     const problems: string[] = [];
-    const broken = record({ judge_id: 'judge_0000000000000002', rule: { type: 'regex_absent', fields: ['response'], pattern: '(' } });
+    const broken = record({ judge_id: 'judge_0000000000000002', rule: null });
     const bucket = bucketOf([record(), broken, record({ judge_id: 'judge_0000000000000003', kind: 'llm', rule: null })]);
     const judges = followJudges(bucket, (problem) => problems.push(problem));
     const first = judges.of('org_a');
@@ -236,6 +242,62 @@ describe('judges', () => {
     expect(scored[0]?.fresh).toMatchObject([{ score: null, verdict: 'error' }]);
     expect(time.isSpent('org_a', performance.now() + 200_000)).toBe(false);
   });
+
+  const scoreOf = async (records: readonly JudgeRecord[], response: string) => {
+    const book = bookWith(new JudgedInputs(() => true, 10_000_000));
+    book.apply(anEvent(1, aSpan({ trace_id: 'a', response })));
+    const [scored] = await scoreTraces(deps(new GivenStore(), records), 0, completeOf(book));
+    return new Map(scored?.fresh.map((judgement) => [judgement.judge_id, judgement]));
+  };
+
+  it('whose stored rule cannot be used give the verdict error with the reason; the others judge', async () => {
+    const broken = record({
+      judge_id: 'judge_0000000000000002',
+      rule: { type: 'regex_absent', fields: ['response'], pattern: '(?:ab){600}' },
+    });
+    const said = await scoreOf([record(), broken], 'please');
+    expect(said.get('judge_0000000000000001')).toMatchObject({ score: 1, verdict: 'pass' });
+    expect(said.get(broken.judge_id)).toMatchObject({
+      score: null,
+      verdict: 'error',
+      reason: expect.stringContaining('takes at most 1000') as string,
+    });
+  });
+
+  it('whose patterns are slow on a trace get the verdict error together after half a second; quick ones judge', async () => {
+    // Each of these patterns takes the automaton about a second on this text; forty of them held up every organization.
+    const slow = Array.from({ length: 40 }, (_, index) =>
+      record({
+        judge_id: `judge_${String(index).padStart(16, 'f')}`,
+        rule: { type: 'regex_absent', fields: ['response'], pattern: `a[ab]{${String(900 + index)}}[cd]` },
+      }),
+    );
+    const noise = noiseOfTwo(200_000);
+    const before = performance.now();
+    const said = await scoreOf([...slow, record()], `${noise} please`);
+    expect(performance.now() - before).toBeLessThan(10_000);
+    expect(said.get('judge_0000000000000001')).toMatchObject({ score: 1 });
+    expect(said.size).toBe(41);
+    expect(said.get(slow.at(-1)?.judge_id ?? '')).toMatchObject({
+      score: null,
+      verdict: 'error',
+      reason: expect.stringContaining('more than the 500 ms') as string,
+    });
+  }, 60_000);
+
+  it('whose schema or text is large are run in a thread, and say the same as in place', async () => {
+    const schema = { properties: Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`field${String(n)}`, { maxLength: 5 }])) };
+    const large = record({ judge_id: 'judge_0000000000000002', rule: { type: 'json_schema', fields: ['response'], schema } });
+    const regex = record({ judge_id: 'judge_0000000000000003', rule: { type: 'regex_present', fields: ['response'], pattern: 'q[xyz]' } });
+    const contains = record({
+      judge_id: 'judge_0000000000000004',
+      rule: { type: 'contains', fields: ['response'], value: 'x'.repeat(10_000) },
+    });
+    const said = await scoreOf([large, regex, contains], JSON.stringify({ field7: 'longer than five', text: 'x'.repeat(100_000) }));
+    expect(said.get(large.judge_id)).toMatchObject({ score: 0, reason: 'response /field7 must NOT have more than 5 characters' });
+    expect(said.get(regex.judge_id)).toMatchObject({ score: 0 });
+    expect(said.get(contains.judge_id)).toMatchObject({ score: 1 });
+  }, 60_000);
 
   it('of the kind llm get a task with an id that stays, and are offered no more than their cooldown asks for', async () => {
     const llm = record({ kind: 'llm', rule: null, cooldown_seconds: 60, version: 3 });

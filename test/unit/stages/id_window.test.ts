@@ -74,3 +74,27 @@ describe('IdWindow', () => {
     expect(bytesMax).toBeLessThan(count * 6 + 7 * 2 * 8 * 8192);
   });
 });
+
+describe('ids that a caller has chosen', () => {
+  const hex = (high: number, low: number): string => high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');
+
+  it('take no longer than others when all of them end in the same bits', () => {
+    // In a table that is placed by the low bits these ids take the square of their number: minutes.
+    const window = new IdWindow(24 * HOUR_MS, 10_000_000);
+    for (let n = 0; n < 500_000; n += 1) window.add(hex(n, 0), 0);
+    for (let n = 0; n < 500_000; n += 1) if (window.look(hex(n, 0)) !== 'seen') expect.unreachable();
+    expect(window.look(hex(500_000, 0))).toBe('new');
+  }, 60_000);
+
+  it('do not fill the filter so that every other id has to be looked up in the store', () => {
+    const window = new IdWindow(24 * HOUR_MS, 10_000);
+    for (let n = 0; n < 20_000; n += 1) window.add(hex(0, n * 10), HOUR_MS);
+    window.trim();
+    for (let n = 0; n < 6000; n += 1) window.add(id(n), 9 * HOUR_MS);
+    window.trim();
+    expect(window.isExact).toBe(false);
+    let unsure = 0;
+    for (let n = 0; n < 10_000; n += 1) if (window.look(hex(0, n * 10 + 5)) === 'unsure') unsure += 1;
+    expect(unsure).toBeLessThan(60);
+  });
+});
