@@ -158,6 +158,11 @@ export async function openSlices(
     datasets: stores.datasets,
     promptOf: (org_id: string, ref: string) => prompts.resolve(org_id, ref),
     beginRun: beginRun.bind(null, evalsDeps),
+    runningEvals: {
+      known: (org_id: string) => stores.evals.list(org_id).filter(({ status }) => status === 'running'),
+      stored: (org_id: string) => stores.evals.runningNow(org_id),
+    },
+    removeGrants: (org_id: string, dataset_id: string) => grants.removeOn(org_id, { type: 'dataset', id: dataset_id }),
     now,
   };
   const analysts = openAnalysts({
@@ -174,7 +179,7 @@ export async function openSlices(
     routes: [
       analysts.routes,
       traceRoutes(tracesDeps),
-      promptRoutes({ store: prompts, now }),
+      promptRoutes({ store: prompts, runningEvals: datasetsDeps.runningEvals.stored, now }),
       sessionListRoutes({ clickhouse }),
       scoreRoutes({
         clickhouse,
