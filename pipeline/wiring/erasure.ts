@@ -27,7 +27,7 @@ export interface ErasureParts extends Omit<WorkerParts, 'env'>, Pick<StoreUp, 'l
   sealer: Sealer;
   cold: ColdParts['cold'];
   partitions: number;
-  worker: Pick<Worker, 'forgetTraces'>;
+  worker: Pick<Worker, 'forgetTraces' | 'forgetEvents'>;
   /** Called between the steps. */
   step?: EraseDeps['step'];
   /** Leases run out so many times sooner, for tests. */
@@ -45,7 +45,12 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
   const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem, hurry });
   const asks = await EraseAsks.open(log, sealer);
   const corrections = new CorrectionLog(log, partitions);
-  const stopAnswers = answerForgets(log.nc, (partition, org_id, traceIds) => worker.forgetTraces(partition, org_id, traceIds), logger);
+  const stopAnswers = answerForgets(
+    log.nc,
+    (partition, org_id, traceIds, what) =>
+      what === 'traces' ? worker.forgetTraces(partition, org_id, traceIds) : worker.forgetEvents(partition, org_id, traceIds),
+    logger,
+  );
   return {
     handlers: (records) => ({
       [ERASE]: createErase({
@@ -62,7 +67,8 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
           eraseLetters: (org_id, isMeant, signal) => eraseLetters(log, org_id, isMeant, signal),
         },
         logBase,
-        forget: (org_id, trace_ids, signal) => forgetTraces(log.nc, partitions, { org_id, trace_ids: [...trace_ids] }, signal),
+        forget: (org_id, trace_ids, what, signal) =>
+          forgetTraces(log.nc, partitions, { org_id, trace_ids: [...trace_ids], what }, signal),
         emptyOpenSamples: (org_id, samples) => emptyOpenSamples(log, org_id, samples),
         sync,
         step,

@@ -89,6 +89,7 @@ function createTopology({ env, policies, piiPolicies, prices }: LandingParts, kn
     dedupe: createDedupeStage({
       // A partition lost in the middle of a batch has no window any more; its rows are not written.
       windowOf: (partition) => worker().states.get(partition)?.window ?? orphan,
+      forgottenOf: (partition) => worker().states.get(partition)?.forgotten ?? null,
       findLanded: async (events) => new Set([...(await known.findLanded(events)), ...heldAmong(worker().states, events)]),
       now: () => Date.now(),
     }),

@@ -59,7 +59,7 @@ const erasure = await openErasure({
   sealer: await openSealer(log, undefined),
   cold,
   partitions: 4,
-  worker: { forgetTraces: () => Promise.resolve(true) },
+  worker: { forgetTraces: () => Promise.resolve(true), forgetEvents: () => Promise.resolve(true) },
   step,
   hurry,
 });

@@ -204,6 +204,7 @@ export class TailModel {
       topology: {
         decode,
         dedupe: createDedupeStage({
+          forgottenOf: () => null,
           windowOf: (partition) => {
             const state = states.get(partition);
             if (state === undefined) throw new Error('a partition that nobody owns');
