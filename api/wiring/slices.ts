@@ -28,11 +28,12 @@ import { WrittenAnswers } from '../http/written_answers.ts';
 import { incidentRoutes } from '../incidents/routes.ts';
 import type { Publisher } from '../ingest/publisher.ts';
 import { createBodyRecorder } from '../ingest/store.ts';
-import { askForJob, jobRecordRoutes } from '../jobs/records.ts';
+import { askForJob, beginJob, findJob, jobRecordRoutes, operatorJobRoutes } from '../jobs/records.ts';
 import { repriceRoutes } from '../jobs/reprice.ts';
 import { jobRoutes } from '../jobs/routes.ts';
 import { judgeRoutes } from '../judges/routes.ts';
 import { bootstrapOrg } from '../orgs/bootstrap.ts';
+import { orgDeletionRoutes } from '../orgs/deletion_routes.ts';
 import { grantRoutes } from '../orgs/grant_routes.ts';
 import { memberRoutes } from '../orgs/member_routes.ts';
 import { operatorRoutes } from '../orgs/operator_routes.ts';
@@ -73,7 +74,7 @@ export interface Slices {
 export async function openSlices(
   parts: WiringParts,
   stores: Stores,
-  ingest: { publisher: Publisher; partitions: number; disk: { readonly low: boolean } },
+  ingest: { publisher: Publisher; partitions: number; disk: { readonly low: boolean }; isDeleted: (org_id: string) => boolean },
 ): Promise<Slices> {
   const { env, log, clickhouse, now, show, tracked, onProblem } = parts;
   const { orgs, keys, agents, grants, policies, piiPolicies, costs, prompts } = stores;
@@ -82,6 +83,7 @@ export async function openSlices(
   const orgsDeps = {
     orgs,
     keys,
+    deletions: stores.deletions,
     grants,
     exists: grantable({ clickhouse, agents, judges: stores.judges, datasets: stores.datasets }),
     queueMail: (mail: Mail) => queueMail(log, mail),
@@ -214,9 +216,18 @@ export async function openSlices(
       webhookRoutes({ store: stores.webhooks, deadLetters, sealer, log, clickhouse, development, now }),
       sessionRoutes({ orgsOf: (user_id) => orgs.orgsOf(user_id), secure: !development, now }),
       operatorRoutes(orgsDeps),
+      orgDeletionRoutes({
+        orgs,
+        deletions: stores.deletions,
+        bootstrapOrgId: env.SERVICE_BOOTSTRAP_ORG_ID,
+        begin: beginJob.bind(null, { records: stores.jobs, now }),
+        jobOf: findJob.bind(null, { records: stores.jobs }),
+        now,
+      }),
       jobRoutes(jobsDeps),
       retentionRoutes({ policies: stores.retention, ask: askForJob.bind(null, { records: stores.jobs, now }) }),
       jobRecordRoutes({ records: stores.jobs, now }),
+      operatorJobRoutes({ records: stores.jobs, now }),
       repriceRoutes({ ...jobsDeps, hasOrg: (org_id) => orgs.get(org_id) !== null }),
     ].flat(),
     follow: () => {

@@ -1,5 +1,6 @@
 // The state of the control plane as one API process holds it: every bucket that requests are answered from, watched into memory.
 import { JobRecords } from '../../ops/job_records.ts';
+import { OrgDeletions } from '../../ops/org_deletions.ts';
 import { AgentStore } from '../agents/store.ts';
 import { AnalystStore } from '../analysts/store.ts';
 import { CostSettings } from '../costs/settings.ts';
@@ -35,15 +36,21 @@ export interface Stores {
   retention: RetentionStore;
   /** Long work that was asked for. */
   jobs: JobRecords;
+  /** Deletions of orgs. */
+  deletions: OrgDeletions;
+  /** Whether an org is being deleted, or was deleted and has not been made again. */
+  isGone: (org_id: string) => boolean;
   close: () => void;
 }
 
 /** Resolves when all that the buckets hold now is loaded. */
 export async function openStores({ log, now, onProblem }: WiringParts): Promise<Stores> {
+  const deletions = await OrgDeletions.open(log, onProblem);
+  const isDeleted = (org_id: string): boolean => deletions.isRunning(org_id);
   const [orgs, keys, agents, policies, piiPolicies, costs, webhooks, incidents, prompts, judges, evals, datasets, retention, jobs] =
     await Promise.all([
-      OrgStore.open(log, onProblem),
-      KeyStore.open(log, onProblem),
+      OrgStore.open(log, onProblem, isDeleted),
+      KeyStore.open(log, onProblem, isDeleted),
       AgentStore.open(log, onProblem),
       PolicyStore.open(log, onProblem),
       PiiPolicyStore.open(log, onProblem),
@@ -77,6 +84,7 @@ export async function openStores({ log, now, onProblem }: WiringParts): Promise<
       retention,
       jobs,
       grants,
+      deletions,
     ])
       store.close();
   };
@@ -97,6 +105,8 @@ export async function openStores({ log, now, onProblem }: WiringParts): Promise<
     datasets,
     retention,
     jobs,
+    deletions,
+    isGone: (org_id) => isDeleted(org_id) || (deletions.get(org_id) !== null && orgs.get(org_id) === null),
     close,
   };
 }

@@ -160,7 +160,7 @@ function leftText(left: ReadonlyMap<string, number>, cold: number, inLog: number
 }
 
 /** Waits until no run of retention is under way, and keeps them away. */
-async function takeLease({ lease }: EraseDeps, signal: AbortSignal): Promise<Pick<Lease, 'signal' | 'giveBack'>> {
+export async function takeLease({ lease }: Pick<EraseDeps, 'lease'>, signal: AbortSignal): Promise<Pick<Lease, 'signal' | 'giveBack'>> {
   const deadline = performance.now() + LEASE_MS_MAX;
   for (;;) {
     const taken = await lease();

@@ -19,8 +19,8 @@ const WAIT_MS_MAX = 60_000;
 const forgetCall = z.object({
   org_id: z.string(),
   trace_ids: z.array(z.string()),
-  /** traces: what they hold of the traces. events: which events of the traces they have seen. */
-  what: z.enum(['traces', 'events']).default('traces'),
+  /** traces: what they hold of the traces. events: which events of the traces they have seen. org: all that is the organization's. */
+  what: z.enum(['traces', 'events', 'org']).default('traces'),
 });
 export type Forgettable = z.output<typeof forgetCall>['what'];
 
@@ -40,19 +40,33 @@ export async function forgetTraces(
   const owned = Map.groupBy(trace_ids, (trace_id) => partitionOf(org_id, trace_id, partitions));
   await Promise.all(
     [...owned].map(async ([partition, own]) => {
-      const deadline = performance.now() + WAIT_MS_MAX;
-      const call = JSON.stringify({ org_id, trace_ids: own, what });
-      for (;;) {
-        const answered = await nc.request(subjectOf(partition), call, { timeout: ASK_MS_MAX }).then(
-          () => true,
-          () => false,
-        );
-        if (answered) return;
-        if (performance.now() > deadline) throw new StoreUnavailable(`no worker has partition ${String(partition)} of the log`);
-        await sleep(PAUSE_MS, undefined, { signal });
-      }
+      await askOwner(nc, partition, { org_id, trace_ids: own, what }, signal);
     }),
   );
+}
+
+/** Asks the owner of a partition, whoever that becomes, until it answers. @throws StoreUnavailable */
+async function askOwner(nc: NatsConnection, partition: number, call: z.output<typeof forgetCall>, signal: AbortSignal): Promise<void> {
+  const deadline = performance.now() + WAIT_MS_MAX;
+  for (;;) {
+    const answered = await nc.request(subjectOf(partition), JSON.stringify(call), { timeout: ASK_MS_MAX }).then(
+      () => true,
+      () => false,
+    );
+    if (answered) return;
+    if (performance.now() > deadline) throw new StoreUnavailable(`no worker has partition ${String(partition)} of the log`);
+    await sleep(PAUSE_MS, undefined, { signal });
+  }
+}
+
+/**
+ * Has the owners of all partitions drop what they hold of an organization.
+ * @throws StoreUnavailable when a partition has had no owner for a minute
+ */
+export async function forgetOrg(nc: NatsConnection, partitions: number, org_id: string, signal: AbortSignal): Promise<void> {
+  const all = Array.from({ length: partitions }, (_, partition) => partition);
+  const call: z.output<typeof forgetCall> = { org_id, trace_ids: [], what: 'org' };
+  await Promise.all(all.map((partition) => askOwner(nc, partition, call, signal)));
 }
 
 /**

@@ -127,6 +127,26 @@ export class Worker {
     });
   }
 
+  /**
+   * Drops what a partition holds of an organization that is being deleted, and forgets which of its events were seen. From then on
+   * nothing of it is on its way to the store: events of such an organization are dropped when they are read.
+   * @returns false when the partition is not this worker's
+   */
+  async forgetOrg(partition: number, org_id: string): Promise<boolean> {
+    if (!this.#states.has(partition)) return false;
+    return new Promise((resolve) => {
+      this.#jobs.push(() => {
+        const state = this.#states.get(partition);
+        state?.book.forgetOrg(org_id);
+        state?.tail.forgetOrg(org_id);
+        state?.forgotten.addOrg(org_id, Math.max(state.heard_at, this.#deps.prepare.now()));
+        resolve(state !== undefined && this.#deps.isOwner(partition));
+        return Promise.resolve();
+      });
+      this.wake();
+    });
+  }
+
   /** Drops complete traces from memory, between two batches: rows of some are gone from the store. */
   forgetComplete(): void {
     this.#jobs.push(() => {

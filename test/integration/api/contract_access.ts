@@ -165,6 +165,8 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'POST /admin/orgs': 'operator',
   'GET /admin/orgs': 'operator',
   'PATCH /admin/orgs/{org_id}': 'operator',
+  'DELETE /admin/orgs/{org_id}': 'operator',
+  'GET /admin/jobs/{job_id}': 'operator',
   'POST /admin/orgs/{org_id}/api-keys': 'operator',
   'POST /admin/orgs/{org_id}/analysts': 'operator',
   'GET /admin/orgs/{org_id}/analysts': 'operator',

@@ -44,8 +44,7 @@ const run = async (dataset_id: string, more: Record<string, unknown> = {}): Prom
   org.post<EvalShown>(`/v1/datasets/${dataset_id}/run`, { judge_id: await makeJudge(org), model: 'm', async: true, ...more });
 const remove = (path: string): Promise<Answer> => call(api, 'DELETE', path, { headers: org.headers });
 const get = (path: string): Promise<Answer> => call(api, 'GET', path, { headers: org.headers });
-const cancel = (eval_id: string): Promise<Answer> =>
-  call(api, 'POST', `/v1/evals/${eval_id}/cancel`, { headers: org.headers, body: {} });
+const cancel = (eval_id: string): Promise<Answer> => call(api, 'POST', `/v1/evals/${eval_id}/cancel`, { headers: org.headers, body: {} });
 async function keysOf(bucket: 'datasets' | 'dataset_items' | 'grants' | 'prompts'): Promise<string[]> {
   const keys: string[] = [];
   for await (const key of await (await api.log.bucket(bucket)).keys(`${org.org}.>`)) keys.push(key);
