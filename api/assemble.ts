@@ -73,11 +73,20 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
       shares.stored(events, positions);
     },
   });
-  const slices = await openSlices(parts, stores, { publisher, partitions, disk });
+  const isDeleted = (org_id: string): boolean => stores.isGone(org_id);
+  const slices = await openSlices(parts, stores, { publisher, partitions, disk, isDeleted });
   const edge = await openEdge(parts, stores);
   const calls = new Set<ServerResponse>();
+  const orgOf = new WeakMap<ServerResponse, string>();
+  // A call of an org that is being deleted ends at once; what it used is recorded nowhere.
+  stores.deletions.onChange(({ org_id }) => {
+    for (const res of calls) if (orgOf.get(res) === org_id) res.destroy();
+  });
   const recorder = new Recorder({
-    publish: (events) => publisher.publish(events),
+    publish: (events) => {
+      const wanted = events.filter(({ event }) => !stores.isGone(event.org_id));
+      return wanted.length === 0 ? Promise.resolve(new Map<number, number>()) : publisher.publish(wanted);
+    },
     disk,
     now: () => performance.now(),
     onLost: (reason, cause) => {
@@ -96,6 +105,7 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
       budgets: slices.budgets,
       publisher,
       disk,
+      isDeleted,
       once: edge.once,
       partitions,
       observeIngest,
@@ -107,6 +117,7 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
       routes: given.gatewayRoutes,
       recorder,
       open: calls,
+      orgOf,
       partitions,
       observeCall: (operation, outcome) => {
         metrics.gatewayCallsTotal.inc({ operation, outcome });

@@ -53,6 +53,8 @@ export const BUCKETS = {
   /** Cluster facts that never change after the first start: partitions. */
   service: { ttlHours: 0, history: 1 },
   orgs: { ttlHours: 0, history: 1 },
+  /** Deletions of orgs: those that run, and the newest of each org id that was deleted. */
+  org_deletions: { ttlHours: 0, history: 1 },
   /** By SHA-256 of the raw key. The marks of deletions are kept for good, too: they tell that the first key was revoked. */
   api_keys: { ttlHours: 0, history: 1 },
   /** Owner, epoch and checkpoint of each partition. */
@@ -94,7 +96,7 @@ export const BUCKETS = {
   judging_marks: { ttlHours: 720, history: 1 },
   /** Calls of LLM judges of each org in its period. */
   judge_quotas: { ttlHours: 0, history: 1 },
-  /** What upstreams answered judges, until it is recorded for good: a task that comes again does not call again. The oldest make room. */
+  /** What upstreams answered judges, by org and call, until it is recorded for good: a task that comes again does not call again. The oldest make room. */
   judging_answers: { ttlHours: 24, history: 1, bytesMax: GIB / 4, whenFull: 'forget' },
   /** Evals and dataset runs: what was asked, how far it is, what came of it. */
   evals: { ttlHours: 0, history: 1 },

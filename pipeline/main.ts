@@ -7,6 +7,7 @@ import { EnvError, parseEnv } from '../ops/env.ts';
 import { createLogger } from '../ops/log.ts';
 import * as metrics from '../ops/metrics.ts';
 import { connectNats } from '../ops/nats/connect.ts';
+import { OrgDeletions } from '../ops/org_deletions.ts';
 import { die, leave } from '../ops/process/leave.ts';
 import { PatternRunner } from '../ops/pattern_runner.ts';
 import { openSealer } from '../ops/sealing.ts';
@@ -29,6 +30,7 @@ import { openErasure } from './wiring/erasure.ts';
 import { startEvals } from './wiring/evals.ts';
 import { startJudging } from './wiring/judging.ts';
 import { openLanding, startGauges } from './wiring/landing.ts';
+import { openOrgDeletion } from './wiring/org_deletion.ts';
 import { serveMetrics } from './wiring/metrics_server.ts';
 import { onTold, type WorkerParts } from './wiring/parts.ts';
 import { startPartSweeper } from './runtime/part_sweeper.ts';
@@ -68,6 +70,7 @@ async function main(): Promise<void> {
   });
   const parts: WorkerParts = { env, logger, log, clickhouse, workerId, onProblem };
   const sealer = await openSealer(log, env.SERVICE_ENCRYPTION_KEY);
+  const deletions = await OrgDeletions.open(log, onProblem);
   const [policies, piiPolicies, prices, judges, budgetRecords] = await Promise.all([
     openPolicies(log, onProblem),
     openPiiPolicies(log, sealer, { onProblem, boundsOf: (org_id) => ownBounds(patterns, org_id) }),
@@ -91,6 +94,7 @@ async function main(): Promise<void> {
     prices,
     judges,
     budgetRecords,
+    deletions,
     partitions,
     patterns,
     metricsUrl: exposed.url,
@@ -119,7 +123,7 @@ async function main(): Promise<void> {
     onTold,
   });
   incidents.start();
-  const judging = await startJudging(parts, { policies, piiPolicies, partitions });
+  const judging = await startJudging(parts, { policies, piiPolicies, deletions, partitions });
   const evals = await startEvals(parts, {
     policies,
     prices,
@@ -143,8 +147,12 @@ async function main(): Promise<void> {
     },
     onTold,
   });
-  const erasure = await openErasure({ ...parts, ...storeUp, sealer, cold: cold.cold, partitions, worker });
-  const longJobs = await startLongJobs(parts, cold, retention, erasure.handlers);
+  const erasure = await openErasure({ ...parts, ...storeUp, sealer, cold: cold.cold, partitions, worker, deletions });
+  const orgDeletion = await openOrgDeletion({ ...parts, ...storeUp, deletions, objects: cold.objects, partitions });
+  const longJobs = await startLongJobs(parts, cold, retention, (records) => ({
+    ...erasure.handlers(records),
+    ...orgDeletion.handlers(records),
+  }));
   const janitor = startJanitor(log, logger, () => (ownership.isLeader ? ownership.landedByAll : null));
   const gauges = startGauges(landing, jobs);
   const storeGauges = startStoreGauges(clickhouse, () => ownership.isLeader);
@@ -189,10 +197,11 @@ async function main(): Promise<void> {
     await budgets.stop();
     await delivered;
     erasure.stop();
+    orgDeletion.stop();
     exposed.close();
     retention.close();
     cold.objects.close();
-    for (const bucket of [policies, piiPolicies, prices, judges, budgetRecords]) bucket.close();
+    for (const bucket of [policies, piiPolicies, prices, judges, budgetRecords, deletions]) bucket.close();
     await nc.close();
     await clickhouse.close();
     logger.info('pipeline worker has drained');

@@ -3,14 +3,11 @@
 // Guarantees: a mutation writes every part that holds such a row anew without it, so when it is done the row is in no part that is
 // read or merged; rows that retention has masked before are taken out for good too. All of it may be done again. Parts that were
 // replaced leave the disk when the engine takes them away (old_parts_lifetime, 8 minutes).
-import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { ClickHouse } from './client.ts';
+import { deleteRows, mutated, outlastMoves } from './rewrites.ts';
 
 const TIMEOUT_MS = 110_000;
-const POLL_MS = 50;
-/** A mutation that says why it fails for this long is given up. */
-const FAILING_MS_MAX = 60_000;
 
 /** Replays of replays of … */
 const REPLAYS_DEEP_MAX = 100;
@@ -225,7 +222,7 @@ export class ErasureStore {
       `ALTER TABLE incidents UPDATE sample = '' WHERE ${where} SETTINGS mutations_sync = 0, allow_nondeterministic_mutations = 1`,
       params,
     );
-    await this.#mutated('incidents', scope.job_id, signal);
+    await mutated(this.#client, 'incidents', scope.job_id, signal);
   }
 
   /**
@@ -236,7 +233,7 @@ export class ErasureStore {
     for (const table of ERASED) {
       signal.throwIfAborted();
       // What was read before is on its way to the other table, and has arrived there then.
-      if (table.table === 'span_texts') await this.#outlastMoves(signal);
+      if (table.table === 'span_texts') await outlastMoves(this.#client, signal);
       await this.#eraseFrom(table, scope, mark, signal);
     }
   }
@@ -270,79 +267,8 @@ export class ErasureStore {
   }
 
   async #eraseFrom(erased: ErasedTable, scope: Scope, mark: number | null, signal: AbortSignal): Promise<void> {
-    const { table } = erased;
-    const where = conditionOf(erased, mark);
     const params = mark === null ? { ...scope } : { ...scope, mark };
-    for (const partition of await this.#partitions(table, where, params))
-      await this.#run(
-        'erase_rows',
-        `ALTER TABLE ${table} DELETE${inPartition(partition)} WHERE ${where} SETTINGS mutations_sync = 0, allow_nondeterministic_mutations = 1`,
-        params,
-      );
-    // Those that a worker which died has left under way are waited for too.
-    await this.#mutated(table, scope.job_id, signal);
-    const masked = await this.#partitions(table, where, params, 'SETTINGS apply_deleted_mask = 0');
-    if (masked.length === 0) return;
-    for (const partition of masked)
-      await this.#run('erase_masked', `ALTER TABLE ${table} APPLY DELETED MASK${inPartition(partition)} SETTINGS mutations_sync = 0`, {});
-    await this.#mutated(table, 'APPLY DELETED MASK', signal);
-  }
-
-  async #partitions(table: string, where: string, params: Record<string, unknown>, settings = ''): Promise<string[]> {
-    const rows = await this.#rows(
-      'erase_partitions',
-      `SELECT DISTINCT _partition_id AS id FROM ${table} WHERE ${where} ORDER BY id ${settings}`,
-      params,
-    );
-    return z
-      .array(z.object({ id: z.string() }))
-      .parse(rows)
-      .map(({ id }) => id);
-  }
-
-  /** Resolves when no mutation of the table whose text holds `mine` is under way. @throws Error when one cannot be carried out; it is taken back then */
-  async #mutated(table: string, mine: string, signal: AbortSignal): Promise<void> {
-    let failingSince: number | null = null;
-    for (;;) {
-      const rows = await this.#rows(
-        'erase_mutations',
-        'SELECT mutation_id, latest_fail_reason AS reason FROM system.mutations WHERE database = currentDatabase() AND table = {table:String} AND NOT is_done AND position(command, {mine:String}) > 0',
-        { table, mine },
-      );
-      const open = z.array(z.object({ mutation_id: z.string(), reason: z.string() })).parse(rows);
-      if (open.length === 0) return;
-      const failing = open.find(({ reason }) => reason !== '');
-      failingSince = failing === undefined ? null : (failingSince ?? performance.now());
-      if (failing !== undefined && performance.now() - (failingSince ?? Infinity) > FAILING_MS_MAX) {
-        // It would stand in the way of every later one.
-        await this.#run(
-          'erase_give_up',
-          'KILL MUTATION WHERE database = currentDatabase() AND table = {table:String} AND mutation_id = {id:String} SYNC',
-          { table, id: failing.mutation_id },
-        );
-        throw new Error(`rows of ${table} cannot be erased: ${failing.reason}`);
-      }
-      await sleep(POLL_MS, undefined, { signal });
-    }
-  }
-
-  async #outlastMoves(signal: AbortSignal): Promise<void> {
-    const running = async (): Promise<string[]> => {
-      const rows = await this.#rows(
-        'erase_moves',
-        "SELECT query_id FROM system.processes WHERE current_database = currentDatabase() AND query_id LIKE 'move-%'",
-        {},
-      );
-      return z
-        .array(z.object({ query_id: z.string() }))
-        .parse(rows)
-        .map(({ query_id }) => query_id);
-    };
-    for (let left = await running(); left.length > 0;) {
-      await sleep(POLL_MS, undefined, { signal });
-      const now = new Set(await running());
-      left = left.filter((query_id) => now.has(query_id));
-    }
+    await deleteRows(this.#client, { table: erased.table, where: conditionOf(erased, mark), params, mine: scope.job_id }, signal);
   }
 
   async #count(name: string, sql: string, params: Record<string, unknown>): Promise<number> {
@@ -366,10 +292,4 @@ function rowsOf(byName?: boolean): string {
 
 function conditionOf({ byName, upTo }: ErasedTable, mark: number | null): string {
   return mark === null || upTo === undefined ? rowsOf(byName) : `${rowsOf(byName)} AND ${upTo}`;
-}
-
-/** A table without partitions has one, whose id is all. */
-function inPartition(id: string): string {
-  if (!/^[0-9A-Za-z_-]+$/.test(id)) throw new Error(`${id} is no id of a partition`);
-  return id === 'all' ? '' : ` IN PARTITION ID '${id}'`;
 }

@@ -16,7 +16,7 @@ const PAGES_MAX = 10;
 
 export interface ActivityOptions {
   clickhouse: ClickHouse;
-  agents: Pick<AgentStore, 'all' | 'has' | 'onChange'>;
+  agents: Pick<AgentStore, 'all' | 'has' | 'onChange' | 'onRemoved'>;
   /** Told when the store cannot be read, once until it can again. */
   onProblem: (problem: string, cause: unknown) => void;
   /** Unset: POLL_MS. */
@@ -41,9 +41,18 @@ export class AgentActivity {
   constructor(options: ActivityOptions) {
     this.#options = options;
     for (const { key, org_id, agent_id } of options.agents.all()) this.#unknown.set(key, { org_id, agent_id });
-    this.#unlisten = options.agents.onChange((key, { org_id, agent_id }) => {
+    const unlisten = options.agents.onChange((key, { org_id, agent_id }) => {
       if (!this.#seen.has(key)) this.#unknown.set(key, { org_id, agent_id });
     });
+    // Its org was deleted, and may be made again with an agent of the same id.
+    const unlistenRemoved = options.agents.onRemoved((key) => {
+      this.#seen.delete(key);
+      this.#unknown.delete(key);
+    });
+    this.#unlisten = () => {
+      unlisten();
+      unlistenRemoved();
+    };
   }
 
   /** When an event of the agent was received last, milliseconds since the epoch; 0 for never, as far as is known. */

@@ -117,6 +117,13 @@ export class AgentStore {
     return this.#bucket.change(agentKey(org_id, agent_id), apply);
   }
 
+  /** Calls back with the key of every agent whose record is deleted. */
+  onRemoved(listener: (key: string) => void): () => void {
+    return this.#bucket.onChange((key, held) => {
+      if (held === null) listener(key);
+    });
+  }
+
   /** Calls back with every agent that is new here, and every one that changed. */
   onChange(listener: (key: string, agent: AgentRecord) => void): () => void {
     return this.#bucket.onChange((key, held) => {

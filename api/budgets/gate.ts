@@ -153,6 +153,11 @@ export class BudgetGate {
     return least;
   }
 
+  /** Forgets which limits of an org were seen reached. */
+  forget(org_id: string): void {
+    for (const key of this.#crossings.keys()) if (key.startsWith(`${org_id} `)) this.#crossings.delete(key);
+  }
+
   #remember(key: string, cost_pico_usd: bigint): void {
     if (this.#crossings.size >= CROSSINGS_MAX) this.#crossings.delete(this.#crossings.keys().next().value ?? '');
     this.#crossings.set(key, cost_pico_usd);

@@ -98,9 +98,10 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     onProblem,
   });
   // Only what can be refused needs an account here; who is warned is the pipeline's.
-  const unwatch = budgets.follow((record) => {
-    if (hasHardLimit(record)) follower.follow(record.org_id, limitedAgents(record));
-    else follower.unfollow(record.org_id);
+  const unwatch = budgets.follow((org_id, record) => {
+    if (record !== null && hasHardLimit(record)) follower.follow(org_id, limitedAgents(record));
+    else follower.unfollow(org_id);
+    if (record === null) gate.forget(org_id);
   });
   const sharing = new LetInSharing({
     nc: log.nc,

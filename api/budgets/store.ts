@@ -9,7 +9,7 @@ import {
   NO_LIMITS,
   type PeriodState,
 } from '../../schemas/records/budget.ts';
-import { orgKey } from '../../schemas/records/org.ts';
+import { orgKey, orgOfKey } from '../../schemas/records/org.ts';
 import { stateIn } from '../../pipeline/domain/budget_alerts.ts';
 
 type OnProblem = (problem: string, cause: unknown) => void;
@@ -62,11 +62,11 @@ export class BudgetStore {
     return changed ?? unlimited(org_id);
   }
 
-  /** Calls back with each org whose record changes, and with each that has one now. */
-  follow(listener: (record: BudgetRecord) => void): () => void {
-    for (const record of this.#records.values()) listener(record);
-    return this.#records.onChange((_key, held) => {
-      if (held !== null) listener(held.value);
+  /** Calls back with each org whose record changes or is deleted (null), and with each that has one now. */
+  follow(listener: (org_id: string, record: BudgetRecord | null) => void): () => void {
+    for (const record of this.#records.values()) listener(record.org_id, record);
+    return this.#records.onChange((key, held) => {
+      listener(orgOfKey(key), held?.value ?? null);
     });
   }
 

@@ -1,5 +1,6 @@
-// Datasets as they are made, listed, shown and run. A dataset is fixed by its name and version: its id follows from them.
-import { createHash } from 'node:crypto';
+// Datasets as they are made, listed, shown, run and deleted. A dataset is fixed by its name and version: its id follows from them.
+import { createHash, randomBytes } from 'node:crypto';
+import { RevisionConflict } from '../../ops/watched_bucket.ts';
 import { canonicalJson } from '../../pipeline/domain/dataset_items.ts';
 import type { DatasetItem, DatasetRecord } from '../../schemas/records/dataset.ts';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
@@ -32,8 +33,18 @@ export interface DatasetsDeps {
    */
   beginRun: (
     org_id: string,
-    run: { judge_id: string; dataset: NonNullable<EvalRecord['dataset']>; prompt: PromptRecord | null; items: number },
+    run: {
+      judge_id: string;
+      dataset: NonNullable<EvalRecord['dataset']>;
+      prompt: PromptRecord | null;
+      items: number;
+      isThere: () => Promise<boolean>;
+    },
   ) => Promise<EvalRecord>;
+  /** Running evals of the org as the process knows them, and as they are stored now. */
+  runningEvals: { known: (org_id: string) => EvalRecord[]; stored: (org_id: string) => Promise<EvalRecord[]> };
+  /** Deletes the org's grants on a dataset. @returns how many there were */
+  removeGrants: (org_id: string, dataset_id: string) => Promise<number>;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
@@ -62,6 +73,7 @@ export async function createDataset(
     .digest('hex')
     .slice(0, 16)}`;
   const known = datasets.get(org_id, dataset_id);
+  if (datasets.isDeleting(org_id, dataset_id)) await finishDeletion(deps, org_id, dataset_id);
   if (known === null && datasets.count(org_id) >= DATASETS_MAX)
     throw new ApiError('conflict', `The org has ${String(DATASETS_MAX)} datasets, the most that it can have.`);
   const parts = partsByBytes(texts);
@@ -75,6 +87,7 @@ export async function createDataset(
     digest,
     parts: parts.map(({ first }) => first),
     created_at,
+    parts_id: randomBytes(16).toString('hex'),
   };
   let stands = known;
   try {
@@ -85,6 +98,7 @@ export async function createDataset(
   } catch (cause) {
     throw new ApiError('upstream_unavailable', 'The store of datasets cannot be written to. Try again.', { cause });
   }
+  if (stands.deleting !== undefined) throw new ApiError('conflict', `version: ${name} ${version} is being deleted. Try again shortly.`);
   if (stands.digest !== digest) throw new ApiError('conflict', `version: ${name} has a version ${version} with other items.`);
   return { record: stands, made: stands === record };
 }
@@ -123,13 +137,62 @@ export async function listItems(
 
 /** Begins POST /v1/datasets/{dataset_id}/run. @throws ApiError dataset_not_found, prompt_not_found, invalid_request, and as beginRun */
 export async function runDataset(deps: DatasetsDeps, org_id: string, dataset_id: string, body: RunBody): Promise<EvalRecord> {
-  const { item_count } = findDataset(deps, org_id, dataset_id);
+  const found = findDataset(deps, org_id, dataset_id);
   const prompt = body.prompt_version == null ? null : deps.promptOf(org_id, body.prompt_version);
   if (prompt === null && body.prompt_version != null) throw new ApiError('prompt_not_found', 'prompt_version: the org has no such prompt.');
   const model = body.model ?? prompt?.model ?? null;
   if (model === null) throw new ApiError('invalid_request', 'model: is missing, and the prompt names none');
-  const dataset = { dataset_id, prompt_version: prompt === null ? null : `${prompt.name}@${prompt.version}`, model };
-  return deps.beginRun(org_id, { judge_id: body.judge_id, dataset, prompt, items: item_count });
+  const { digest, item_count: items } = found;
+  const dataset = { dataset_id, prompt_version: prompt === null ? null : `${prompt.name}@${prompt.version}`, model, digest };
+  return deps.beginRun(org_id, { judge_id: body.judge_id, dataset, prompt, items, isThere: () => deps.datasets.stands(found) });
+}
+
+/**
+ * Answers DELETE /v1/datasets/{dataset_id}: deletes the dataset with its items and the grants on it. A run that begins meanwhile finds
+ * the mark on the record and withdraws, and a run that began before is found here, so no run is left without its items.
+ * @returns the dataset as it was, and how many grants went with it
+ * @throws ApiError dataset_not_found, conflict while a running eval uses it, upstream_unavailable
+ */
+export async function deleteDataset(
+  deps: DatasetsDeps,
+  org_id: string,
+  dataset_id: string,
+): Promise<{ record: DatasetRecord; grants: number }> {
+  const { datasets, runningEvals, removeGrants } = deps;
+  const uses = ({ dataset }: EvalRecord): boolean => dataset?.dataset_id === dataset_id;
+  const refuseIfUsed = (running: readonly EvalRecord[]): void => {
+    const user = running.find(uses);
+    if (user !== undefined)
+      throw new ApiError('conflict', `The running eval ${user.eval_id} uses the dataset. Wait for its end, or cancel it.`);
+  };
+  refuseIfUsed(runningEvals.known(org_id));
+  try {
+    const marked = await datasets.beginDeletion(org_id, dataset_id);
+    if (marked === null) throw new ApiError('dataset_not_found', 'There is no dataset of this id.');
+    try {
+      if (marked.value.deleting !== 'purging') refuseIfUsed(await runningEvals.stored(org_id));
+    } catch (error) {
+      await datasets.endDeletion(marked);
+      throw error;
+    }
+    const grants = await removeGrants(org_id, dataset_id);
+    await datasets.finishDeletion(marked);
+    return { record: marked.value, grants };
+  } catch (cause) {
+    if (cause instanceof ApiError) throw cause;
+    if (cause instanceof RevisionConflict)
+      throw new ApiError('conflict', 'Another request is deleting the dataset. Try again shortly.', { cause });
+    throw new ApiError('upstream_unavailable', 'The store of datasets cannot be written to. Try again.', { cause });
+  }
+}
+
+/** Finishes a deletion that broke off. One that another process has finished meanwhile is none. */
+async function finishDeletion(deps: DatasetsDeps, org_id: string, dataset_id: string): Promise<void> {
+  try {
+    await deleteDataset(deps, org_id, dataset_id);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'dataset_not_found') throw error;
+  }
 }
 
 export function infoOf({ dataset_id, name, version, item_count, created_at }: DatasetRecord): DatasetInfo {

@@ -1,9 +1,9 @@
-// Routes of datasets: making, listing and showing them, and running one.
+// Routes of datasets: making, listing, showing and deleting them, and running one.
 import { z } from 'zod';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
 import { pageMeta } from '../http/pagination.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { createDataset, type DatasetsDeps, findDataset, infoOf, listDatasets, listItems, runDataset } from './datasets.ts';
+import { createDataset, type DatasetsDeps, deleteDataset, findDataset, infoOf, listDatasets, listItems, runDataset } from './datasets.ts';
 import { createDatasetBody, datasetInfo, datasetParams, datasetsQuery, indexedItem, itemsQuery, runBody } from './schema.ts';
 
 const TAG = 'Datasets';
@@ -18,7 +18,7 @@ export interface RunAnswers<Item extends z.ZodType> {
 }
 
 export function datasetRoutes<Item extends z.ZodType>(deps: DatasetsDeps, runs: RunAnswers<Item>): Route[] {
-  return [...readRoutes(deps), createRoute(deps), runRoute(deps, runs)];
+  return [...readRoutes(deps), createRoute(deps), runRoute(deps, runs), deleteRoute(deps)];
 }
 
 function createRoute(deps: DatasetsDeps): Route {
@@ -116,6 +116,30 @@ function runRoute<Item extends z.ZodType>(deps: DatasetsDeps, { item, answered }
       audit.target(record.eval_id);
       audit.changes({ dataset_id: params.dataset_id, judge_id: record.judge_id, items: record.progress.total, ...record.dataset });
       return { data: await answered(record, body.async === true, signal) };
+    },
+  });
+}
+
+function deleteRoute(deps: DatasetsDeps): Route {
+  return defineRoute({
+    method: 'delete',
+    path: ONE,
+    operation_id: 'deleteDataset',
+    summary: 'Delete a dataset',
+    description:
+      'Deletes the dataset, its items and the grants on it. 409 conflict while a running eval uses it; the detail names the eval. Past evals of the dataset and their scores stay readable. The same name and version can be made again, with any items: it gets the same dataset_id, and its evals are compared with no eval over other items.',
+    tag: TAG,
+    permission: 'datasets:write',
+    resource: RESOURCE,
+    audit: { action: 'dataset.delete', target: 'dataset', param: 'dataset_id' },
+    params: datasetParams,
+    response: z.object({ dataset_id: z.string(), deleted: z.literal(true) }),
+    errors: ['dataset_not_found', 'conflict', 'upstream_unavailable'],
+    handler: async ({ org_id, params: { dataset_id }, audit }) => {
+      const { record, grants } = await deleteDataset(deps, org_id, dataset_id);
+      const { name, version, item_count } = record;
+      audit.changes({ name, version, item_count, ...(grants === 0 ? {} : { grants_removed: grants }) });
+      return { data: { dataset_id, deleted: true as const } };
     },
   });
 }

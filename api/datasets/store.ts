@@ -1,8 +1,9 @@
 // Datasets in JetStream KV: records watched into memory, items read when they are asked for. Guarantees: a (name, version) is written
-// once; a dataset that can be found is there as a whole, as its items are written before its record.
+// once; a dataset that can be found is there as a whole, as its items are written before its record and deleted after the record has
+// been marked. A deletion that breaks off is finished by the next one, or by whoever makes the same (name, version) again.
 import type { KV } from '@nats-io/kv';
 import type { Log } from '../../ops/nats/open_log.ts';
-import { RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
+import { type Held, RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
 import {
   type DatasetItem,
   datasetKey,
@@ -46,7 +47,21 @@ export class DatasetStore {
   }
 
   get(org_id: string, dataset_id: string): DatasetRecord | null {
-    return this.#bucket.get(datasetKey(org_id, dataset_id)) ?? null;
+    const record = this.#bucket.get(datasetKey(org_id, dataset_id));
+    return record === undefined || record.deleting !== undefined ? null : record;
+  }
+
+  /** Whether a deletion of the dataset has begun and has not ended. */
+  isDeleting(org_id: string, dataset_id: string): boolean {
+    return this.#bucket.get(datasetKey(org_id, dataset_id))?.deleting !== undefined;
+  }
+
+  /** Whether the dataset stands as the caller knows it, by what the bucket holds now. */
+  async stands({ org_id, dataset_id, digest }: DatasetRecord): Promise<boolean> {
+    const entry = await this.#kv.get(datasetKey(org_id, dataset_id));
+    if (entry?.operation !== 'PUT') return false;
+    const now = parseDataset(entry.string());
+    return now.deleting === undefined && now.digest === digest;
   }
 
   count(org_id: string): number {
@@ -55,7 +70,10 @@ export class DatasetStore {
 
   /** Of an org, newest first. */
   list(org_id: string): DatasetRecord[] {
-    return [...(this.#byOrg.get(orgKey(org_id)) ?? [])].flatMap((key) => this.#bucket.get(key) ?? []).sort(newestFirst);
+    return [...(this.#byOrg.get(orgKey(org_id)) ?? [])]
+      .flatMap((key) => this.#bucket.get(key) ?? [])
+      .filter(({ deleting }) => deleting === undefined)
+      .sort(newestFirst);
   }
 
   /**
@@ -75,10 +93,37 @@ export class DatasetStore {
     }
     const first = await this.#kv.get(key);
     if (first?.operation !== 'PUT') throw new Error('a dataset was there and is gone');
-    const winner = parseDataset(first.string());
-    // The same items lie under the same keys; others are nobody's.
-    if (winner.digest !== record.digest) await Promise.all(parts.map((_, part) => this.#items.purge(datasetPartKey(record, part))));
-    return winner;
+    // The record that came first has parts of its own.
+    await this.#purgeParts(record);
+    return parseDataset(first.string());
+  }
+
+  /**
+   * Marks a dataset as being deleted, or takes such a deletion over. From then on no run of it begins.
+   * @returns the record with the revision that finishes or ends this deletion; null when the org has no such dataset
+   */
+  async beginDeletion(org_id: string, dataset_id: string): Promise<Held<DatasetRecord> | null> {
+    const key = datasetKey(org_id, dataset_id);
+    const marked = await this.#bucket.change(key, (record) =>
+      record === undefined || record.deleting === 'purging' ? null : { ...record, deleting: 'checking' },
+    );
+    return marked === undefined ? null : (this.#bucket.held(key) ?? null);
+  }
+
+  /** Ends a deletion without deleting anything, unless another process has taken the deletion over. */
+  async endDeletion({ value, revision }: Held<DatasetRecord>): Promise<void> {
+    const { deleting: _, ...record } = value;
+    await this.#bucket.update(datasetKey(value.org_id, value.dataset_id), record, revision).catch(unlessLost);
+  }
+
+  /** Deletes a marked dataset with its items. @throws RevisionConflict when another process has taken the deletion over */
+  async finishDeletion({ value, revision }: Held<DatasetRecord>): Promise<void> {
+    const key = datasetKey(value.org_id, value.dataset_id);
+    if (value.deleting !== 'purging') await this.#bucket.update(key, { ...value, deleting: 'purging' }, revision);
+    const held = this.#bucket.held(key);
+    await this.#purgeParts(value);
+    // Another process may have finished the same deletion, and the version may have been made again since.
+    if (held?.value.deleting === 'purging') await this.#bucket.delete(key, held.revision).catch(unlessLost);
   }
 
   /** Items from `from` up to, without, `to`. */
@@ -96,6 +141,15 @@ export class DatasetStore {
   close(): void {
     this.#bucket.close();
   }
+
+  async #purgeParts(record: DatasetRecord): Promise<void> {
+    for (let at = 0; at < record.parts.length; at += PARTS_AT_ONCE)
+      await Promise.all(record.parts.slice(at, at + PARTS_AT_ONCE).map((_, i) => this.#items.purge(datasetPartKey(record, at + i))));
+  }
+}
+
+function unlessLost(error: unknown): void {
+  if (!(error instanceof RevisionConflict)) throw error;
 }
 
 function newestFirst(a: DatasetRecord, b: DatasetRecord): number {

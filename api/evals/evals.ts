@@ -6,7 +6,7 @@ import type { EvalRecord } from '../../schemas/records/eval.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
 import type { PromptRecord } from '../../schemas/records/prompt.ts';
 import type { ClickHouse } from '../../sql/client.ts';
-import { idBatches, knownTraces, sampleTraces } from '../../sql/judge_scores.ts';
+import { idBatches, knownTraces, readScoreStats, sampleTraces } from '../../sql/judge_scores.ts';
 import { ApiError } from '../http/errors.ts';
 import type { WrittenAnswers } from '../http/written_answers.ts';
 import { landed, TRACE_NOT_YET } from '../http/landed.ts';
@@ -47,6 +47,8 @@ interface EvalPlan {
   trace_ids: readonly string[];
   /** Traces or items. */
   total: number;
+  /** Whether what is to be run is still there once the eval is stored. Left out where nothing can be deleted. */
+  isThere?: () => Promise<boolean>;
 }
 
 /** The judge of a plan. @throws ApiError judge_not_found, upstream_unavailable, judge_quota_exceeded */
@@ -117,6 +119,7 @@ async function beginEval(deps: EvalsDeps, org_id: string, plan: EvalPlan): Promi
   } catch (cause) {
     throw new ApiError('upstream_unavailable', 'The store of evals cannot be written to. Try again.', { cause });
   }
+  await withdrawIfGone(deps, record, plan);
   // It is taken now; what fails from here on a worker makes good.
   await evals.queue(record).catch((cause: unknown) => {
     onProblem('the chunks of an eval are left to a worker', cause);
@@ -127,15 +130,42 @@ async function beginEval(deps: EvalsDeps, org_id: string, plan: EvalPlan): Promi
   return record;
 }
 
-/** Begins a run of a dataset. @throws ApiError judge_not_found, judge_quota_exceeded, rate_limited, upstream_unavailable */
+/**
+ * Withdraws a run whose dataset was deleted while the run was being stored. Whoever deletes a dataset marks it first and looks for runs
+ * then, so one of the two sees the other.
+ * @throws ApiError dataset_not_found, upstream_unavailable
+ */
+async function withdrawIfGone({ evals }: EvalsDeps, record: EvalRecord, { isThere }: EvalPlan): Promise<void> {
+  if (isThere === undefined) return;
+  try {
+    if (await isThere()) return;
+    await evals.withdraw(record);
+  } catch (cause) {
+    // A worker ends it as failed if its items are gone.
+    throw new ApiError('upstream_unavailable', 'The store of datasets cannot be read. Try again.', { cause });
+  }
+  throw new ApiError('dataset_not_found', 'The dataset was deleted a moment ago.');
+}
+
+/**
+ * Begins a run of a dataset.
+ * @throws ApiError judge_not_found, judge_quota_exceeded, rate_limited, dataset_not_found, upstream_unavailable
+ */
 export async function beginRun(
   deps: EvalsDeps,
   org_id: string,
-  run: { judge_id: string; dataset: NonNullable<EvalRecord['dataset']>; prompt: PromptRecord | null; items: number },
+  run: {
+    judge_id: string;
+    dataset: NonNullable<EvalRecord['dataset']>;
+    prompt: PromptRecord | null;
+    items: number;
+    isThere: () => Promise<boolean>;
+  },
 ): Promise<EvalRecord> {
   const judge = await judgeFor(deps, org_id, run.judge_id);
   checkUpstream(deps, 'model: a run calls a model');
-  return beginEval(deps, org_id, { judge, dataset: run.dataset, prompt: run.prompt, trace_ids: [], total: run.items });
+  const { dataset, prompt, items: total, isThere } = run;
+  return beginEval(deps, org_id, { judge, dataset, prompt, trace_ids: [], total, isThere });
 }
 
 /** The eval as it is answered: at once when async, else when it has ended, or after WAIT_MS_MAX. */
@@ -144,6 +174,38 @@ export async function answered(deps: EvalsDeps, record: EvalRecord, isAsync: boo
   const timeout = AbortSignal.timeout(WAIT_MS_MAX);
   const newest = await deps.evals.ended(record.org_id, record.eval_id, AbortSignal.any([signal, timeout]));
   return evalItemOf(newest ?? record);
+}
+
+/**
+ * Answers POST /v1/evals/{eval_id}/cancel. Cancelling a cancelled eval changes nothing.
+ * @throws ApiError eval_not_found, conflict when the eval is complete or has failed, upstream_unavailable
+ */
+export async function cancelEval(
+  deps: EvalsDeps,
+  org_id: string,
+  eval_id: string,
+  signal: AbortSignal,
+): Promise<{ record: EvalRecord; cancelled: boolean }> {
+  const { evals, clickhouse, now, onProblem } = deps;
+  const { judge_id } = findEval(deps, org_id, eval_id);
+  const found = await evals.cancel(org_id, eval_id, now()).catch((cause: unknown) => {
+    throw new ApiError('upstream_unavailable', 'The store of evals cannot be written to. Try again.', { cause });
+  });
+  if (found === null) throw new ApiError('eval_not_found', 'There is no eval of this id.');
+  const { record, cancelled } = found;
+  if (record.status !== 'cancelled') throw new ApiError('conflict', `The eval is ${record.status} already and cannot be cancelled.`);
+  if (record.stats !== null) return found;
+  // A worker counts again once it has let go of the last chunk, so a store that is away now does no harm.
+  const counted = readScoreStats(clickhouse, { org_id, judge_id, eval_id }, { signal }).then(([stats]) =>
+    evals.noteStats(record, stats ?? null),
+  );
+  return {
+    record: await counted.catch((cause: unknown) => {
+      onProblem('the scores of a cancelled eval are left to a worker to count', cause);
+      return record;
+    }),
+    cancelled,
+  };
 }
 
 /** @throws ApiError eval_not_found */

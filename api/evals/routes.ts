@@ -1,9 +1,9 @@
-// Routes of evals: beginning one, polling it, its scores, and two of them compared.
+// Routes of evals: beginning one, polling it, cancelling it, its scores, and two of them compared.
 import { z } from 'zod';
 import { pageMeta } from '../http/pagination.ts';
 import { defineRoute, type ResourceName, type Route, STREAMED } from '../http/route.ts';
 import { WRITTEN_AS_READ } from '../http/written_answers.ts';
-import { answered, createEval, type EvalsDeps, findEval, listEvals } from './evals.ts';
+import { answered, cancelEval, createEval, type EvalsDeps, findEval, listEvals } from './evals.ts';
 import {
   compareQuery,
   createEvalBody,
@@ -89,6 +89,7 @@ export function evalRoutes(deps: EvalsDeps): Route[] {
       errors: ['eval_not_found'],
       handler: ({ org_id, params }) => ({ data: evalItemOf(findEval(deps, org_id, params.eval_id)) }),
     }),
+    cancelRoute(deps, judged),
     defineRoute({
       method: 'get',
       path: '/v1/evals/:eval_id/scores',
@@ -110,4 +111,28 @@ export function evalRoutes(deps: EvalsDeps): Route[] {
       },
     }),
   ];
+}
+
+function cancelRoute(deps: EvalsDeps, judged: ResourceName): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/v1/evals/:eval_id/cancel',
+    operation_id: 'cancelEval',
+    summary: 'Cancel a running eval or dataset run',
+    description:
+      'Sets the status to cancelled at once. Scores stored so far stay and are counted in stats. Workers abort the calls of models under way and make no further ones; a score whose write was under way may still appear within a few seconds. A cancelled eval sends no judge.regression and is no baseline for one. Cancelling a cancelled eval changes nothing; an eval that is complete or has failed is 409 conflict.',
+    tag: TAG,
+    permission: 'judges:run',
+    resource: judged,
+    audit: { action: 'eval.cancel', target: 'eval', param: 'eval_id' },
+    params: evalParams,
+    response: evalItem,
+    errors: ['eval_not_found', 'conflict', 'upstream_unavailable'],
+    handler: async ({ org_id, params, audit, signal }) => {
+      const { record, cancelled } = await cancelEval(deps, org_id, params.eval_id, signal);
+      if (cancelled) audit.changes({ status: { from: 'running', to: 'cancelled' } });
+      else audit.nothing();
+      return { data: evalItemOf(record) };
+    },
+  });
 }

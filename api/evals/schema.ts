@@ -50,7 +50,7 @@ export const evalItem = z
     status,
     queued_traces: z.int().describe('Traces or items to be judged'),
     progress: z.object({ done: z.int(), total: z.int() }),
-    stats: evalStats.nullable().describe('null while the eval is running; of a failed one, what it got to'),
+    stats: evalStats.nullable().describe('null while the eval is running; of a failed or cancelled one, what it got to'),
     started_at: z.iso.datetime(),
     ended_at: z.iso.datetime().nullable(),
     error: z.string().nullable().describe('Why it failed'),
@@ -63,20 +63,28 @@ export type EvalItem = z.infer<typeof evalItem>;
 
 /** An eval as answers show it. */
 export function evalItemOf({ eval_id, judge_id, judge_version, status, progress, stats, ...record }: EvalRecord): EvalItem {
+  const isCutShort = status === 'failed' || status === 'cancelled';
   return {
     eval_id,
     judge_id,
     judge_version,
     status,
     queued_traces: progress.total,
-    // Of a failed one, chunks that were let go count as done in its record.
-    progress: { done: status === 'failed' && stats !== null ? stats.total : doneOf(progress), total: progress.total },
+    // The record of an eval that was cut short counts chunks as done that were let go.
+    progress: { done: isCutShort && stats !== null ? stats.total : doneOf(progress), total: progress.total },
     stats,
     started_at: record.started_at,
     ended_at: record.ended_at,
     error: status === 'failed' ? record.error : null,
-    ...record.dataset,
+    ...datasetOf(record),
   };
+}
+
+/** Which items were run and how, as answers show it. */
+function datasetOf({ dataset }: Pick<EvalRecord, 'dataset'>): Pick<EvalItem, 'dataset_id' | 'prompt_version' | 'model'> {
+  if (dataset === null) return {};
+  const { dataset_id, prompt_version, model } = dataset;
+  return { dataset_id, prompt_version, model };
 }
 
 export const evalParams = z.object({ eval_id: z.string() });

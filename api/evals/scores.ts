@@ -2,6 +2,7 @@
 // blocks of them are held at a time, and no faster than the caller reads; a store that fails in the middle breaks the answer off.
 import type { ServerResponse } from 'node:http';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
+import { isSameSubject } from '../../pipeline/domain/eval_regression.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { readComparison, readComparisonTotals, streamScores } from '../../sql/judge_scores.ts';
 import { ApiError } from '../http/errors.ts';
@@ -63,6 +64,8 @@ export async function compareEvals(
   if (baseline.eval_id === candidate.eval_id) throw new ApiError('invalid_request', 'candidate: is the baseline itself');
   if (baseline.dataset?.dataset_id !== candidate.dataset?.dataset_id)
     throw new ApiError('invalid_request', 'candidate: is not over the same dataset as baseline');
+  if (!isSameSubject(baseline, candidate))
+    throw new ApiError('invalid_request', 'candidate: is over other items than baseline, as the dataset was deleted and made again in between');
   const isRun = baseline.dataset !== null;
   const pair = {
     org_id,

@@ -5,6 +5,7 @@ import type { Log } from '../../ops/nats/open_log.ts';
 import { RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
 import { evalJudgeKey, evalKey, evalPartKey, evalPromptKey, type EvalRecord, parseEval, PART_IDS } from '../../schemas/records/eval.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
+import { cancelledEval } from '../../pipeline/domain/eval_chunks.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import type { PromptRecord } from '../../schemas/records/prompt.ts';
 
@@ -16,13 +17,15 @@ const FORGET_MAX = 10;
 export class EvalStore {
   readonly #log: Log;
   readonly #bucket: WatchedBucket<EvalRecord>;
+  readonly #kv: KV;
   readonly #parts: KV;
   /** Keys of each org's evals, by the org's part of a key. */
   readonly #byOrg = new Map<string, Set<string>>();
 
-  private constructor(log: Log, bucket: WatchedBucket<EvalRecord>, parts: KV) {
+  private constructor(log: Log, bucket: WatchedBucket<EvalRecord>, kv: KV, parts: KV) {
     this.#log = log;
     this.#bucket = bucket;
+    this.#kv = kv;
     this.#parts = parts;
     for (const [key] of bucket.entries()) this.#sort(key, true);
     bucket.onChange((key, held) => {
@@ -31,8 +34,9 @@ export class EvalStore {
   }
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<EvalStore> {
-    const bucket = await WatchedBucket.open(log.nc, await log.bucket('evals'), { name: 'evals', parse: parseEval, onProblem });
-    return new EvalStore(log, bucket, await log.bucket('eval_chunks'));
+    const kv = await log.bucket('evals');
+    const bucket = await WatchedBucket.open(log.nc, kv, { name: 'evals', parse: parseEval, onProblem });
+    return new EvalStore(log, bucket, kv, await log.bucket('eval_chunks'));
   }
 
   get(org_id: string, eval_id: string): EvalRecord | null {
@@ -57,6 +61,50 @@ export class EvalStore {
     for (let at = 0; at < values.length; at += PARTS_AT_ONCE)
       await Promise.all(values.slice(at, at + PARTS_AT_ONCE).map(([key, text]) => this.#parts.put(key, text)));
     await this.#bucket.create(evalKey(org_id, eval_id), record);
+  }
+
+  /**
+   * Cancels a running eval: workers stop and store no further score. An eval that has ended stays as it is.
+   * @param now milliseconds since the epoch
+   * @returns the eval as it stands now, and whether this call cancelled it; null when the org has none of this id
+   */
+  async cancel(org_id: string, eval_id: string, now: number): Promise<{ record: EvalRecord; cancelled: boolean } | null> {
+    let cancelled = false;
+    const record = await this.#bucket.change(evalKey(org_id, eval_id), (current) => {
+      cancelled = current?.status === 'running';
+      return current === undefined || !cancelled ? null : cancelledEval(current, now);
+    });
+    return record === undefined ? null : { record, cancelled };
+  }
+
+  /** Notes what a cancelled eval has scored so far, unless a worker has counted it. @returns the eval as it stands now */
+  async noteStats(record: EvalRecord, stats: EvalRecord['stats']): Promise<EvalRecord> {
+    const key = evalKey(record.org_id, record.eval_id);
+    const noted = await this.#bucket.change(key, (current) =>
+      current?.status === 'cancelled' && current.stats === null ? { ...current, stats } : null,
+    );
+    return noted ?? record;
+  }
+
+  /**
+   * Running evals of an org as the bucket holds them now, whatever the watch has shown so far.
+   * An org has at most 10,000 evals of about 1 kB each.
+   */
+  async runningNow(org_id: string): Promise<EvalRecord[]> {
+    const running: EvalRecord[] = [];
+    for await (const entry of await this.#kv.history({ key: `${orgKey(org_id)}.*` })) {
+      if (entry.operation !== 'PUT') continue;
+      const record = parseEval(entry.string());
+      if (record.status === 'running') running.push(record);
+    }
+    return running;
+  }
+
+  /** Deletes an eval that nothing has been done for. */
+  async withdraw({ org_id, eval_id }: EvalRecord): Promise<void> {
+    await this.#kv.delete(evalKey(org_id, eval_id));
+    await this.#parts.purge(evalJudgeKey(org_id, eval_id));
+    await this.#parts.purge(evalPromptKey(org_id, eval_id));
   }
 
   /** Puts the first chunks of an eval into the queue. What fails here a worker does, as the record says what is open. */

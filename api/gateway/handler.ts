@@ -40,6 +40,8 @@ export interface GatewayDeps extends Omit<InvokeDeps, 'now' | 'estimates'> {
   routes: GatewayRoutes;
   /** Answers that are under way; whoever destroys one ends its call, which is recorded as far as it got. */
   open: Set<ServerResponse>;
+  /** The org of each of them, once it is known. */
+  orgOf: WeakMap<ServerResponse, string>;
 }
 
 export interface GatewayPath {
@@ -122,6 +124,7 @@ async function pass(req: IncomingMessage, res: ServerResponse, path: GatewayPath
   for (const name in headers) answering.headers.push(name, headers[name] ?? '');
   if (!allowed) throw new ApiError('rate_limited', 'The tenant makes too many API requests. Send it again after Retry-After seconds.');
   permit('gateway:invoke', credential, asked, edge.auth);
+  deps.orgOf.set(res, credential.org_id);
   checkPinnedVersion(req.headers[VERSION_HEADER]);
   if (routes.standard.length === 0) throw notConfigured();
   checkQuery(path.path, req.headers);

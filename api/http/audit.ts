@@ -10,6 +10,8 @@ export interface AuditDeclaration {
   target: AuditTarget['type'];
   /** The path parameter that holds the target's id; left out where the handler names it (a thing that is made). */
   param?: string;
+  /** The record stands in the operator's own log, under no org, although the path names one: it outlives the org. */
+  operators?: true;
 }
 
 /** What a handler adds to the record of its mutation. */

@@ -7,6 +7,7 @@ import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { z } from 'zod';
 import { isLostWrite } from '../../ops/nats/conflict.ts';
+import { nameDigest } from '../../ops/tenant_token.ts';
 import { ApiError } from './errors.ts';
 import { KeyedWire } from './keyed_wire.ts';
 
@@ -34,15 +35,12 @@ export interface Found {
 
 /** The place of what a tenant does under a key at an endpoint. */
 export function placeOf(tenant: string, endpoint: string, key: string): Place {
-  const token = digest(tenant);
-  return { tenant: token, at: `${token}.${digest(`${endpoint}\0${key}`)}` };
+  const token = nameDigest(tenant);
+  return { tenant: token, at: `${token}.${nameDigest(`${endpoint}\0${key}`)}` };
 }
 
 /** What proves that two bodies are the same. */
 export const fingerprintOf = (body: Uint8Array | string): string => hash('sha256', body, 'base64url');
-
-/** 128 bits: enough for names, where a collision would have to be found among one tenant's own keys. */
-const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 22);
 
 /** A record read as what it should be. @throws Error without any of its text, which may be an answer */
 export function readRecord<T>(schema: z.ZodType<T>, { text }: Found): T {

@@ -5,6 +5,7 @@ import type { Express, Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { deeperThan, DEPTH_MAX } from '../../pipeline/domain/nesting.ts';
 import { wellFormedJson } from '../../pipeline/domain/well_formed.ts';
+import { tenantOfOrg } from '../../ops/tenant_token.ts';
 import type { AuditActor } from '../../schemas/records/audit.ts';
 import type { AuditNotes, AuditTrail } from './audit.ts';
 import { authenticate, type AuthDeps, permit, rawCredentialOf, type Resource } from './auth.ts';
@@ -213,7 +214,7 @@ async function runOnce(route: Route, ctx: AnyContext, request: IdempotentRequest
 /** Whose Idempotency-Keys these are: an org's, or those of a caller who belongs to none. */
 function keySpaceOf(credential: Credential): string {
   if (credential.kind === 'person') return `person:${credential.user_id}`;
-  return 'org_id' in credential ? `org:${credential.org_id}` : credential.kind;
+  return 'org_id' in credential ? tenantOfOrg(credential.org_id) : credential.kind;
 }
 
 /** What of a caller seals an answer: the key itself, or who the person is, as a person's token changes while they stay the same. */
@@ -280,7 +281,7 @@ async function audited(
   if (audit === undefined || audit === null) return { result: await route.handler(ctx), changed: false };
   const params = ctx.params as Record<string, unknown>;
   const final = {
-    org_id: ctx.org_id === '' ? (textOf(params['org_id']) ?? '') : ctx.org_id,
+    org_id: audit.operators === true ? '' : ctx.org_id === '' ? (textOf(params['org_id']) ?? '') : ctx.org_id,
     target: { type: audit.target, id: audit.param === undefined ? '' : (textOf(params[audit.param]) ?? '') },
     changes: {} as Record<string, unknown>,
   };

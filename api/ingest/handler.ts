@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { type IngestFormat, isIngestFormat } from '../../schemas/formats/formats.ts';
 import { authenticateOrg, authenticateQueryKey, hasCredentialHeader, permit } from '../http/auth.ts';
 import { checkJsonType, MalformedBody, parseJson, readBody } from '../http/body.ts';
+import { tenantOfOrg } from '../../ops/tenant_token.ts';
 import type { OrgCredential } from '../http/credential.ts';
 import { deprecationHeaders } from '../http/deprecation.ts';
 import { envelope, sendError, sendJson } from '../http/envelope.ts';
@@ -31,6 +32,8 @@ export interface IngestDeps {
   publisher: Publisher;
   /** See StoreDeps. */
   disk: { readonly low: boolean };
+  /** See StoreDeps. */
+  isDeleted: (org_id: string) => boolean;
   once: IngestOnce;
   partitions: number;
   /** Told of every answer: events and bytes are 0 unless they were accepted now. */
@@ -218,7 +221,7 @@ async function admitted(request: Admitted, deps: IngestDeps): Promise<KeptAnswer
   const answerOf = ({ request_id, at }: KeptIngest): KeptAnswer => ({ status: 200, body: envelope(answerData(read), request_id, at) });
   let claim: IngestClaim | null = null;
   if (key !== null) {
-    const begun = await deps.once.begin({ tenant: `org:${credential.org_id}`, endpoint: `POST ingest/${format}`, key, body: raw });
+    const begun = await deps.once.begin({ tenant: tenantOfOrg(credential.org_id), endpoint: `POST ingest/${format}`, key, body: raw });
     if ('replay' in begun) return { ...answerOf(begun.replay), replayed: true };
     claim = begun.claim;
   }

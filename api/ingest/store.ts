@@ -11,6 +11,8 @@ const DISK_RETRY_AFTER_SECONDS = 10;
 export interface StoreDeps {
   /** Whether the disk that holds the log is low: nothing is let in then, as what was acknowledged needs the rest of it. */
   disk: { readonly low: boolean };
+  /** Whether the org is being deleted, which a request may have outlasted. */
+  isDeleted: (org_id: string) => boolean;
   budgets: BudgetCheck;
   publisher: Publisher;
 }
@@ -18,15 +20,16 @@ export interface StoreDeps {
 /**
  * Puts events into the log; resolves when it has them.
  * @param spentMs how much of COMMIT_MS_MAX the request has used up already
- * @throws ApiError rate_limited, payment_required, upstream_unavailable
+ * @throws ApiError rate_limited, payment_required, upstream_unavailable, unauthenticated when the org has been deleted meanwhile
  */
 export async function storeEvents(
-  { budgets, publisher, disk }: StoreDeps,
+  { budgets, publisher, disk, isDeleted }: StoreDeps,
   org_id: string,
   events: readonly OutgoingEvent[],
   spentMs: number,
 ): Promise<void> {
   if (disk.low) throw diskLow();
+  if (isDeleted(org_id)) throw new ApiError('unauthenticated', 'The organization has been deleted.');
   const began = performance.now();
   const admitted = budgets.guards(org_id) ? budgets.admit(org_id, events) : null;
   const hold = admitted instanceof Promise ? await admitted : admitted;

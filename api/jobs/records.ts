@@ -2,12 +2,15 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { type JobRecords, OPEN_JOBS_MAX } from '../../ops/job_records.ts';
+import { RevisionConflict } from '../../ops/watched_bucket.ts';
+import { OPERATOR_JOBS } from '../../schemas/records/org_deletion.ts';
 import { JOB_STATUSES, jobView, type JobView, type LongJob, newLongJob } from '../../schemas/records/job_record.ts';
 import { ApiError } from '../http/errors.ts';
 import { offsetQuery, pageMeta, pageMetaOf } from '../http/pagination.ts';
-import { defineRoute, type Route } from '../http/route.ts';
+import { defineOperatorRoute, defineRoute, type Route } from '../http/route.ts';
 
 const TAG = 'Jobs';
+const JOB_ID = /^job_[0-9a-f]{16}$/;
 
 export interface JobRecordsDeps {
   records: JobRecords;
@@ -31,6 +34,54 @@ export async function askForJob(
     throw new ApiError('upstream_unavailable', 'The job could not be stored. Try again.', { cause });
   }
   return viewOf(job);
+}
+
+/** Stores a job under a given id, unless it is stored already. @throws ApiError upstream_unavailable */
+export async function beginJob(
+  { records, now }: JobRecordsDeps,
+  given: Pick<LongJob, 'org_id' | 'job_id' | 'kind' | 'args'>,
+): Promise<JobView> {
+  const job = newLongJob({ ...given, created_at: new Date(now()).toISOString() });
+  try {
+    await records.create(job);
+  } catch (cause) {
+    if (!(cause instanceof RevisionConflict))
+      throw new ApiError('upstream_unavailable', 'The job could not be stored. Try again.', { cause });
+  }
+  return viewOf(job);
+}
+
+/** A job of an org; null where there is none. @throws ApiError upstream_unavailable */
+export async function findJob({ records }: Pick<JobRecordsDeps, 'records'>, org_id: string, job_id: string): Promise<JobView | null> {
+  // Anything else could be no key of the bucket, or another's.
+  if (!JOB_ID.test(job_id)) return null;
+  const job = await records.find(org_id, job_id).catch((cause: unknown) => {
+    throw new ApiError('upstream_unavailable', 'The job cannot be looked up. Try again.', { cause });
+  });
+  return job === null ? null : viewOf(job);
+}
+
+/** The route by which the operator polls a job: one of the operator's own, or of any org. */
+export function operatorJobRoutes(deps: JobRecordsDeps): Route[] {
+  return [
+    defineOperatorRoute({
+      method: 'get',
+      path: '/admin/jobs/:job_id',
+      operation_id: 'getOperatorJob',
+      summary: 'Get a job of the operator or of any org',
+      description: 'Kept for 90 days; jobs of an org go with the org.',
+      tag: 'Operator',
+      params: z.object({ job_id: z.string() }),
+      response: jobView,
+      errors: ['job_not_found', 'upstream_unavailable'],
+      handler: async ({ params: { job_id } }) => {
+        const owner = deps.records.all().find((job) => job.job_id === job_id)?.org_id ?? OPERATOR_JOBS;
+        const job = await findJob(deps, owner, job_id);
+        if (job === null) throw new ApiError('job_not_found', 'There is no job of this id.');
+        return { data: job };
+      },
+    }),
+  ];
 }
 
 /** What is shown of a job: not who has it, nor what was asked for. */
@@ -71,14 +122,9 @@ export function jobRecordRoutes({ records }: JobRecordsDeps): Route[] {
       response: jobView,
       errors: ['job_not_found', 'upstream_unavailable'],
       handler: async ({ org_id, params }) => {
-        // Anything else could be no key of the bucket, or another's.
-        const job = /^job_[0-9a-f]{16}$/.test(params.id)
-          ? await records.find(org_id, params.id).catch((cause: unknown) => {
-              throw new ApiError('upstream_unavailable', 'The job cannot be looked up. Try again.', { cause });
-            })
-          : null;
+        const job = await findJob({ records }, org_id, params.id);
         if (job === null) throw new ApiError('job_not_found', 'There is no job of this id.');
-        return { data: viewOf(job) };
+        return { data: job };
       },
     }),
   ];

@@ -65,6 +65,13 @@ export class GrantStore implements GrantLookup {
     return grant;
   }
 
+  /** Deletes the org's grants on one thing, also those that hold no more. @returns how many there were */
+  async removeOn(org_id: string, resource: Resource): Promise<number> {
+    const grants = this.#all(org_id).filter((grant) => grant.resource.type === resource.type && grant.resource.id === resource.id);
+    for (const grant of grants) await this.#delete(grant);
+    return grants.length;
+  }
+
   /** Deletes the org's grants that hold no more. */
   async sweep(org_id: string): Promise<void> {
     for (const grant of this.#all(org_id)) if (!this.#holds(grant)) await this.#delete(grant);

@@ -1,6 +1,7 @@
 // What can be done to orgs and API keys: the rules between a route and the store. A new key holds at most what its maker
 // may do; its raw text leaves this file once and is stored nowhere.
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { OrgDeletions } from '../../ops/org_deletions.ts';
 import { RevisionConflict } from '../../ops/watched_bucket.ts';
 import { hashKey, KEY_PREFIX } from '../http/auth.ts';
 import { activeMember, type OrgRecord, ownerOf } from '../../schemas/records/org.ts';
@@ -17,6 +18,7 @@ const RAW_KEY_BYTES = 30;
 export interface OrgsDeps {
   orgs: OrgStore;
   keys: KeyStore;
+  deletions: Pick<OrgDeletions, 'get'>;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
@@ -46,7 +48,7 @@ function publicPartOf(org: OrgRecord): OrgView {
   return { org_id, name, owner: { user_id, email }, created_at, updated_at };
 }
 
-/** @throws ApiError conflict when the id is taken, invalid_request when the plan takes no limits of its own */
+/** @throws ApiError conflict when the id is taken or its org is being deleted, invalid_request when the plan takes no limits of its own */
 export async function createOrg(deps: OrgsDeps, body: CreateOrgBody): Promise<OrgItem> {
   const at = new Date(deps.now()).toISOString();
   const org: OrgRecord = {
@@ -61,6 +63,9 @@ export async function createOrg(deps: OrgsDeps, body: CreateOrgBody): Promise<Or
     transfer: null,
   };
   checkPlan(org);
+  const deletion = deps.deletions.get(org.org_id);
+  if (deletion?.state === 'running')
+    throw new ApiError('conflict', `The org ${org.org_id} is being deleted by the job ${deletion.job_id}. Wait for its end.`);
   try {
     await deps.orgs.create(org);
   } catch (error) {

@@ -14,29 +14,32 @@ type OnProblem = (problem: string, cause: unknown) => void;
 
 export class OrgStore implements Memberships {
   readonly #bucket: WatchedBucket<OrgRecord>;
+  readonly #isDeleted: (org_id: string) => boolean;
   readonly #turns = new Turns();
   readonly #index = new MemberIndex();
 
-  private constructor(bucket: WatchedBucket<OrgRecord>) {
+  private constructor(bucket: WatchedBucket<OrgRecord>, isDeleted: (org_id: string) => boolean) {
     this.#bucket = bucket;
+    this.#isDeleted = isDeleted;
     bucket.onChange((key, held) => {
       this.#index.put(key, held?.value ?? null);
     });
     for (const [key, { value }] of bucket.entries()) this.#index.put(key, value);
   }
 
-  static async open(log: Log, onProblem: OnProblem): Promise<OrgStore> {
+  /** @param isDeleted whether an org is being deleted: to everybody it is gone then */
+  static async open(log: Log, onProblem: OnProblem, isDeleted: (org_id: string) => boolean): Promise<OrgStore> {
     const kv = await log.bucket('orgs');
-    return new OrgStore(await WatchedBucket.open(log.nc, kv, { name: 'orgs', parse: parseOrg, onProblem }));
+    return new OrgStore(await WatchedBucket.open(log.nc, kv, { name: 'orgs', parse: parseOrg, onProblem }), isDeleted);
   }
 
   get(org_id: string): OrgRecord | null {
-    return this.#bucket.get(orgKey(org_id)) ?? null;
+    return this.#isDeleted(org_id) ? null : (this.#bucket.get(orgKey(org_id)) ?? null);
   }
 
   /** By org_id, ascending. */
   list(): OrgRecord[] {
-    return [...this.#bucket.values()].sort((a, b) => (a.org_id < b.org_id ? -1 : 1));
+    return [...this.#bucket.values()].filter(({ org_id }) => !this.#isDeleted(org_id)).sort((a, b) => (a.org_id < b.org_id ? -1 : 1));
   }
 
   /** An active member; null where the user is none, or the org is not there. */
@@ -77,7 +80,7 @@ export class OrgStore implements Memberships {
     const last: { result: R | null } = { result: null };
     await this.#turns.take(org_id, () =>
       this.#bucket.change(orgKey(org_id), (org) => {
-        last.result = org === undefined ? null : apply(org);
+        last.result = org === undefined || this.#isDeleted(org_id) ? null : apply(org);
         return last.result === null || last.result.org === org ? null : last.result.org;
       }),
     );
@@ -91,23 +94,25 @@ export class OrgStore implements Memberships {
 
 export class KeyStore implements KeyLookup {
   readonly #bucket: WatchedBucket<KeyRecord>;
+  readonly #isDeleted: (org_id: string) => boolean;
   /** Built once a record, as every request asks. */
   readonly #credentials = new WeakMap<KeyRecord, { hash: string; credential: OrgCredential }>();
 
-  private constructor(bucket: WatchedBucket<KeyRecord>) {
+  private constructor(bucket: WatchedBucket<KeyRecord>, isDeleted: (org_id: string) => boolean) {
     this.#bucket = bucket;
+    this.#isDeleted = isDeleted;
   }
 
-  static async open(log: Log, onProblem: OnProblem): Promise<KeyStore> {
+  /** @param isDeleted whether an org is being deleted: its keys are refused then */
+  static async open(log: Log, onProblem: OnProblem, isDeleted: (org_id: string) => boolean): Promise<KeyStore> {
     const kv = await log.bucket('api_keys');
-    return new KeyStore(
-      await WatchedBucket.open(log.nc, kv, { name: 'api_keys', parse: (text) => keyRecord.parse(JSON.parse(text)), onProblem }),
-    );
+    const parse = (text: string): KeyRecord => keyRecord.parse(JSON.parse(text));
+    return new KeyStore(await WatchedBucket.open(log.nc, kv, { name: 'api_keys', parse, onProblem }), isDeleted);
   }
 
   byHash(hash: string): { hash: string; credential: OrgCredential } | null {
     const record = this.#bucket.get(hash);
-    if (record === undefined) return null;
+    if (record === undefined || this.#isDeleted(record.org_id)) return null;
     let known = this.#credentials.get(record);
     if (known === undefined) {
       known = { hash, credential: { kind: 'api_key', org_id: record.org_id, key_id: record.id, scopes: new Set(record.scopes) } };

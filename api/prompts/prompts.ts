@@ -1,7 +1,8 @@
-// What can be done with prompts: the rules between a route and the store. A version never changes, so whoever names it gets what
-// it was when it was named.
+// What can be done with prompts: the rules between a route and the store. A version never changes until its prompt is deleted, so
+// whoever names it gets what it was when it was named.
 import { promptVariables } from '../../pipeline/domain/prompt.ts';
-import type { PromptRecord } from '../../schemas/records/prompt.ts';
+import type { EvalRecord } from '../../schemas/records/eval.ts';
+import { parsePromptRef, type PromptRecord } from '../../schemas/records/prompt.ts';
 import { ApiError } from '../http/errors.ts';
 import type { CreateBody, ListQuery, PromptItem } from './schema.ts';
 import { type PromptStore, templateBytes } from './store.ts';
@@ -15,6 +16,8 @@ const NUMBER_TRIES_MAX = 50;
 
 export interface PromptsDeps {
   store: PromptStore;
+  /** Running evals of the org as they are stored now. */
+  runningEvals: (org_id: string) => Promise<EvalRecord[]>;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
@@ -71,6 +74,31 @@ export function getPrompt({ store }: PromptsDeps, org_id: string, name: string, 
     throw new ApiError('prompt_not_found', `There is no prompt ${name}${version === undefined ? '' : ` of version ${version}`}.`);
   const versions = store.versions(org_id, name).map((one) => ({ version: one.version, model: one.model, created_at: one.created_at }));
   return { ...itemOf(record), versions };
+}
+
+/**
+ * Answers DELETE /v1/prompts/{name}: deletes every version of a prompt. A run keeps a copy of its prompt, so one that begins at the same
+ * moment is carried out all the same.
+ * @returns how many versions there were
+ * @throws ApiError prompt_not_found, conflict while a running eval uses one of its versions, upstream_unavailable
+ */
+export async function deletePrompt({ store, runningEvals }: PromptsDeps, org_id: string, name: string): Promise<number> {
+  if (store.newest(org_id, name) === null) throw new ApiError('prompt_not_found', `There is no prompt ${name}.`);
+  try {
+    const user = (await runningEvals(org_id)).find(({ dataset }) => {
+      const ref = dataset?.prompt_version ?? null;
+      return ref !== null && parsePromptRef(ref).name === name;
+    });
+    if (user !== undefined)
+      throw new ApiError(
+        'conflict',
+        `The running eval ${user.eval_id} uses ${String(user.dataset?.prompt_version)}. Wait for its end, or cancel it.`,
+      );
+    return await store.remove(org_id, name);
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
+    throw new ApiError('upstream_unavailable', 'The store of prompts cannot be reached. Try again.', { cause: error });
+  }
 }
 
 /** One more than the largest version that is a whole number. */

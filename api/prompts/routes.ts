@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { pageMeta, pageMetaOf } from '../http/pagination.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { createPrompt, getPrompt, itemOf, listPrompts, type PromptsDeps } from './prompts.ts';
+import { createPrompt, deletePrompt, getPrompt, itemOf, listPrompts, type PromptsDeps } from './prompts.ts';
 import { createBody, listQuery, onePrompt, promptItem, promptParams, promptQuery } from './schema.ts';
 
 const TAG = 'Prompts';
@@ -60,5 +60,27 @@ export function promptRoutes(deps: PromptsDeps): Route[] {
       errors: ['prompt_not_found'],
       handler: (ctx) => ({ data: getPrompt(deps, ctx.org_id, ctx.params.name, ctx.query.version) }),
     }),
+    deleteRoute(deps),
   ];
+}
+
+function deleteRoute(deps: PromptsDeps): Route {
+  return defineRoute({
+    method: 'delete',
+    path: '/v1/prompts/:name',
+    operation_id: 'deletePrompt',
+    summary: 'Delete a prompt',
+    description:
+      'Deletes every version. 409 conflict while a running eval uses one of them; the detail names the eval. Past evals and traces keep naming the version that they used. The same name and version can be made again with another template, and numbering starts at 1 again.',
+    tag: TAG,
+    permission: 'prompts:write',
+    audit: { action: 'prompt.delete', target: 'prompt', param: 'name' },
+    params: promptParams,
+    response: z.object({ name: z.string(), deleted: z.literal(true) }),
+    errors: ['prompt_not_found', 'conflict', 'upstream_unavailable'],
+    handler: async ({ org_id, params: { name }, audit }) => {
+      audit.changes({ versions: await deletePrompt(deps, org_id, name) });
+      return { data: { name, deleted: true as const } };
+    },
+  });
 }

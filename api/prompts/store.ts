@@ -1,8 +1,8 @@
 // Prompts in JetStream KV, one key a version, watched into memory with an index by org and name: reads never leave the process.
 // A version is written once and never changed, so a write is a create; which one is the newest is told by the bucket's revisions,
-// which no clock can mix up.
+// which no clock can mix up. A prompt is deleted version by version, the newest last.
 import type { Log } from '../../ops/nats/open_log.ts';
-import { type Held, WatchedBucket } from '../../ops/watched_bucket.ts';
+import { type Held, RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
 import { parsePrompt, parsePromptRef, promptKey, type PromptRecord } from '../../schemas/records/prompt.ts';
 
 type Version = Pick<Held<PromptRecord>, 'value' | 'revision'>;
@@ -81,6 +81,21 @@ export class PromptStore {
   async create(record: PromptRecord): Promise<PromptRecord> {
     const key = promptKey(record.org_id, record.name, record.version);
     return (await this.#bucket.change(key, (there) => (there === undefined ? record : null))) ?? record;
+  }
+
+  /**
+   * Deletes the versions that a prompt has now, the oldest first: a deletion that breaks off leaves the current version in place.
+   * A version that is made meanwhile stays.
+   * @returns how many versions there were
+   */
+  async remove(org_id: string, name: string): Promise<number> {
+    const versions = [...(this.#orgs.get(org_id)?.prompts.get(name)?.versions.values() ?? [])].sort(newestFirst).reverse();
+    for (const { value, revision } of versions)
+      await this.#bucket.delete(promptKey(org_id, name, value.version), revision).catch((error: unknown) => {
+        // A version never changes, so the other write was a deletion.
+        if (!(error instanceof RevisionConflict)) throw error;
+      });
+    return versions.length;
   }
 
   close(): void {

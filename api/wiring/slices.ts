@@ -29,11 +29,12 @@ import { WrittenAnswers } from '../http/written_answers.ts';
 import { incidentRoutes } from '../incidents/routes.ts';
 import type { Publisher } from '../ingest/publisher.ts';
 import { createBodyRecorder } from '../ingest/store.ts';
-import { askForJob, jobRecordRoutes } from '../jobs/records.ts';
+import { askForJob, beginJob, findJob, jobRecordRoutes, operatorJobRoutes } from '../jobs/records.ts';
 import { repriceRoutes } from '../jobs/reprice.ts';
 import { jobRoutes } from '../jobs/routes.ts';
 import { judgeRoutes } from '../judges/routes.ts';
 import { bootstrapOrg } from '../orgs/bootstrap.ts';
+import { orgDeletionRoutes } from '../orgs/deletion_routes.ts';
 import { grantRoutes } from '../orgs/grant_routes.ts';
 import { memberRoutes } from '../orgs/member_routes.ts';
 import { operatorRoutes } from '../orgs/operator_routes.ts';
@@ -75,7 +76,7 @@ export interface Slices {
 export async function openSlices(
   parts: WiringParts,
   stores: Stores,
-  ingest: { publisher: Publisher; partitions: number; disk: { readonly low: boolean } },
+  ingest: { publisher: Publisher; partitions: number; disk: { readonly low: boolean }; isDeleted: (org_id: string) => boolean },
 ): Promise<Slices> {
   const { env, log, clickhouse, now, show, tracked, onProblem } = parts;
   const { orgs, keys, agents, grants, policies, piiPolicies, costs, prompts } = stores;
@@ -84,6 +85,7 @@ export async function openSlices(
   const orgsDeps = {
     orgs,
     keys,
+    deletions: stores.deletions,
     grants,
     exists: grantable({ clickhouse, agents, judges: stores.judges, datasets: stores.datasets }),
     queueMail: (mail: Mail) => queueMail(log, mail),
@@ -161,6 +163,11 @@ export async function openSlices(
     datasets: stores.datasets,
     promptOf: (org_id: string, ref: string) => prompts.resolve(org_id, ref),
     beginRun: beginRun.bind(null, evalsDeps),
+    runningEvals: {
+      known: (org_id: string) => stores.evals.list(org_id).filter(({ status }) => status === 'running'),
+      stored: (org_id: string) => stores.evals.runningNow(org_id),
+    },
+    removeGrants: (org_id: string, dataset_id: string) => grants.removeOn(org_id, { type: 'dataset', id: dataset_id }),
     now,
   };
   const analysts = openAnalysts({
@@ -177,7 +184,7 @@ export async function openSlices(
     routes: [
       analysts.routes,
       traceRoutes(tracesDeps),
-      promptRoutes({ store: prompts, now }),
+      promptRoutes({ store: prompts, runningEvals: datasetsDeps.runningEvals.stored, now }),
       sessionListRoutes({ clickhouse }),
       scoreRoutes({
         clickhouse,
@@ -212,9 +219,18 @@ export async function openSlices(
       webhookRoutes({ store: stores.webhooks, deadLetters, sealer, log, clickhouse, development, now }),
       sessionRoutes({ orgsOf: (user_id) => orgs.orgsOf(user_id), secure: !development, now }),
       operatorRoutes(orgsDeps),
+      orgDeletionRoutes({
+        orgs,
+        deletions: stores.deletions,
+        bootstrapOrgId: env.SERVICE_BOOTSTRAP_ORG_ID,
+        begin: beginJob.bind(null, { records: stores.jobs, now }),
+        jobOf: findJob.bind(null, { records: stores.jobs }),
+        now,
+      }),
       jobRoutes(jobsDeps),
       retentionRoutes({ policies: stores.retention, ask: askForJob.bind(null, { records: stores.jobs, now }) }),
       jobRecordRoutes({ records: stores.jobs, now }),
+      operatorJobRoutes({ records: stores.jobs, now }),
       repriceRoutes({ ...jobsDeps, hasOrg: (org_id) => orgs.get(org_id) !== null }),
     ].flat(),
     follow: () => {

@@ -3,6 +3,7 @@ import { JobRecords } from '../../ops/job_records.ts';
 import * as metrics from '../../ops/metrics.ts';
 import { PatternRunner } from '../../ops/pattern_runner.ts';
 import { ownBounds } from '../../pipeline/domain/pattern_bounds.ts';
+import { OrgDeletions } from '../../ops/org_deletions.ts';
 import { AgentStore } from '../agents/store.ts';
 import { AnalystStore } from '../analysts/store.ts';
 import { CostSettings } from '../costs/settings.ts';
@@ -38,6 +39,10 @@ export interface Stores {
   retention: RetentionStore;
   /** Long work that was asked for. */
   jobs: JobRecords;
+  /** Deletions of orgs. */
+  deletions: OrgDeletions;
+  /** Whether an org is being deleted, or was deleted and has not been made again. */
+  isGone: (org_id: string) => boolean;
   close: () => void;
 }
 
@@ -46,10 +51,12 @@ export async function openStores({ log, now, onProblem }: WiringParts): Promise<
   const patterns = new PatternRunner((result) => {
     metrics.patternJobsTotal.inc({ result });
   });
+  const deletions = await OrgDeletions.open(log, onProblem);
+  const isDeleted = (org_id: string): boolean => deletions.isRunning(org_id);
   const [orgs, keys, agents, policies, piiPolicies, costs, webhooks, incidents, prompts, judges, evals, datasets, retention, jobs] =
     await Promise.all([
-      OrgStore.open(log, onProblem),
-      KeyStore.open(log, onProblem),
+      OrgStore.open(log, onProblem, isDeleted),
+      KeyStore.open(log, onProblem, isDeleted),
       AgentStore.open(log, onProblem),
       PolicyStore.open(log, onProblem),
       PiiPolicyStore.open(log, onProblem, (org_id) => ownBounds(patterns, org_id)),
@@ -83,6 +90,7 @@ export async function openStores({ log, now, onProblem }: WiringParts): Promise<
       retention,
       jobs,
       grants,
+      deletions,
     ])
       store.close();
     void patterns.close();
@@ -104,6 +112,8 @@ export async function openStores({ log, now, onProblem }: WiringParts): Promise<
     datasets,
     retention,
     jobs,
+    deletions,
+    isGone: (org_id) => isDeleted(org_id) || (deletions.get(org_id) !== null && orgs.get(org_id) === null),
     close,
   };
 }

@@ -8,7 +8,7 @@ import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { type Log, logBaseReader } from '../../ops/nats/open_log.ts';
 import type { Mail } from '../../schemas/codec.ts';
 import { type BudgetRecord, type BudgetState, budgetState } from '../../schemas/records/budget.ts';
-import { orgKey } from '../../schemas/records/org.ts';
+import { orgKey, orgOfKey } from '../../schemas/records/org.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { readPeriodSums } from '../../sql/usage.ts';
 import { addUsed, isBudgeted, limitedAgents, nothingUsed } from '../domain/budget.ts';
@@ -71,8 +71,10 @@ export class BudgetKeeper {
       },
     });
     for (const record of records.values()) this.#follow(record);
-    records.onChange((_key, held) => {
-      if (held !== null) this.#follow(held.value);
+    records.onChange((key, held) => {
+      // Without a record the sums of its org must not stay: the org may be made again.
+      if (held === null) this.#follower.unfollow(orgOfKey(key));
+      else this.#follow(held.value);
     });
     this.#timer = setInterval(() => {
       this.#telling ??= this.#tellDirty().finally(() => {

@@ -42,6 +42,11 @@ export function stoppedChunk(progress: EvalProgress, chunk: number): EvalProgres
   return open.length === progress.open.length ? null : { ...progress, open };
 }
 
+/** A running eval as it is after a cancellation: its open chunks stay listed until the workers have let them go. */
+export function cancelledEval(record: EvalRecord, now: number): EvalRecord {
+  return { ...record, status: 'cancelled', ended_at: new Date(now).toISOString() };
+}
+
 /** With a worker heard of that works on a chunk; null when it is not open. */
 export function heardChunk(progress: EvalProgress, chunk: number, now: number): EvalProgress | null {
   if (!progress.open.some((one) => one.chunk === chunk)) return null;

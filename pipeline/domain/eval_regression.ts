@@ -12,13 +12,21 @@ export function previousEval(all: Iterable<EvalRecord>, current: EvalRecord, end
   let newest: { ended_at: string; eval_id: string; mean_score: number } | null = null;
   for (const one of all) {
     if (one.org_id !== current.org_id || one.judge_id !== current.judge_id || one.eval_id === current.eval_id) continue;
-    if (one.dataset?.dataset_id !== current.dataset?.dataset_id) continue;
+    if (!isSameSubject(one, current)) continue;
     const mean_score = one.stats?.mean_score ?? null;
     if (one.status !== 'complete' || one.ended_at === null || mean_score === null || one.ended_at > ended_at) continue;
     if (newest === null || one.ended_at > newest.ended_at || (one.ended_at === newest.ended_at && one.eval_id > newest.eval_id))
       newest = { ended_at: one.ended_at, eval_id: one.eval_id, mean_score };
   }
   return newest === null ? null : { eval_id: newest.eval_id, mean_score: newest.mean_score };
+}
+
+/** Whether two evals judge the same kind of thing: stored traces, or the same items of the same dataset. */
+export function isSameSubject(a: Pick<EvalRecord, 'dataset'>, b: Pick<EvalRecord, 'dataset'>): boolean {
+  if (a.dataset?.dataset_id !== b.dataset?.dataset_id) return false;
+  const [one, other] = [a.dataset?.digest, b.dataset?.digest];
+  // Records of before the digest was kept name none: datasets could not be made again then.
+  return one === undefined || other === undefined || one === other;
 }
 
 export interface RegressionEvent {

@@ -15,7 +15,7 @@ import type { ColdStorage } from '../cold/cold_storage.ts';
 import { TEXT_PLACES } from '../domain/text_refs.ts';
 import type { Lease } from '../jobs/lease.ts';
 import type { LongJobContext, LongJobHandler } from '../long_jobs/runner.ts';
-import { FORGET_AT_ONCE } from './forget.ts';
+import { FORGET_AT_ONCE, type Forgettable } from './forget.ts';
 
 /** How often what is left is taken out again before the work fails. */
 const ROUNDS_MAX = 5;
@@ -56,8 +56,8 @@ export interface EraseDeps {
   };
   /** What the store adds to sequences of the log. */
   logBase: number;
-  /** Has whoever holds traces in memory forget them. */
-  forget: (org_id: string, traceIds: readonly string[], signal: AbortSignal) => Promise<void>;
+  /** Has the owners of the traces' partitions forget the traces, or which events of them they have seen. */
+  forget: (org_id: string, traceIds: readonly string[], what: Forgettable, signal: AbortSignal) => Promise<void>;
   emptyOpenSamples: (org_id: string, samples: readonly { cluster_id: string; sample: string }[]) => Promise<void>;
   /** Resolves when everything written before the call would survive power loss. */
   sync: () => Promise<void>;
@@ -117,7 +117,7 @@ async function eraseValue(
   await reached('erased');
   const cold = await eraseCold(deps, scope, signal);
   await reached('rewritten');
-  await forgetAll(deps, scope, signal);
+  await forgetAll(deps, scope, 'traces', signal);
   // What was made of the traces before they were forgotten is in the log up to here; what comes later is new.
   const through = await log.position();
   await log.landed(signal);
@@ -134,6 +134,8 @@ async function eraseValue(
   const remaining = [...left.values()].reduce((sum, rows) => sum + rows, again.texts + inLog);
   if (remaining > 0) throw new Error(`not everything is gone: ${leftText(left, again.texts, inLog)}`);
   await reached('proven');
+  // Last, when no row is left: from now on the same event sent again is no repeat.
+  await forgetAll(deps, scope, 'events', signal);
   const found = await store.found(scope);
   return {
     matched_traces: await store.traceCount(scope),
@@ -158,7 +160,7 @@ function leftText(left: ReadonlyMap<string, number>, cold: number, inLog: number
 }
 
 /** Waits until no run of retention is under way, and keeps them away. */
-async function takeLease({ lease }: EraseDeps, signal: AbortSignal): Promise<Pick<Lease, 'signal' | 'giveBack'>> {
+export async function takeLease({ lease }: Pick<EraseDeps, 'lease'>, signal: AbortSignal): Promise<Pick<Lease, 'signal' | 'giveBack'>> {
   const deadline = performance.now() + LEASE_MS_MAX;
   for (;;) {
     const taken = await lease();
@@ -190,12 +192,12 @@ async function eraseCold(
   return counts;
 }
 
-async function forgetAll({ store, forget }: EraseDeps, scope: Scope, signal: AbortSignal): Promise<void> {
+async function forgetAll({ store, forget }: EraseDeps, scope: Scope, what: Forgettable, signal: AbortSignal): Promise<void> {
   for (let after = ''; ;) {
     const page = await store.traces(scope, after, FORGET_AT_ONCE);
     const last = page.at(-1);
     if (last === undefined) return;
-    await forget(scope.org_id, page, signal);
+    await forget(scope.org_id, page, what, signal);
     after = last;
   }
 }

@@ -1,6 +1,8 @@
 // Workers hold the newest traces of their partitions in memory, and would write a trace's row anew, with what it said before, when
 // another event of it comes. So who erases asks the owner of each partition to forget its traces first, and an answer says that
 // nothing made of them is on its way to the store any more. Over core NATS: an owner that dies has forgotten them too.
+// When the rows are gone the owners are asked once more, to forget which events of the traces they have seen: the same event sent after
+// that is new data.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
@@ -14,7 +16,13 @@ const PAUSE_MS = 200;
 /** For as long a partition may be nobody's; then the whole work is tried again later. */
 const WAIT_MS_MAX = 60_000;
 
-const forgetCall = z.object({ org_id: z.string(), trace_ids: z.array(z.string()) });
+const forgetCall = z.object({
+  org_id: z.string(),
+  trace_ids: z.array(z.string()),
+  /** traces: what they hold of the traces. events: which events of the traces they have seen. org: all that is the organization's. */
+  what: z.enum(['traces', 'events', 'org']).default('traces'),
+});
+export type Forgettable = z.output<typeof forgetCall>['what'];
 
 /** Ids of one call are 128 characters each at most. */
 export const FORGET_AT_ONCE = 2000;
@@ -26,25 +34,39 @@ export const FORGET_AT_ONCE = 2000;
 export async function forgetTraces(
   nc: NatsConnection,
   partitions: number,
-  { org_id, trace_ids }: z.infer<typeof forgetCall>,
+  { org_id, trace_ids, what }: z.output<typeof forgetCall>,
   signal: AbortSignal,
 ): Promise<void> {
   const owned = Map.groupBy(trace_ids, (trace_id) => partitionOf(org_id, trace_id, partitions));
   await Promise.all(
     [...owned].map(async ([partition, own]) => {
-      const deadline = performance.now() + WAIT_MS_MAX;
-      const call = JSON.stringify({ org_id, trace_ids: own });
-      for (;;) {
-        const answered = await nc.request(subjectOf(partition), call, { timeout: ASK_MS_MAX }).then(
-          () => true,
-          () => false,
-        );
-        if (answered) return;
-        if (performance.now() > deadline) throw new StoreUnavailable(`no worker has partition ${String(partition)} of the log`);
-        await sleep(PAUSE_MS, undefined, { signal });
-      }
+      await askOwner(nc, partition, { org_id, trace_ids: own, what }, signal);
     }),
   );
+}
+
+/** Asks the owner of a partition, whoever that becomes, until it answers. @throws StoreUnavailable */
+async function askOwner(nc: NatsConnection, partition: number, call: z.output<typeof forgetCall>, signal: AbortSignal): Promise<void> {
+  const deadline = performance.now() + WAIT_MS_MAX;
+  for (;;) {
+    const answered = await nc.request(subjectOf(partition), JSON.stringify(call), { timeout: ASK_MS_MAX }).then(
+      () => true,
+      () => false,
+    );
+    if (answered) return;
+    if (performance.now() > deadline) throw new StoreUnavailable(`no worker has partition ${String(partition)} of the log`);
+    await sleep(PAUSE_MS, undefined, { signal });
+  }
+}
+
+/**
+ * Has the owners of all partitions drop what they hold of an organization.
+ * @throws StoreUnavailable when a partition has had no owner for a minute
+ */
+export async function forgetOrg(nc: NatsConnection, partitions: number, org_id: string, signal: AbortSignal): Promise<void> {
+  const all = Array.from({ length: partitions }, (_, partition) => partition);
+  const call: z.output<typeof forgetCall> = { org_id, trace_ids: [], what: 'org' };
+  await Promise.all(all.map((partition) => askOwner(nc, partition, call, signal)));
 }
 
 /**
@@ -54,13 +76,13 @@ export async function forgetTraces(
  */
 export function answerForgets(
   nc: NatsConnection,
-  forget: (partition: number, org_id: string, traceIds: readonly string[]) => Promise<boolean>,
+  forget: (partition: number, org_id: string, traceIds: readonly string[], what: Forgettable) => Promise<boolean>,
   logger: Logger,
 ): () => void {
   const answer = async (message: Msg): Promise<void> => {
-    const { org_id, trace_ids } = forgetCall.parse(message.json());
+    const { org_id, trace_ids, what } = forgetCall.parse(message.json());
     const partition = Number(message.subject.split('.')[2]);
-    if ((await forget(partition, org_id, trace_ids)) && !nc.isClosed()) message.respond();
+    if ((await forget(partition, org_id, trace_ids, what)) && !nc.isClosed()) message.respond();
   };
   const subscription = nc.subscribe(subjectOf('*'), {
     callback: (error, message) => {

@@ -57,6 +57,19 @@ export async function eraseLetters(
   return erased;
 }
 
+/** Overwrites the dead letters that are meant. @returns how many there were */
+export async function eraseLettersThat(log: Log, isMeant: (letter: DeadLetter) => boolean, signal: AbortSignal): Promise<number> {
+  let erased = 0;
+  for await (const { seq, letter } of letters(log, signal)) {
+    signal.throwIfAborted();
+    if (!isMeant(letter)) continue;
+    await log.jsm.streams.deleteMessage(DEAD_LETTERS_STREAM, seq, true);
+    erased += 1;
+  }
+  signal.throwIfAborted();
+  return erased;
+}
+
 interface Stored {
   seq: number;
   letter: DeadLetter;

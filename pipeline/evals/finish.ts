@@ -1,5 +1,6 @@
 // The end of evals: what they came to, and what is told of it. Guarantees: an eval ends once, by one CAS write with its numbers;
 // a regression is told once under the eval's own id, whatever dies in between; what is left undone a later call does.
+// A cancelled eval publishes nothing. Its numbers are final once no worker holds a chunk of it.
 import type { Logger } from '../../ops/log.ts';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
 import type { ClickHouse } from '../../sql/client.ts';
@@ -48,9 +49,25 @@ export class EvalFinisher {
   async settle(record: EvalRecord): Promise<void> {
     if (record.status === 'running' || record.settled) return;
     const { records, regressionDrop, tell } = this.#options;
+    if (record.status === 'cancelled') {
+      await this.#settleCancelled(record);
+      return;
+    }
     const regression = regressionOf(record, regressionDrop(record.org_id));
     if (regression !== null) await tell(regression);
     await records.forgetParts(record);
     await records.change(keyOf(record), (current) => (current.settled ? null : { ...current, settled: true }));
+  }
+
+  /** Counts what a cancelled eval has scored, and deletes what only a running eval needs. Call it when no chunk is open. */
+  async #settleCancelled(record: EvalRecord): Promise<void> {
+    const { records, clickhouse } = this.#options;
+    const { org_id, judge_id, eval_id } = record;
+    const [stats] = await readScoreStats(clickhouse, { org_id, judge_id, eval_id });
+    await records.forgetParts(record);
+    await records.change(keyOf(record), (current) => {
+      if (current.settled) return null;
+      return { ...current, stats: stats ?? null, progress: { ...current.progress, open: [] }, settled: true };
+    });
   }
 }

@@ -4,6 +4,7 @@ import type { Logger } from '../../ops/log.ts';
 import type { Log } from '../../ops/nats/open_log.ts';
 import { JUDGING_STREAM, judgingSubject } from '../../ops/streams.ts';
 import { type JudgingTask, judgingTaskCodec } from '../../schemas/codec.ts';
+import { evalKey } from '../../schemas/records/eval.ts';
 import type { Policy } from '../../schemas/records/policy.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { type ScoreRow, writeScores } from '../../sql/judge_scores.ts';
@@ -89,7 +90,7 @@ export async function openEvals(options: EvalsOptions): Promise<Evals> {
   });
   const scoring = {
     records,
-    store: storeScores(clickhouse, options.onScored),
+    store: storeScores(clickhouse, records, options.onScored),
     clickhouse,
     now,
     runner: options.runner,
@@ -133,9 +134,15 @@ export async function openEvals(options: EvalsOptions): Promise<Evals> {
   };
 }
 
-/** Writes rows and counts them. */
-function storeScores(clickhouse: ClickHouse, onScored: EvalsOptions['onScored']): (rows: readonly ScoreRow[]) => Promise<void> {
+/** Writes rows of one eval and counts them; writes none when the eval was cancelled, however late this worker hears of that. */
+function storeScores(
+  clickhouse: ClickHouse,
+  records: Pick<EvalRecords, 'isRunning'>,
+  onScored: EvalsOptions['onScored'],
+): (rows: readonly ScoreRow[]) => Promise<void> {
   return async (rows) => {
+    const [first] = rows;
+    if (first === undefined || !(await records.isRunning(evalKey(first.org_id, first.eval_id)))) return;
     await writeScores(clickhouse, rows);
     for (const [verdict, own] of Map.groupBy(rows, (row) => row.verdict)) onScored(verdict, own.length);
   };

@@ -44,6 +44,28 @@ export class EvalRecords {
     return this.#bucket.entries();
   }
 
+  /** Calls back once when the watch shows that an eval is not running any more, or is gone. Returns what stops it. */
+  onEnd(record: EvalRecord, ended: () => void): () => void {
+    const key = keyOf(record);
+    const stop = this.#bucket.onChange((changed, held) => {
+      if (changed !== key || held?.value.status === 'running') return;
+      stop();
+      ended();
+    });
+    // The change may have come before this call.
+    const now = this.#bucket.get(key);
+    if (now !== undefined && now.status !== 'running') {
+      stop();
+      ended();
+    }
+    return stop;
+  }
+
+  /** Whether an eval is running, by what the bucket holds now. */
+  async isRunning(key: string): Promise<boolean> {
+    return (await this.read(key))?.status === 'running';
+  }
+
   /** What the bucket holds now; null where there is none. */
   async read(key: string): Promise<EvalRecord | null> {
     const entry = await this.#kv.get(key);
@@ -81,11 +103,13 @@ export class EvalRecords {
     return parsePrompt(await this.#part(evalPromptKey(org_id, eval_id), 'its prompt is gone'));
   }
 
-  /** Items of a dataset from `from` up to, without, `to`. @throws EvalFailed when the dataset is gone */
-  async items(org_id: string, dataset_id: string, from: number, to: number): Promise<DatasetItem[]> {
+  /** Items of a run's dataset from `from` up to, without, `to`. @throws EvalFailed when the dataset is gone, or has other items by now */
+  async items(org_id: string, dataset: NonNullable<EvalRecord['dataset']>, from: number, to: number): Promise<DatasetItem[]> {
+    const { dataset_id, digest } = dataset;
     const entry = await this.#datasets.get(datasetKey(org_id, dataset_id));
     if (entry?.operation !== 'PUT') throw new EvalFailed('its dataset is gone');
     const record = parseDataset(entry.string());
+    if (digest !== undefined && record.digest !== digest) throw new EvalFailed('its dataset was deleted and made again with other items');
     const items: DatasetItem[] = [];
     for (const part of partsOf(record.parts, from, to)) {
       const held = await this.#items.get(datasetPartKey(record, part));

@@ -59,7 +59,7 @@ export function createItemRunner(options: ItemRunnerOptions): ScoreChunk {
     const [judge, prompt, items] = await Promise.all([
       records.judge(record),
       records.prompt(record),
-      records.items(record.org_id, dataset.dataset_id, from, to),
+      records.items(record.org_id, dataset, from, to),
     ]);
     const run: Run = { record, dataset, calls, judge, prompt, judgeTrace: judgeFor(options, record, judge), signal };
     const ids = items.map((_, i) => itemTrace(record, from + i));

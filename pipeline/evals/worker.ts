@@ -1,6 +1,7 @@
 // Carries out chunks of evals. In: tasks that name a chunk. Out: rows of scores, then the chunk marked done in the eval's record and the
 // next one put into the queue; after the last one the eval ends. Guarantees: at least once a chunk, and once a trace: what has a score
-// already is not judged again. Whatever step a worker dies after, the task comes again and goes on from there.
+// already is not judged again. Whatever step a worker dies after, the task comes again and goes on from there. A chunk of an eval that was
+// cancelled is aborted within milliseconds, its calls of models too, and what it has judged is not stored.
 import { queueChunks } from '../../ops/eval_queue.ts';
 import { UpstreamFailed } from '../../ops/llm/upstream.ts';
 import type { Log } from '../../ops/nats/open_log.ts';
@@ -44,6 +45,10 @@ export class EvalWorker {
     const { records, finisher, log } = this.#options;
     const record = await records.read(evalKey(org_id, eval_id));
     if (record === null) return;
+    if (record.status === 'cancelled') {
+      await this.#done(record, chunk, null);
+      return;
+    }
     if (record.status !== 'running') {
       await finisher.settle(record);
       return;
@@ -67,36 +72,48 @@ export class EvalWorker {
 
   /** Resolves with null when the chunk is scored, else with why the eval cannot go on. @throws Error: to be tried again */
   async #score(record: EvalRecord, chunk: number, signal: AbortSignal): Promise<string | null> {
-    const { score, now, onProblem } = this.#options;
+    const { records, score, now, onProblem } = this.#options;
+    const ended = new AbortController();
+    const unwatch = records.onEnd(record, () => {
+      ended.abort(new Error('the eval was cancelled'));
+    });
     const heard = setInterval(() => {
       this.#heard(record, chunk).catch((cause: unknown) => {
         onProblem('an eval could not be told that it is being worked on', cause);
       });
     }, HEARD_MS);
     try {
-      await score(record, chunk, signal);
+      await score(record, chunk, AbortSignal.any([signal, ended.signal]));
       return null;
     } catch (error) {
+      if (ended.signal.aborted) return null;
       const sent_ms = record.progress.open.find((one) => one.chunk === chunk)?.sent_ms ?? now();
       const why = failureOf(error, now() - sent_ms);
       if (why === null) throw error;
       onProblem('an eval cannot go on', error);
       return why.slice(0, ERROR_CHARS_MAX);
     } finally {
+      unwatch();
       clearInterval(heard);
     }
   }
 
+  /** Marks a chunk done. Of a cancelled eval it closes the chunk and opens no other; the last one to close settles the eval. */
   async #done(record: EvalRecord, chunk: number, why: string | null): Promise<void> {
     const { records, log, finisher, now } = this.#options;
     const known = { next_chunk: 0 };
     const after = await records.change(keyOf(record), (current) => {
+      if (current.status === 'cancelled') {
+        const progress = stoppedChunk(current.progress, chunk);
+        return progress === null ? null : { ...current, progress };
+      }
       if (current.status !== 'running') return null;
       known.next_chunk = current.progress.next_chunk;
       const error = current.error ?? why;
       const progress = error === null ? finishedChunk(current.progress, chunk, now()) : stoppedChunk(current.progress, chunk);
       return progress === null ? null : { ...current, error, progress };
     });
+    if (after?.status === 'cancelled' && after.progress.open.length === 0) await finisher.settle(after);
     if (after?.status !== 'running') return;
     await queueChunks(
       log,

@@ -11,6 +11,7 @@ import { publishRecord } from '../../ops/nats/publish_record.ts';
 import type { Log } from '../../ops/nats/open_log.ts';
 import { ingestSubject } from '../../ops/streams.ts';
 import { type IngestEvent, ingestBatchCodec } from '../../schemas/codec.ts';
+import { orgKey } from '../../schemas/records/org.ts';
 import { chatcompletionEvent } from '../../schemas/formats/chatcompletion.ts';
 import { eventHex, partitionOf } from '../domain/ids.ts';
 import type { FairSlots } from '../../ops/fair_slots.ts';
@@ -47,6 +48,8 @@ export interface RecordedCallsOptions {
   slots: FairSlots;
   /** Milliseconds since the epoch. */
   now: () => number;
+  /** Changes when an org is deleted: what is answered after that is not recorded. Left out, no org is ever deleted. */
+  generationOf?: (org_id: string) => string;
   /** Told of each new answer. */
   onAnswered?: (usage: { input_tokens: number; output_tokens: number }) => void;
 }
@@ -60,16 +63,19 @@ export class RecordedCalls {
 
   /** Resolves when the answer is recorded. @throws UpstreamFailed; what admit throws; Error when NATS does not answer: to be tried again */
   async call(call: CallToRecord, signal: AbortSignal): Promise<RecordedAnswer> {
-    const kept = await this.#kept(call.key);
+    const { generationOf = () => '' } = this.#options;
+    const generation = generationOf(call.org_id);
+    const kept = await this.#kept(call);
     const body = kept ?? (await this.#options.slots.run(call.org_id, signal, () => this.#ask(call, signal)));
+    if (generationOf(call.org_id) !== generation) throw new Error('the organization has been deleted');
     const event = await this.#record(call, body);
     const { response } = JSON.parse(body) as { response: unknown };
     return { ...readCompletion(response, call.request.model), repeated: kept !== null, event };
   }
 
   /** The body of the event that was kept for a call. */
-  async #kept(key: string): Promise<string | null> {
-    const entry = await (await this.#options.log.bucket('judging_answers')).get(keyHash(key));
+  async #kept(call: CallToRecord): Promise<string | null> {
+    const entry = await (await this.#options.log.bucket('judging_answers')).get(answerKey(call));
     return entry?.operation === 'PUT' ? entry.string() : null;
   }
 
@@ -87,11 +93,11 @@ export class RecordedCalls {
     const body = eventBody(call, answer.raw, answer);
     const answers = await log.bucket('judging_answers');
     try {
-      await answers.create(keyHash(call.key), body);
+      await answers.create(answerKey(call), body);
       return body;
     } catch (error) {
       // Somebody else was given the task and was answered first: one answer holds.
-      const first = isLostWrite(error) ? await this.#kept(call.key) : null;
+      const first = isLostWrite(error) ? await this.#kept(call) : null;
       if (first === null) throw error;
       return first;
     }
@@ -131,4 +137,5 @@ function eventBody(call: CallToRecord, raw: Completion['raw'], times: { started_
   return JSON.stringify({ ...event, response });
 }
 
-const keyHash = (key: string): string => createHash('sha256').update(key).digest('hex');
+const answerKey = ({ org_id, key }: Pick<CallToRecord, 'org_id' | 'key'>): string =>
+  `${orgKey(org_id)}.${createHash('sha256').update(key).digest('hex')}`;

@@ -5,6 +5,7 @@ import { TraceBook, type StoredTrace } from './trace_book.ts';
 import type { JudgedInputs } from './judged_inputs.ts';
 import { TraceFilter } from './trace_filter.ts';
 import type { LogPosition } from '../stage.ts';
+import { Forgotten } from '../stages/dedupe/forgotten.ts';
 import { IdWindow } from '../stages/dedupe/id_window.ts';
 import { HeldTraces } from '../stages/sample/held_traces.ts';
 import type { PartitionRecord } from './ownership.ts';
@@ -33,6 +34,8 @@ export interface PartitionState {
   partition: number;
   epoch: number;
   window: IdWindow;
+  /** Traces and organizations that were erased while this worker owned the partition; a later owner finds no row of theirs to recall. */
+  forgotten: Forgotten;
   book: TraceBook;
   tail: HeldTraces;
   replay: Replay | null;
@@ -74,12 +77,16 @@ export interface PartitionMemory {
 }
 
 /** An empty window and filter, and the way in; the window is kept within its bound while it fills. */
-export function emptyMemory(windowMs: number, idsExactMax: number): PartitionMemory & { window: IdWindow; known: TraceFilter } {
+export function emptyMemory(
+  windowMs: number,
+  idsExactMax: number,
+): PartitionMemory & { window: IdWindow; forgotten: Forgotten; known: TraceFilter } {
   const window = new IdWindow(windowMs, idsExactMax);
   const known = new TraceFilter();
   let recalled = 0;
   return {
     window,
+    forgotten: new Forgotten(windowMs, idsExactMax),
     known,
     id(high, low, receivedAt) {
       window.addHalves(high, low, receivedAt);
@@ -116,7 +123,7 @@ export interface RebuildOptions {
 export function rebuild(
   record: PartitionRecord,
   history: PartitionHistory,
-  { window, known }: { window: IdWindow; known: TraceFilter },
+  { window, forgotten, known }: { window: IdWindow; forgotten: Forgotten; known: TraceFilter },
   options: RebuildOptions,
 ): PartitionState {
   window.trim();
@@ -134,6 +141,7 @@ export function rebuild(
     partition: record.partition,
     epoch: record.epoch,
     window,
+    forgotten,
     book,
     tail: new HeldTraces(),
     replay: until > checkpoint ? { ...replayOf(history), until } : null,

@@ -64,6 +64,8 @@ export interface PrepareDeps {
   /** Whether messages of the log were not read yet. */
   isBehind(): boolean;
   textDays(orgId: string): number;
+  /** Whether an organization is being deleted: its events are dropped as they are read. */
+  isDeleted(orgId: string): boolean;
   /** Rows of traces that may exist; rejects when the store is away. */
   findTraces(partition: number, traces: readonly { org_id: string; trace_id: string }[]): Promise<StoredTrace[]>;
   /**
@@ -145,11 +147,13 @@ function readMessage(deps: PrepareDeps, message: TakenMessage, casualties: Casua
   const logSeq = deps.logBase + message.seq;
   try {
     if (message.fingerprint === costCorrectionsCodec.fingerprint) {
-      corrections.push(...correctionsOf(costCorrectionsCodec.decode(message.data, message.fingerprint), message.partition, logSeq));
+      const sent = costCorrectionsCodec.decode(message.data, message.fingerprint);
+      if (!deps.isDeleted(sent.org_id)) corrections.push(...correctionsOf(sent, message.partition, logSeq));
       return [];
     }
     const { events } = ingestBatchCodec.decode(message.data, message.fingerprint);
     return events.flatMap((event, index) => {
+      if (deps.isDeleted(event.org_id)) return [];
       const partition = message.partition ?? partitionOf(event.org_id, event.trace_id, deps.partitions);
       return message.partitions.has(partition) ? [loggedEvent(event, partition, logSeq, index)] : [];
     });

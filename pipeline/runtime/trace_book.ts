@@ -218,6 +218,18 @@ export class TraceBook {
     }
   }
 
+  /** Drops every trace of an organization, held ones too, between two batches: no row of it is written any more. */
+  forgetOrg(org_id: string): void {
+    const ownKeys = traceKey(org_id, '');
+    for (const map of [this.#rooted, this.#rootless, this.#done])
+      for (const [key, entry] of map) {
+        if (!key.startsWith(ownKeys)) continue;
+        map.delete(key);
+        this.#touched.delete(entry);
+        this.#inputs?.take(key, org_id, entry.version);
+      }
+  }
+
   /** Drops complete traces, between two batches, when all that was handed out has landed: what comes of them is added to what the store has. */
   forgetComplete(): void {
     this.#done.clear();

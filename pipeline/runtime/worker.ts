@@ -108,6 +108,45 @@ export class Worker {
     });
   }
 
+  /**
+   * Forgets which events of erased traces were seen: the same event sent again lands, unless the store holds its row. Call it when
+   * the rows are gone; resolves when it holds for all that is read from now on.
+   * @returns false when the partition is not this worker's
+   */
+  async forgetEvents(partition: number, org_id: string, traceIds: readonly string[]): Promise<boolean> {
+    if (!this.#states.has(partition)) return false;
+    return new Promise((resolve) => {
+      // Jobs run between two batches, when all that was prepared has landed, so the store knows every row.
+      this.#jobs.push(() => {
+        const state = this.#states.get(partition);
+        state?.forgotten.addTraces(org_id, traceIds, Math.max(state.heard_at, this.#deps.prepare.now()));
+        resolve(state !== undefined && this.#deps.isOwner(partition));
+        return Promise.resolve();
+      });
+      this.wake();
+    });
+  }
+
+  /**
+   * Drops what a partition holds of an organization that is being deleted, and forgets which of its events were seen. From then on
+   * nothing of it is on its way to the store: events of such an organization are dropped when they are read.
+   * @returns false when the partition is not this worker's
+   */
+  async forgetOrg(partition: number, org_id: string): Promise<boolean> {
+    if (!this.#states.has(partition)) return false;
+    return new Promise((resolve) => {
+      this.#jobs.push(() => {
+        const state = this.#states.get(partition);
+        state?.book.forgetOrg(org_id);
+        state?.tail.forgetOrg(org_id);
+        state?.forgotten.addOrg(org_id, Math.max(state.heard_at, this.#deps.prepare.now()));
+        resolve(state !== undefined && this.#deps.isOwner(partition));
+        return Promise.resolve();
+      });
+      this.wake();
+    });
+  }
+
   /** Drops complete traces from memory, between two batches: rows of some are gone from the store. */
   forgetComplete(): void {
     this.#jobs.push(() => {

@@ -1,6 +1,7 @@
 // Erasure of a worker: the handler of the long work `erase`, and the answer to whoever has traces forgotten.
 import { EraseAsks } from '../../ops/erase_asks.ts';
 import type { JobRecords } from '../../ops/job_records.ts';
+import type { OrgDeletions } from '../../ops/org_deletions.ts';
 import type { Sealer } from '../../ops/sealing.ts';
 import type { Log } from '../../ops/nats/open_log.ts';
 import { ERASE } from '../../schemas/records/erasure.ts';
@@ -26,7 +27,8 @@ export interface ErasureParts extends Omit<WorkerParts, 'env'>, Pick<StoreUp, 'l
   sealer: Sealer;
   cold: ColdParts['cold'];
   partitions: number;
-  worker: Pick<Worker, 'forgetTraces'>;
+  worker: Pick<Worker, 'forgetTraces' | 'forgetEvents' | 'forgetOrg'>;
+  deletions: Pick<OrgDeletions, 'isRunning'>;
   /** Called between the steps. */
   step?: EraseDeps['step'];
   /** Leases run out so many times sooner, for tests. */
@@ -40,11 +42,35 @@ export interface Erasure {
 }
 
 export async function openErasure(parts: ErasureParts): Promise<Erasure> {
-  const { log, logger, clickhouse, workerId, onProblem, sealer, cold, partitions, worker, logBase, sync, step, hurry = 1 } = parts;
+  const {
+    log,
+    logger,
+    clickhouse,
+    workerId,
+    onProblem,
+    sealer,
+    cold,
+    partitions,
+    worker,
+    deletions,
+    logBase,
+    sync,
+    step,
+    hurry = 1,
+  } = parts;
   const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem, hurry });
   const asks = await EraseAsks.open(log, sealer);
   const corrections = new CorrectionLog(log, partitions);
-  const stopAnswers = answerForgets(log.nc, (partition, org_id, traceIds) => worker.forgetTraces(partition, org_id, traceIds), logger);
+  const stopAnswers = answerForgets(
+    log.nc,
+    (partition, org_id, traceIds, what) => {
+      if (what === 'traces') return worker.forgetTraces(partition, org_id, traceIds);
+      if (what === 'events') return worker.forgetEvents(partition, org_id, traceIds);
+      // Not before this worker has heard of the deletion: until then it still lands what it reads.
+      return deletions.isRunning(org_id) ? worker.forgetOrg(partition, org_id) : Promise.resolve(false);
+    },
+    logger,
+  );
   return {
     handlers: (records) => ({
       [ERASE]: createErase({
@@ -61,7 +87,7 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
           eraseLetters: (org_id, isMeant, signal) => eraseLetters(log, org_id, isMeant, signal),
         },
         logBase,
-        forget: (org_id, trace_ids, signal) => forgetTraces(log.nc, partitions, { org_id, trace_ids: [...trace_ids] }, signal),
+        forget: (org_id, trace_ids, what, signal) => forgetTraces(log.nc, partitions, { org_id, trace_ids: [...trace_ids], what }, signal),
         emptyOpenSamples: (org_id, samples) => emptyOpenSamples(log, org_id, samples),
         sync,
         step,

@@ -2,6 +2,7 @@
 import { openUpstream, type Upstream } from '../../ops/llm/upstream.ts';
 import { JudgeQuotas } from '../../ops/judge_quota.ts';
 import * as metrics from '../../ops/metrics.ts';
+import type { OrgDeletions } from '../../ops/org_deletions.ts';
 import { Cooldown } from '../judging/cooldown.ts';
 import { FairSlots } from '../../ops/fair_slots.ts';
 import { JudgeBook } from '../judging/judge_book.ts';
@@ -31,9 +32,15 @@ export interface Judging {
 
 export async function startJudging(
   { env, log, logger, clickhouse, onProblem }: WorkerParts,
-  parts: { policies: Pick<Policies, 'of'>; piiPolicies: Pick<PiiPolicies, 'of'>; partitions: number; timings?: LiveTimings },
+  parts: {
+    policies: Pick<Policies, 'of'>;
+    piiPolicies: Pick<PiiPolicies, 'of'>;
+    deletions: Pick<OrgDeletions, 'generationOf'>;
+    partitions: number;
+    timings?: LiveTimings;
+  },
 ): Promise<Judging> {
-  const { policies, piiPolicies, partitions, timings } = parts;
+  const { policies, piiPolicies, deletions, partitions, timings } = parts;
   const now = () => Date.now();
   const upstream = openUpstream({
     base_url: env.SERVICE_LLM_BASE_URL,
@@ -77,6 +84,7 @@ export async function startJudging(
       partitions,
       slots: new FairSlots(CALLS),
       now,
+      generationOf: (org_id) => deletions.generationOf(org_id),
       onAnswered: ({ input_tokens, output_tokens }) => {
         metrics.judgingTokensTotal.inc({ direction: 'input' }, input_tokens);
         metrics.judgingTokensTotal.inc({ direction: 'output' }, output_tokens);

@@ -1,6 +1,7 @@
 // The way of events through one worker, put together: topology, ownership, reader, worker, lander, mover of texts, budgets.
 import type { Env } from '../../ops/env.ts';
 import * as metrics from '../../ops/metrics.ts';
+import type { OrgDeletions } from '../../ops/org_deletions.ts';
 import type { WatchedBucket } from '../../ops/watched_bucket.ts';
 import type { BudgetRecord } from '../../schemas/records/budget.ts';
 import { type Budgets, openBudgets } from '../budgets/open.ts';
@@ -49,6 +50,7 @@ export interface LandingParts extends WorkerParts, StoreUp {
   prices: Prices;
   judges: Judges;
   budgetRecords: WatchedBucket<BudgetRecord>;
+  deletions: Pick<OrgDeletions, 'isRunning'>;
   partitions: number;
   /** Where patterns and rules of orgs run that would take long here. */
   patterns: Runner;
@@ -94,6 +96,7 @@ function createTopology({ env, policies, piiPolicies, prices }: LandingParts, kn
     dedupe: createDedupeStage({
       // A partition lost in the middle of a batch has no window any more; its rows are not written.
       windowOf: (partition) => worker().states.get(partition)?.window ?? orphan,
+      forgottenOf: (partition) => worker().states.get(partition)?.forgotten ?? null,
       findLanded: async (events) => new Set([...(await known.findLanded(events)), ...heldAmong(worker().states, events)]),
       now: () => Date.now(),
     }),
@@ -207,6 +210,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
       partitions,
       isBehind: () => reader.lag > 0,
       textDays: (org_id) => parts.retention.of(org_id).telemetry_events.full_prompt_response_days,
+      isDeleted: (org_id) => parts.deletions.isRunning(org_id),
       findTraces: (partition, traces) => untilDone(logger, 'looking up traces', () => known.findTraces(partition, traces)),
       findCorrections: (partition, ids) => untilDone(logger, 'looking up corrections', () => known.findCorrections(partition, ids)),
       judge: (partition, traces) => scoreTraces(scoring, partition, traces),

@@ -33,7 +33,10 @@ export function parseAgentRecord(text: string): AgentRecord {
 
 const encoded = (id: string): string => Buffer.from(id, 'utf8').toString('base64url');
 
+/** First token of the KV keys of an org's agents. */
+export const agentOrgToken = (org_id: string): string => encoded(org_id);
+
 /** The KV key of an agent. Ids are encoded: KV keys take few characters. */
 export function agentKey(org_id: string, agent_id: string): string {
-  return `${encoded(org_id)}.${encoded(agent_id)}`;
+  return `${agentOrgToken(org_id)}.${encoded(agent_id)}`;
 }

@@ -1,5 +1,6 @@
 // Datasets as stored in KV: a record that every process holds, and the items in parts that are read one by one. A (name, version)
-// is written once and never changes: the id follows from it, the key of the parts from what they hold.
+// is written once and never changes until it is deleted: the id follows from it. After a deletion the same (name, version) can be made
+// again, with the same id and any items.
 import { z } from 'zod';
 import { orgKey } from './org.ts';
 
@@ -21,15 +22,22 @@ export const datasetRecord = z.object({
   /** Index of the first item of each part. */
   parts: z.array(z.int().min(0)),
   created_at: z.iso.datetime(),
+  /** Names the parts of this very creation, so that deleting one never meets another; absent from older records, whose digest names them. */
+  parts_id: z.string().optional(),
+  /**
+   * Set while the dataset is being deleted; readers see no dataset then. checking: it comes back if a running eval uses it. purging: its
+   * items are being deleted, and any process may finish that.
+   */
+  deleting: z.enum(['checking', 'purging']).optional(),
 });
 export type DatasetRecord = z.infer<typeof datasetRecord>;
 
 export const datasetKey = (org_id: string, dataset_id: string): string => `${orgKey(org_id)}.${dataset_id}`;
-/** Key of a part in dataset_items. With the digest in it, two that are made at once with different items do not meet. */
+/** Key of a part in dataset_items. Two datasets that are made at once under one name and version have different ones. */
 export const datasetPartKey = (
-  { org_id, dataset_id, digest }: Pick<DatasetRecord, 'org_id' | 'dataset_id' | 'digest'>,
+  { org_id, dataset_id, digest, parts_id }: Pick<DatasetRecord, 'org_id' | 'dataset_id' | 'digest' | 'parts_id'>,
   part: number,
-): string => `${datasetKey(org_id, dataset_id)}.${digest.slice(0, 32)}.${String(part)}`;
+): string => `${datasetKey(org_id, dataset_id)}.${parts_id ?? digest.slice(0, 32)}.${String(part)}`;
 
 /** @throws ZodError when the text is no such record; SyntaxError when it is no JSON */
 export function parseDataset(text: string): DatasetRecord {

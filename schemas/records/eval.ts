@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { orgKey } from './org.ts';
 
-export const EVAL_STATUSES = ['running', 'complete', 'failed'] as const;
+export const EVAL_STATUSES = ['running', 'complete', 'failed', 'cancelled'] as const;
 
 export const evalStats = z.object({
   total: z.int().min(0).describe('Traces or items that have a result'),
@@ -46,6 +46,8 @@ export const evalDataset = z.object({
   /** name@version; null: the input of each item is sent as it is. */
   prompt_version: z.string().nullable(),
   model: z.string(),
+  /** Digest of the dataset's items. A dataset that was deleted and made again has the same id; absent from older records. */
+  digest: z.string().optional(),
 });
 
 export const evalRecord = z.object({
@@ -63,7 +65,7 @@ export const evalRecord = z.object({
   ended_at: z.iso.datetime().nullable(),
   /** Why it cannot go on. It has failed when the chunks that were being worked on have ended too. */
   error: z.string().nullable(),
-  /** null while it is running. */
+  /** null while it is running. Of a cancelled eval provisional until it is settled: a score that was being written counts then. */
   stats: evalStats.nullable(),
   /** The complete eval before it that it is held against; null for none. */
   previous: z.object({ eval_id: z.string(), mean_score: z.number() }).nullable(),

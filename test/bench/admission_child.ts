@@ -52,8 +52,8 @@ async function measure(natsUrl: string): Promise<AdmissionNumbers> {
   const before = process.memoryUsage();
   const began = performance.now();
   const [orgs, keys, agents] = await Promise.all([
-    OrgStore.open(log, onProblem),
-    KeyStore.open(log, onProblem),
+    OrgStore.open(log, onProblem, () => false),
+    KeyStore.open(log, onProblem, () => false),
     AgentStore.open(log, onProblem),
   ]);
   const load_ms = performance.now() - began;

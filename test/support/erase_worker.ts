@@ -59,7 +59,12 @@ const erasure = await openErasure({
   sealer: await openSealer(log, undefined),
   cold,
   partitions: 4,
-  worker: { forgetTraces: () => Promise.resolve(true) },
+  worker: {
+    forgetTraces: () => Promise.resolve(true),
+    forgetEvents: () => Promise.resolve(true),
+    forgetOrg: () => Promise.resolve(true),
+  },
+  deletions: { isRunning: () => false },
   step,
   hurry,
 });

@@ -112,6 +112,7 @@ export async function startTestJudging(options: {
     {
       policies: { of: (org_id) => ({ ...DEFAULT_POLICY, ...policyOf(org_id) }) },
       piiPolicies: { of: () => pii },
+      deletions: { generationOf: () => '' },
       partitions: JUDGING_PARTITIONS,
       timings,
     },

@@ -204,6 +204,7 @@ export class TailModel {
       topology: {
         decode,
         dedupe: createDedupeStage({
+          forgottenOf: () => null,
           windowOf: (partition) => {
             const state = states.get(partition);
             if (state === undefined) throw new Error('a partition that nobody owns');
@@ -222,6 +223,7 @@ export class TailModel {
       partitions: MODEL_PARTITIONS,
       isBehind: () => this.isBehind,
       textDays: () => 30,
+      isDeleted: () => false,
       findTraces: (partition, traces) => {
         const wanted = new Set(traces.map(({ trace_id }) => trace_id));
         return Promise.resolve(this.#liveTraces(partition).filter(({ state }) => wanted.has(state.trace_id)));

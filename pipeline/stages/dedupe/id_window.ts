@@ -248,6 +248,11 @@ export class IdWindow {
     return this.#generations.every((generation) => generation.isExact);
   }
 
+  /** Whether it holds nothing, neither exactly nor in a filter. */
+  get isEmpty(): boolean {
+    return this.#generations.length === 0;
+  }
+
   look(eventHex: string): Sighting {
     return this.lookHalves(Number.parseInt(eventHex.slice(0, 8), 16), Number.parseInt(eventHex.slice(8), 16));
   }

@@ -98,6 +98,12 @@ export class HeldTraces {
     return trace;
   }
 
+  /** Drops every trace of an organization. */
+  forgetOrg(org_id: string): void {
+    // A key begins with the org and a space; see traceKey.
+    for (const key of [...this.#traces.keys()]) if (key.startsWith(`${org_id} `)) this.release(key);
+  }
+
   /** Takes a trace out. */
   release(key: string): HeldTrace | undefined {
     const trace = this.#traces.get(key);

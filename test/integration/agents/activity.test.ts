@@ -37,6 +37,9 @@ class Registry {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
+  onRemoved(): () => void {
+    return () => undefined;
+  }
 }
 
 describe('agent activity', () => {

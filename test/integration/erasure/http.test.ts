@@ -215,6 +215,43 @@ it('what was accepted before and has not landed yet goes too, and a value that w
   expect(nobody).toMatchObject({ status: 'complete', result: { matched_traces: 0, remaining: 0 } });
 });
 
+it('stores an identical event that is sent after its erasure as new data, once, also after a restart', async () => {
+  const count = async (): Promise<string> =>
+    service.database.run(`SELECT count() FROM spans WHERE org_id = '${org}' AND trace_id = 'ann-again'`);
+  const sent = () => send('ann-again', 'unguja', { user_id: 'ann' });
+  // The word of another trace that is sent after it has landed: what came before it has been judged by then.
+  let fences = 0;
+  const fence = async (): Promise<void> => {
+    fences += 1;
+    await send('ann-again', `fence${String(fences)}`, {});
+    await landed('ann-again', `fence${String(fences)}`);
+  };
+  await sent();
+  await landed('ann-again', 'unguja');
+  await sent();
+  await fence();
+  expect(await count()).toBe('2\n');
+  expect(await jobEnds(await erase({ attribute: 'user_id', value: 'ann' }))).toMatchObject({ status: 'complete', result: { spans: 2 } });
+  expect(await count()).toBe('0\n');
+
+  await sent();
+  await landed('ann-again', 'unguja');
+  // A repeat of it is a repeat.
+  await sent();
+  await fence();
+  expect(await count()).toBe('2\n');
+
+  // A worker that takes over knows of it by the store alone.
+  expect(await jobEnds(await erase({ attribute: 'user_id', value: 'ann' }))).toMatchObject({ status: 'complete', result: { spans: 2 } });
+  await service.killWorker();
+  await service.startWorker();
+  await sent();
+  await landed('ann-again', 'unguja');
+  await sent();
+  await fence();
+  expect(await count()).toBe('2\n');
+});
+
 it.each([
   [{}, 'attribute'],
   [{ attribute: '', value: 'x' }, 'attribute'],

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { eventIdentity } from '../../../pipeline/domain/event_identity.ts';
 import { createDedupeStage } from '../../../pipeline/stages/dedupe/dedupe.ts';
+import { Forgotten } from '../../../pipeline/stages/dedupe/forgotten.ts';
 import { IdWindow } from '../../../pipeline/stages/dedupe/id_window.ts';
 import type { DecodedEvent } from '../../../pipeline/stage.ts';
 
@@ -18,7 +19,7 @@ const event = (org_id: string, event_hex: string, log_seq: number): DecodedEvent
 });
 
 function stage(window: IdWindow, landed: ReadonlySet<string> = new Set()) {
-  return createDedupeStage({ windowOf: () => window, findLanded: () => Promise.resolve(landed), now: () => 2000 });
+  return createDedupeStage({ windowOf: () => window, forgottenOf: () => null, findLanded: () => Promise.resolve(landed), now: () => 2000 });
 }
 const kinds = (outcomes: readonly { kind: string }[]): string[] => outcomes.map(({ kind }) => kind);
 
@@ -49,7 +50,7 @@ describe('dedupe', () => {
 
   it('knows what came within the window before an event, however long ago that was', () => {
     const window = new IdWindow(HOUR_MS, 1000);
-    const dedupe = createDedupeStage({ windowOf: () => window, findLanded: () => Promise.resolve(new Set()), now: () => 100 * HOUR_MS });
+    const dedupe = createDedupeStage({ windowOf: () => window, forgottenOf: () => null, findLanded: () => Promise.resolve(new Set()), now: () => 100 * HOUR_MS });
     const hex = '00112233445566ff';
     const at = (received_at: number, log_seq: number): DecodedEvent => ({ ...event('org_a', hex, log_seq), received_at });
     const other = (received_at: number, log_seq: number): DecodedEvent => ({ ...event('org_b', hex, log_seq), received_at });
@@ -67,5 +68,77 @@ describe('the identity of an event', () => {
     expect(new Set(ids).size).toBe(1000);
     expect(ids.every((id) => /^[0-9a-f]{16}$/.test(id))).toBe(true);
     expect(eventIdentity({ org_id: 'org_7', event_hex: '0000000000000000' })).toBe(ids[7]);
+  });
+});
+
+describe('dedupe after an erasure', () => {
+  const hex = '00112233445566ff';
+  /** A stage that has seen one event of org_a, with what the store holds by now. */
+  function erased(forget: (forgotten: Forgotten) => void) {
+    const window = new IdWindow(HOUR_MS, 1000);
+    const forgotten = new Forgotten(HOUR_MS, 1000);
+    const stored = new Set<string>();
+    const asked: string[] = [];
+    const dedupe = createDedupeStage({
+      windowOf: () => window,
+      forgottenOf: () => forgotten,
+      findLanded: (events) => {
+        asked.push(...events.map(eventIdentity));
+        return Promise.resolve(stored);
+      },
+      now: () => 2000,
+    });
+    const run = async (...batch: DecodedEvent[]): Promise<string[]> => {
+      await dedupe.prefetch?.(batch);
+      return kinds(dedupe.run(batch));
+    };
+    return { run, stored, asked, forgotten, forget: () => forget(forgotten) };
+  }
+  const scopes: [string, (forgotten: Forgotten) => void][] = [
+    ['its trace', (forgotten) => forgotten.addTraces('org_a', ['trace'], 2000)],
+    ['its organization', (forgotten) => forgotten.addOrg('org_a', 2000)],
+  ];
+
+  it.each(scopes)('lets the first identical event through once %s was erased, and drops its repeats', async (_, forget) => {
+    const stage = erased(forget);
+    expect(await stage.run(event('org_a', hex, 1), event('org_a', hex, 2))).toEqual(['emit', 'drop']);
+    stage.forget();
+    expect(await stage.run(event('org_a', hex, 3), event('org_a', hex, 4))).toEqual(['emit', 'drop']);
+    // Its row need not be in the store yet.
+    expect(await stage.run(event('org_a', hex, 5))).toEqual(['drop']);
+    // A second erasure makes it new once more.
+    stage.forget();
+    expect(await stage.run(event('org_a', hex, 6), event('org_a', hex, 7))).toEqual(['emit', 'drop']);
+  });
+
+  it.each(scopes)('asks the store about an event that arrived before the end of the erasure of %s', async (_, forget) => {
+    const stage = erased(forget);
+    await stage.run(event('org_a', hex, 1));
+    stage.forget();
+    stage.stored.add(eventIdentity({ org_id: 'org_a', event_hex: hex }));
+    expect(await stage.run(event('org_a', hex, 2))).toEqual(['drop']);
+    expect(stage.asked).toEqual([eventIdentity({ org_id: 'org_a', event_hex: hex })]);
+  });
+
+  it.each(scopes)('asks nothing about events of others when %s was erased, and drops their repeats', async (_, forget) => {
+    const stage = erased(forget);
+    const other = { ...event('org_b', hex, 1), trace_id: 'other' };
+    await stage.run(other);
+    stage.forget();
+    expect(await stage.run({ ...other, log_seq: 2 })).toEqual(['drop']);
+    expect(stage.asked).toEqual([]);
+  });
+
+  it('forgets an erasure when no id of before it can be in the window any more', async () => {
+    const stage = erased((forgotten) => {
+      forgotten.addTraces('org_a', ['trace'], 2000);
+      forgotten.addOrg('org_b', 2000);
+    });
+    stage.forget();
+    expect(stage.forgotten.isEmpty).toBe(false);
+    stage.forgotten.forget(2000 + HOUR_MS);
+    expect(stage.forgotten.concerns({ org_id: 'org_a', trace_id: 'trace' })).toBe(true);
+    stage.forgotten.forget(2000 + 3 * HOUR_MS);
+    expect(stage.forgotten.isEmpty).toBe(true);
   });
 });

@@ -1,0 +1,140 @@
+// What an organization has in KV: for each bucket how its keys are found, and how they are deleted. The table is complete by its type: a
+// bucket that is added without a line here does not compile.
+// Guarantees: processes that watch a bucket hear of each deletion, as keys are deleted one by one first; the marks that deletions leave,
+// which name the organization, are removed in a second step, once everybody has had the time to hear.
+import type { KV } from '@nats-io/kv';
+import type { Log } from '../../ops/nats/open_log.ts';
+import { type BucketName, BUCKETS } from '../../ops/streams.ts';
+import { nameDigest, orgTenantToken } from '../../ops/tenant_token.ts';
+import { agentOrgToken } from '../../schemas/records/agent.ts';
+import { orgKey } from '../../schemas/records/org.ts';
+
+/**
+ * org: the first token of a key is the org's. agents: likewise, encoded. tenant: likewise, the digest that idempotency names tenants by.
+ * value: the record names its org in org_id; its key does not. nothing: the bucket holds nothing of an org. last: the record of the org
+ * itself, deleted when nothing else is left. kept: what the service keeps of the deletion.
+ */
+type How = 'org' | 'agents' | 'tenant' | 'value' | 'nothing' | 'last' | 'kept';
+
+const HOW: Readonly<Record<BucketName, How>> = {
+  service: 'nothing',
+  orgs: 'last',
+  org_deletions: 'kept',
+  api_keys: 'value',
+  partitions: 'nothing',
+  idempotency: 'tenant',
+  ingest_keys: 'tenant',
+  ingest_claims: 'tenant',
+  agents: 'agents',
+  register_tokens: 'value',
+  grants: 'org',
+  policies: 'org',
+  prices: 'org',
+  repricings: 'nothing',
+  cost_configs: 'org',
+  budgets: 'org',
+  budget_states: 'org',
+  webhooks: 'org',
+  webhook_dead_letters: 'org',
+  incidents: 'org',
+  judges: 'org',
+  judge_versions: 'org',
+  judging_marks: 'org',
+  judge_quotas: 'org',
+  judging_answers: 'org',
+  evals: 'org',
+  eval_chunks: 'org',
+  datasets: 'org',
+  dataset_items: 'org',
+  prompts: 'org',
+  pii_policies: 'org',
+  retention_policies: 'org',
+  job_records: 'org',
+  erase_asks: 'org',
+  analysts: 'value',
+  jobs: 'nothing',
+};
+
+/** First token of an org's keys; null where keys do not begin with the org. */
+function firstToken(how: How, org_id: string): string | null {
+  if (how === 'org' || how === 'last') return orgKey(org_id);
+  if (how === 'agents') return agentOrgToken(org_id);
+  return how === 'tenant' ? orgTenantToken(org_id) : null;
+}
+
+export class OrgBuckets {
+  readonly #log: Log;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /**
+   * Deletes every key of the org but the org's own record.
+   * @returns how many there were
+   */
+  async erase(org_id: string, signal: AbortSignal): Promise<number> {
+    let erased = 0;
+    for (const name of Object.keys(BUCKETS) as BucketName[]) {
+      signal.throwIfAborted();
+      const how = HOW[name];
+      const kv = await this.#log.bucket(name);
+      const keys = how === 'last' ? [] : await keysOf(kv, how, org_id);
+      for (const key of keys) await kv.delete(key);
+      erased += keys.length;
+    }
+    return erased;
+  }
+
+  /** Deletes the org's own record. */
+  async eraseOrg(org_id: string): Promise<void> {
+    await (await this.#log.bucket('orgs')).delete(orgKey(org_id));
+  }
+
+  /** Removes the marks that deletions have left. What names no org, a key that is a hash, keeps its mark. */
+  async eraseMarks(org_id: string): Promise<void> {
+    for (const name of Object.keys(BUCKETS) as BucketName[]) {
+      const token = firstToken(HOW[name], org_id);
+      if (token === null) continue;
+      for (const filter of [`$KV.${name}.${token}`, `$KV.${name}.${token}.>`]) await this.#log.jsm.streams.purge(`KV_${name}`, { filter });
+    }
+  }
+}
+
+/** Keys of an org that hold a value. */
+async function keysOf(kv: KV, how: How, org_id: string): Promise<string[]> {
+  const token = firstToken(how, org_id);
+  if (token !== null) {
+    const own = [...(await listed(kv, token)), ...(await listed(kv, `${token}.>`))];
+    return how === 'tenant' ? [...own, ...(await answersToOperators(kv, org_id))] : own;
+  }
+  return how === 'value' ? matching(kv, '>', (text) => orgIdIn(text) === org_id) : [];
+}
+
+async function listed(kv: KV, filter: string): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const key of await kv.keys(filter)) keys.push(key);
+  return keys;
+}
+
+/** Kept answers to the operator that show the org: the one that made it, and those that changed it. */
+function answersToOperators(kv: KV, org_id: string): Promise<string[]> {
+  const shown = JSON.stringify(JSON.stringify(org_id)).slice(1, -1);
+  return matching(kv, `${nameDigest('operator')}.>`, (text) => text.includes(shown));
+}
+
+async function matching(kv: KV, filter: string, isMeant: (text: string) => boolean): Promise<string[]> {
+  const keys: string[] = [];
+  for await (const entry of await kv.history({ key: filter }))
+    if (entry.operation === 'PUT' && isMeant(entry.string())) keys.push(entry.key);
+  return keys;
+}
+
+function orgIdIn(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && 'org_id' in value ? value.org_id : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,123 @@
+// Deletion of organizations in a worker: the handler of the long work `delete_org`, and a look after deletions whose job was never stored.
+import type { JobRecords } from '../../ops/job_records.ts';
+import type { OrgDeletions } from '../../ops/org_deletions.ts';
+import type { ObjectStore } from '../../ops/object_store/object_store.ts';
+import { RevisionConflict } from '../../ops/watched_bucket.ts';
+import { newLongJob } from '../../schemas/records/job_record.ts';
+import { DELETE_ORG, type DeleteOrgArgs, OPERATOR_JOBS } from '../../schemas/records/org_deletion.ts';
+import { ErasureStore } from '../../sql/erasure.ts';
+import { OrgErasureStore } from '../../sql/org_erasure.ts';
+import { takeLease } from '../erasure/erase.ts';
+import { forgetOrg } from '../erasure/forget.ts';
+import { eraseLettersThat, ingestPosition, purgeIngest } from '../erasure/logs.ts';
+import { CorrectionLog } from '../jobs/correction_log.ts';
+import { JobLeases } from '../jobs/lease.ts';
+import type { LongJobHandler } from '../long_jobs/runner.ts';
+import { OrgBuckets } from '../org_deletion/buckets.ts';
+import { createDeleteOrg, type DeleteOrgDeps } from '../org_deletion/delete_org.ts';
+import { eraseQueued, isLetterOf, purgeEvents } from '../org_deletion/queues.ts';
+import { RETENTION } from '../retention/retention.ts';
+import type { WorkerParts } from './parts.ts';
+import type { StoreUp } from './store.ts';
+
+/** A deletion whose job is missing for two looks lost the process that was asked for it. */
+const LOOK_MS = 5000;
+
+export interface OrgDeletionParts extends Omit<WorkerParts, 'env'>, Pick<StoreUp, 'sync'> {
+  deletions: OrgDeletions;
+  objects: ObjectStore;
+  partitions: number;
+  /** Called between the steps. */
+  step?: DeleteOrgDeps['step'];
+  /** Waits and leases are so many times shorter, for tests. */
+  hurry?: number;
+}
+
+export interface OrgDeletionPart {
+  /** By kind. */
+  handlers: (records: JobRecords) => Readonly<Record<string, LongJobHandler>>;
+  stop: () => void;
+}
+
+export async function openOrgDeletion(parts: OrgDeletionParts): Promise<OrgDeletionPart> {
+  const { log, clickhouse, workerId, onProblem, deletions, objects, partitions, sync, step, hurry = 1 } = parts;
+  const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem, hurry });
+  const erasures = new ErasureStore(clickhouse);
+  const landing = new CorrectionLog(log, partitions);
+  let looking: NodeJS.Timeout | null = null;
+  return {
+    handlers: (records) => {
+      looking ??= lookAfter(deletions, records, onProblem, LOOK_MS / hurry);
+      return {
+        [DELETE_ORG]: createDeleteOrg({
+          deletions,
+          store: new OrgErasureStore(clickhouse),
+          forgetJobs: async (org_id) => {
+            for (const { job_id } of records.all(org_id)) await erasures.forget(job_id);
+          },
+          buckets: new OrgBuckets(log),
+          log: {
+            position: () => ingestPosition(log),
+            landed: (signal) => landing.landed(signal),
+            purge: (through) => purgeIngest(log, through),
+            purgeEvents: (signal) => purgeEvents(log, signal),
+            eraseQueued: (org_id, signal) => eraseQueued(log, org_id, signal),
+            eraseLetters: (isMeant, signal) => eraseLettersThat(log, isMeant, signal),
+            isLetterOf,
+          },
+          forget: (org_id, signal) => forgetOrg(log.nc, partitions, org_id, signal),
+          eraseObjects: (org_id, signal) => eraseObjects(objects, org_id, signal),
+          lease: (signal) => takeLease({ lease: () => leases.take(RETENTION) }, signal),
+          sync,
+          now: () => Date.now(),
+          step,
+          hurry,
+        }),
+      };
+    },
+    stop: () => {
+      if (looking !== null) clearInterval(looking);
+      leases.close();
+    },
+  };
+}
+
+/** Deletes what lies under the org's name, whether or not a table names it. */
+async function eraseObjects(objects: ObjectStore, org_id: string, signal: AbortSignal): Promise<number> {
+  let erased = 0;
+  for await (const { key } of objects.list(`org=${encodeURIComponent(org_id)}/`, signal)) {
+    await objects.delete(key, signal);
+    erased += 1;
+  }
+  return erased;
+}
+
+/** Stores the job of a deletion whose process died between the two, so that an org which is closed is erased. */
+function lookAfter(
+  deletions: OrgDeletions,
+  records: JobRecords,
+  onProblem: (problem: string, cause: unknown) => void,
+  everyMs: number,
+): NodeJS.Timeout {
+  let before = new Set<string>();
+  const look = async (): Promise<void> => {
+    const missing = new Set<string>();
+    for (const { org_id, job_id, asked_at } of deletions.running()) {
+      if ((await records.find(OPERATOR_JOBS, job_id)) !== null) continue;
+      missing.add(job_id);
+      if (!before.has(job_id)) continue;
+      const args: DeleteOrgArgs = { org_id };
+      await records.create(newLongJob({ job_id, org_id: OPERATOR_JOBS, kind: DELETE_ORG, args, created_at: asked_at })).catch(unlessThere);
+    }
+    before = missing;
+  };
+  return setInterval(() => {
+    look().catch((cause: unknown) => {
+      onProblem('deletions of organizations could not be looked after; trying again', cause);
+    });
+  }, everyMs);
+}
+
+function unlessThere(error: unknown): void {
+  if (!(error instanceof RevisionConflict)) throw error;
+}
