@@ -5,7 +5,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Credential, may, type OperatorCredential, type OrgCredential, type PersonCredential } from './credential.ts';
 import { ApiError } from './errors.ts';
-import { type Access, type Permission, PERMISSIONS, type Role } from './permissions.ts';
+import { type Access, keyMay, type Permission, PERMISSIONS, type Role } from './permissions.ts';
 import { checkSameSite, sessionCookieOf, TOKEN_SHAPE } from './session_cookie.ts';
 
 /** What auth needs to know of API keys. */
@@ -160,6 +160,12 @@ function checkPermission(permission: Permission, credential: OrgCredential, { re
     throw new ApiError('forbidden', `The role ${credential.role} lacks the permission ${permission}.`);
   }
   const { scope } = PERMISSIONS[permission];
+  const { maker, scopes } = credential;
+  if (maker !== undefined && keyMay(scopes, permission))
+    throw new ApiError(
+      'forbidden',
+      `The API key belongs to a member whose role is now ${maker.role}, and that role lacks the permission ${permission}.`,
+    );
   throw new ApiError(
     'forbidden',
     scope === null

@@ -32,7 +32,9 @@ export async function bootstrapOrg(deps: OrgsDeps, org_id: string, rawKey: strin
   const owner = deps.keys.byHash(hashKey(raw))?.credential.org_id;
   if (owner !== undefined && owner !== org_id)
     throw new Error(`SERVICE_BOOTSTRAP_API_KEY: got a key that belongs to the org ${owner}; takes one of ${org_id} or a new one`);
-  await madeHere(deps.keys.createOnce(hashKey(raw), keyRecordOf(raw, { org_id, name: 'bootstrap', scopes: ['*'], now: deps.now() })));
+  await madeHere(
+    deps.keys.createOnce(hashKey(raw), keyRecordOf(raw, { org_id, name: 'bootstrap', scopes: ['*'], now: deps.now(), created_by: null })),
+  );
   return rawKey === undefined ? raw : null;
 }
 

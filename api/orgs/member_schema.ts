@@ -1,6 +1,7 @@
 // Shapes of members and of the transfer of ownership: what requests bring, and what answers show. Nothing here shows a token's hash.
 import { z } from 'zod';
 import { memberRecord, memberRole } from '../../schemas/records/org.ts';
+import { keyEffect } from './member_keys.ts';
 
 const EMAIL_CHARS_MAX = 254;
 const TOKEN_CHARS_MAX = 200;
@@ -24,7 +25,15 @@ export const acceptBody = z.strictObject({ token: z.string().min(1).max(TOKEN_CH
 export const roleBody = z.strictObject({ role: memberRole });
 
 export const memberParams = z.object({ org_id: z.string(), user_id: z.string() });
-export const deletedMember = z.object({ user_id: z.string(), deleted: z.literal(true) });
+const api_keys = z.array(keyEffect);
+export const changedMember = memberItem
+  .extend({ api_keys: api_keys.describe('API keys of the member whose permissions the new role changed; empty where it changed none') })
+  .meta({ id: 'ChangedMember' });
+export const deletedMember = z.object({
+  user_id: z.string(),
+  deleted: z.literal(true),
+  api_keys: api_keys.describe('API keys of the member; all of them are revoked'),
+});
 
 export const transferItem = z
   .object({

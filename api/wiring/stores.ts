@@ -40,10 +40,9 @@ export interface Stores {
 
 /** Resolves when all that the buckets hold now is loaded. */
 export async function openStores({ log, now, onProblem }: WiringParts): Promise<Stores> {
-  const [orgs, keys, agents, policies, piiPolicies, costs, webhooks, incidents, prompts, judges, evals, datasets, retention, jobs] =
+  const [orgs, agents, policies, piiPolicies, costs, webhooks, incidents, prompts, judges, evals, datasets, retention, jobs] =
     await Promise.all([
       OrgStore.open(log, onProblem),
-      KeyStore.open(log, onProblem),
       AgentStore.open(log, onProblem),
       PolicyStore.open(log, onProblem),
       PiiPolicyStore.open(log, onProblem),
@@ -58,6 +57,7 @@ export async function openStores({ log, now, onProblem }: WiringParts): Promise<
       JobRecords.open(log, onProblem),
     ]);
   const analysts = await AnalystStore.open(log, onProblem);
+  const keys = await KeyStore.open(log, onProblem, (org_id, user_id) => orgs.memberOf(org_id, user_id));
   const grants = await GrantStore.open({ log, memberOf: (org_id, user_id) => orgs.memberOf(org_id, user_id), now, onProblem });
   const close = () => {
     for (const store of [
