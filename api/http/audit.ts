@@ -10,6 +10,8 @@ export interface AuditDeclaration {
   target: AuditTarget['type'];
   /** The path parameter that holds the target's id; left out where the handler names it (a thing that is made). */
   param?: string;
+  /** The route sets fields, as every PUT and PATCH does: a request that notes no changes made none, and leaves no record. */
+  sets?: true;
 }
 
 /** What a handler adds to the record of its mutation. */

@@ -117,7 +117,7 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
       request_id: requestIdOf(res),
       params: parsePart(route.params, req.params),
       query: parsePart(route.query, req.query),
-      body: route.body === null || raw === null ? undefined : parsePart(route.body, parsedBody(raw)),
+      body: route.body === null || raw === null ? undefined : parsePart(route.body, givenBody(route, raw)),
       req,
       res,
       signal: abort.signal,
@@ -140,7 +140,14 @@ async function rawBody(route: Route, req: IncomingMessage, deps: EdgeDeps): Prom
   }
 }
 
-/** No body at all counts as an empty object, so that routes whose fields are all optional need none. */
+/** A PUT or PATCH says in its body what to change: without one it is refused, and never taken for a change of nothing. */
+function givenBody({ method }: Route, raw: Buffer): unknown {
+  if (raw.length === 0 && (method === 'put' || method === 'patch'))
+    throw new ApiError('invalid_request', 'body: is empty; takes a JSON object with the fields to set');
+  return parsedBody(raw);
+}
+
+/** No body at all counts as an empty object, so that a POST whose fields are all optional needs none. */
 function parsedBody(raw: Buffer): unknown {
   if (raw.length === 0) return {};
   let body: unknown;
@@ -308,9 +315,13 @@ async function audited(
     if (error instanceof ApiError && error.status < 500) await entry.failed();
     throw error;
   }
-  await (happened.anything ? entry.done(final) : entry.failed());
-  return { result, changed: happened.anything };
+  // A handler that sets fields notes those that differ: where none does, the request changed nothing and leaves no record.
+  const changed = happened.anything && (!isSetter(route) || Object.keys(final.changes).length > 0);
+  await (changed ? entry.done(final) : entry.failed());
+  return { result, changed };
 }
+
+const isSetter = ({ method, audit }: Route): boolean => method === 'put' || method === 'patch' || audit?.sets === true;
 
 function actorOf(credential: Credential): AuditActor {
   switch (credential.kind) {

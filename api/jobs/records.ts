@@ -2,12 +2,15 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { type JobRecords, OPEN_JOBS_MAX } from '../../ops/job_records.ts';
-import { JOB_STATUSES, jobView, type JobView, type LongJob, newLongJob } from '../../schemas/records/job_record.ts';
+import { JOB_STATUSES, jobView, type JobView, type LongJob, newLongJob, RESTORE } from '../../schemas/records/job_record.ts';
+import { ERASE } from '../../schemas/records/erasure.ts';
 import { ApiError } from '../http/errors.ts';
 import { offsetQuery, pageMeta, pageMetaOf } from '../http/pagination.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 
 const TAG = 'Jobs';
+/** Kinds of long work, as a list of jobs can be asked for. */
+const JOB_KINDS = [RESTORE, ERASE] as const;
 
 export interface JobRecordsDeps {
   records: JobRecords;
@@ -49,7 +52,7 @@ export function jobRecordRoutes({ records }: JobRecordsDeps): Route[] {
       description: 'Kept for 90 days.',
       tag: TAG,
       permission: 'jobs:read',
-      query: z.object({ ...offsetQuery, kind: z.string().min(1).optional(), status: z.enum(JOB_STATUSES).optional() }).strip(),
+      query: z.object({ ...offsetQuery, kind: z.enum(JOB_KINDS).optional(), status: z.enum(JOB_STATUSES).optional() }).strip(),
       response: z.array(jobView),
       meta: pageMeta,
       handler: ({ org_id, query: { limit, offset, kind, status } }) => {

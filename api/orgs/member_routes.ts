@@ -1,6 +1,6 @@
 // Routes of an org's members: the list, invites, roles, and leaving.
 import { z } from 'zod';
-import { offsetQuery, pageMeta, pageMetaOf } from '../http/pagination.ts';
+import { pageMeta, pageMetaOf } from '../http/pagination.ts';
 import { definePersonRoute, defineRoute, type Route } from '../http/route.ts';
 import { auditedEffects } from './member_keys.ts';
 import {
@@ -11,6 +11,7 @@ import {
   inviteBody,
   memberItem,
   memberParams,
+  membersQuery,
   roleBody,
 } from './member_schema.ts';
 import { acceptMembership, dropMember, inviteMember, listMembers, type MembersDeps, setRole } from './members.ts';
@@ -26,11 +27,12 @@ export function memberRoutes(deps: MembersDeps): Route[] {
       tag: 'Organization',
       permission: 'org:read',
       params: orgParams,
-      query: z.object(offsetQuery),
+      query: membersQuery,
       response: z.array(memberItem),
       meta: pageMeta,
-      handler: ({ org_id, query: { limit, offset } }) => {
-        const members = listMembers(deps, org_id);
+      handler: ({ org_id, query }) => {
+        const { limit, offset } = query;
+        const members = listMembers(deps, org_id, query);
         return { data: members.slice(offset, offset + limit), meta: pageMetaOf(members.length, limit, offset) };
       },
     }),

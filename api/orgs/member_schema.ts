@@ -1,11 +1,20 @@
 // Shapes of members and of the transfer of ownership: what requests bring, and what answers show. Nothing here shows a token's hash.
 import { z } from 'zod';
 import { memberRecord, memberRole } from '../../schemas/records/org.ts';
+import { offsetQuery } from '../http/pagination.ts';
 import { keyEffect } from './member_keys.ts';
 
 const EMAIL_CHARS_MAX = 254;
 const TOKEN_CHARS_MAX = 200;
 const userId = z.string().min(1).max(128);
+
+/** Query of the list of members. */
+export const membersQuery = z.object({
+  ...offsetQuery,
+  role: memberRole.optional().describe('Members and invites of this role'),
+  status: memberRecord.shape.status.optional().describe('invited: open invites; active: members'),
+});
+export type MembersQuery = z.output<typeof membersQuery>;
 
 export const memberItem = memberRecord
   .pick({ user_id: true, email: true, role: true, status: true, invited_at: true, joined_at: true })

@@ -8,7 +8,7 @@ import { hashKey } from '../http/auth.ts';
 import type { OrgCredential, PersonCredential } from '../http/credential.ts';
 import { ApiError } from '../http/errors.ts';
 import type { Role } from '../http/permissions.ts';
-import type { InviteBody, InvitedMember, MemberItem, RequestedTransfer, TransferItem } from './member_schema.ts';
+import type { InviteBody, InvitedMember, MemberItem, MembersQuery, RequestedTransfer, TransferItem } from './member_schema.ts';
 import { acceptInvite, changeRole, invite, removeMember } from './membership.ts';
 import { inviteMail, transferMail } from './mails.ts';
 import { effectsOn, forgetKeys, type KeyEffect, keysOf } from './member_keys.ts';
@@ -25,8 +25,10 @@ export interface MembersDeps extends OrgsDeps {
 }
 
 /** Members of an org, invited ones too, in the order in which they came; the first owner first. */
-export function listMembers(deps: MembersDeps, org_id: string): MemberItem[] {
-  return getOrg(deps, org_id).members.map(memberItemOf);
+export function listMembers(deps: MembersDeps, org_id: string, { role, status }: Pick<MembersQuery, 'role' | 'status'>): MemberItem[] {
+  return getOrg(deps, org_id)
+    .members.filter((member) => (role === undefined || member.role === role) && (status === undefined || member.status === status))
+    .map(memberItemOf);
 }
 
 /** @throws ApiError conflict, forbidden, upstream_unavailable */

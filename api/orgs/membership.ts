@@ -11,6 +11,7 @@ import {
   type OrgRecord,
   ownerOf,
 } from '../../schemas/records/org.ts';
+import { isAddressable, NOT_ADDRESSABLE } from '../../schemas/path_names.ts';
 import { may, type OrgCredential } from '../http/credential.ts';
 import { ApiError } from '../http/errors.ts';
 import { permissionsMissing, type Role, roleMay } from '../http/permissions.ts';
@@ -78,6 +79,7 @@ export function acceptInvite(org: OrgRecord, { token_hash, person, now }: Accept
   if (!isVouchedFor(org, known))
     throw new ApiError('expired', `The member who sent the invite may no longer invite to the role ${known.role}; ask for a new one.`);
   if (activeIn(org, person.user_id) !== undefined) throw new ApiError('conflict', 'The caller is a member of this org already.');
+  if (!isAddressable(person.user_id)) throw new ApiError('invalid_request', `sub of the token: ${NOT_ADDRESSABLE}`);
   const member: MemberRecord = {
     ...known,
     user_id: person.user_id,

@@ -4,6 +4,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { RevisionConflict } from '../../ops/watched_bucket.ts';
 import { hashKey, KEY_PREFIX } from '../http/auth.ts';
 import { activeMember, memberSince, type OrgRecord, ownerOf } from '../../schemas/records/org.ts';
+import { touched } from '../http/changes.ts';
 import { may, type OperatorCredential, type OrgCredential } from '../http/credential.ts';
 import { ApiError } from '../http/errors.ts';
 import { beyondKey, beyondRole, type Scope } from '../http/permissions.ts';
@@ -83,11 +84,11 @@ export async function changeOrg(deps: OrgsDeps, org_id: string, body: PatchOrgBo
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
   const { before, org } = await changeRecord(deps, org_id, (before) => {
     const at = deps.now();
-    const changed: OrgRecord = { ...before, ...given, updated_at: new Date(at).toISOString() };
+    const changed: OrgRecord = { ...before, ...given };
     // They belong to the plan. Limits that the request itself gives with another plan are refused below.
     if (body.rate_limits === undefined && changed.plan_name !== 'enterprise') changed.rate_limits = null;
     checkPlan(changed);
-    return { before, org: owner === undefined ? changed : replaceOwner(changed, owner, at) };
+    return { before, org: touched(before, owner === undefined ? changed : replaceOwner(changed, owner, at), at) };
   });
   return { before: orgItemOf(before), after: orgItemOf(org) };
 }

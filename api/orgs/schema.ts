@@ -1,12 +1,19 @@
 // Shapes of orgs and API keys: what requests bring, what is stored in KV, what answers show.
 import { z } from 'zod';
 import { orgRateLimits, overageBudget, planName } from '../../schemas/records/org.ts';
+import { isAddressable, NOT_ADDRESSABLE } from '../../schemas/path_names.ts';
 import { SCOPES } from '../http/permissions.ts';
 
+const USER_ID_CHARS_MAX = 128;
 const ORG_ID_PATTERN = /^[A-Za-z0-9_.-]{1,128}$/;
-const orgId = z.string().regex(ORG_ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . -' });
+const orgId = z
+  .string()
+  .regex(ORG_ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . -' })
+  .refine(isAddressable, { error: NOT_ADDRESSABLE });
 const name = z.string().trim().min(1).max(200);
+const userId = z.string().min(1).max(USER_ID_CHARS_MAX).refine(isAddressable, { error: NOT_ADDRESSABLE });
 const owner = z.object({ user_id: z.string().min(1).max(128), email: z.email() });
+const givenOwner = owner.extend({ user_id: userId });
 
 /** An org as the operator sees it. */
 export const orgItem = z
@@ -34,7 +41,7 @@ export const createOrgBody = z.object({
   org_id: orgId.optional(),
   name,
   plan_name: planName,
-  owner,
+  owner: givenOwner,
   overage_budget_usd: overageBudget.nullish(),
   rate_limits: orgRateLimits.nullish(),
 });
