@@ -70,6 +70,11 @@ export class WatchedBucket<T> {
     return this.#held.get(key)?.value;
   }
 
+  /** Whether the bucket itself holds this key, or keeps the mark of its deletion. */
+  async hasEverHeld(key: string): Promise<boolean> {
+    return (await this.#kv.get(key)) !== null;
+  }
+
   /** The value with its revision, for a CAS write. */
   held(key: string): Held<T> | undefined {
     return this.#held.get(key);

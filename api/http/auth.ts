@@ -52,8 +52,8 @@ export interface AuthRequest {
   headers: IncomingHttpHeaders;
   /** The org that the path names, undefined where it names none. */
   pathOrg: string | undefined;
-  /** The thing that the path names, where a grant may be for it. */
-  resource?: Resource | undefined;
+  /** The things that the request names and that a grant may be for; a grant on any of them lets the caller in. */
+  resources?: readonly Resource[];
 }
 
 export const KEY_PREFIX = 'sk_svc_';
@@ -153,10 +153,11 @@ function memberOf(person: PersonCredential, { headers, pathOrg }: AuthRequest, d
   return { kind: 'user', org_id, user_id: person.user_id, email: person.email, role };
 }
 
-function checkPermission(permission: Permission, credential: OrgCredential, { resource }: AuthRequest, deps: AuthDeps): void {
+function checkPermission(permission: Permission, credential: OrgCredential, { resources = [] }: AuthRequest, deps: AuthDeps): void {
   if (may(credential, permission)) return;
   if (credential.kind === 'user') {
-    if (resource !== undefined && deps.grants.allows(credential.org_id, credential.user_id, resource, permission)) return;
+    const { org_id, user_id } = credential;
+    if (resources.some((resource) => deps.grants.allows(org_id, user_id, resource, permission))) return;
     throw new ApiError('forbidden', `The role ${credential.role} lacks the permission ${permission}.`);
   }
   const { scope } = PERMISSIONS[permission];

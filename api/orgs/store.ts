@@ -155,6 +155,11 @@ export class KeyStore implements KeyLookup {
     return this.#bucket.createOnce(hash, key);
   }
 
+  /** Whether this very key was ever made, by any process; it may be revoked by now. */
+  wasMade(hash: string): Promise<boolean> {
+    return this.#bucket.hasEverHeld(hash);
+  }
+
   /** Takes a key away; false when the org has none of this id. */
   async remove(org_id: string, id: string): Promise<boolean> {
     for (const [hash, held] of this.#bucket.entries()) {

@@ -1,9 +1,8 @@
 // API keys and the members behind them, over two API processes on one nats-server: who owns a key, what becomes of it when its
 // member is demoted or removed, and to which roles a key can invite.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { AUDIT_STREAM } from '../../../ops/streams.ts';
-import { type AuditEntry, auditEntryCodec, FINGERPRINT_HEADER } from '../../../schemas/codec.ts';
 import type { OrgRecord } from '../../../schemas/records/org.ts';
+import { auditEntries } from '../../support/audited.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, asUser, call, startTestApi, type TestApi, tokenOf } from './an_api.ts';
@@ -77,12 +76,7 @@ const keysShown = async () =>
   );
 
 async function auditedChanges(action: string): Promise<Record<string, unknown>> {
-  const { state } = await one.log.jsm.streams.info(AUDIT_STREAM);
-  const entries: AuditEntry[] = [];
-  for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
-    const message = await one.log.jsm.streams.getMessage(AUDIT_STREAM, { seq }).catch(() => null);
-    if (message !== null) entries.push(auditEntryCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)));
-  }
+  const entries = await auditEntries(one.log);
   const last = entries.findLast((entry) => entry.org_id === org && entry.action === action && entry.phase === 'done');
   return JSON.parse(last?.changes ?? 'null') as Record<string, unknown>;
 }

@@ -1,8 +1,7 @@
 // Requests that set fields, sent twice: the second changes nothing. Every PUT and PATCH of the API's own document is asked with the
 // example that the document gives, so that a new one is held to the same.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { AUDIT_STREAM } from '../../../ops/streams.ts';
-import { type AuditEntry, auditEntryCodec, FINGERPRINT_HEADER } from '../../../schemas/codec.ts';
+import { auditEntries } from '../../support/audited.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
@@ -44,17 +43,8 @@ afterAll(async () => {
 });
 
 /** Actions that the audit log says were carried out, oldest first. */
-async function auditedActions(): Promise<string[]> {
-  const { state } = await api.log.jsm.streams.info(AUDIT_STREAM);
-  const done: AuditEntry[] = [];
-  for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
-    const message = await api.log.jsm.streams.getMessage(AUDIT_STREAM, { seq }).catch(() => null);
-    if (message === null) continue;
-    const entry = auditEntryCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER));
-    if (entry.phase === 'done') done.push(entry);
-  }
-  return done.map(({ action }) => action);
-}
+const auditedActions = async (): Promise<string[]> =>
+  (await auditEntries(api.log)).filter(({ phase }) => phase === 'done').map(({ action }) => action);
 
 /** How many writes each bucket has taken. */
 async function writesOfBuckets(): Promise<Record<string, number>> {
