@@ -82,7 +82,7 @@ const schema = z.object({
   SERVICE_ADMIN_TOKEN: z.string().min(16, { error: 'takes at least 16 characters' }).optional(),
   SERVICE_BOOTSTRAP_ORG_ID: z
     .string()
-    .regex(/^[A-Za-z0-9_.-]{1,128}$/, { error: 'takes 1 to 128 of letters, digits, _ . -' })
+    .regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,128}$/, { error: 'takes 1 to 128 of letters, digits, _ . -, other than . and ..' })
     .default('org_local'),
   SERVICE_BOOTSTRAP_API_KEY: z
     .string()

@@ -1,6 +1,7 @@
 // A KV bucket held in memory: every key is loaded at open and kept current by a watch, so that reads never leave the
 // process. Writes go to the bucket with CAS on the revision and are visible here at once. After a lost connection the
 // whole bucket is loaded again, so that a change made meanwhile (a deletion too) cannot be missed.
+import { isDeepStrictEqual } from 'node:util';
 import type { KV, KvEntry } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { isLostWrite, waitAfterLostWrite } from './nats/conflict.ts';
@@ -69,6 +70,11 @@ export class WatchedBucket<T> {
     return this.#held.get(key)?.value;
   }
 
+  /** Whether the bucket itself holds this key, or keeps the mark of its deletion. */
+  async hasEverHeld(key: string): Promise<boolean> {
+    return (await this.#kv.get(key)) !== null;
+  }
+
   /** The value with its revision, for a CAS write. */
   held(key: string): Held<T> | undefined {
     return this.#held.get(key);
@@ -112,7 +118,7 @@ export class WatchedBucket<T> {
 
   /**
    * Applies a change to the newest value, and again when another write came first. `apply` gets undefined where there is no
-   * value; what it throws ends the change, null leaves all as it is.
+   * value; what it throws ends the change, null leaves all as it is, and so does a value that equals the one there is.
    * @returns what stands now: what was written, or the value that was left
    * @throws RevisionConflict when others were faster every time
    */
@@ -120,7 +126,7 @@ export class WatchedBucket<T> {
     for (let tries = 1; ; tries++) {
       const held = this.#held.get(key);
       const changed = apply(held?.value);
-      if (changed === null) return held?.value;
+      if (changed === null || (held !== undefined && isDeepStrictEqual(changed, held.value))) return held?.value;
       try {
         await (held === undefined ? this.create(key, changed) : this.update(key, changed, held.revision));
         return changed;

@@ -1,6 +1,7 @@
 // Shapes of the agent registry: what requests bring and what answers show.
 import { z } from 'zod';
 import { FRAMEWORKS } from '../../schemas/records/agent.ts';
+import { isAddressable, NOT_ADDRESSABLE } from '../../schemas/path_names.ts';
 import { offsetQuery } from '../http/pagination.ts';
 
 const METADATA_BYTES_MAX = 16 * 1024;
@@ -11,7 +12,10 @@ const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,128}$/u;
 /** Whether an agent can have this id. */
 export const isAgentId = (text: string): boolean => PRINTABLE.test(text);
 
-const agentId = z.string().regex(PRINTABLE, { error: 'takes 1 to 128 printable characters' });
+const agentId = z
+  .string()
+  .regex(PRINTABLE, { error: 'takes 1 to 128 printable characters' })
+  .refine(isAddressable, { error: NOT_ADDRESSABLE });
 /** Checked by the handler, as an unknown one has an error code of its own. */
 const framework = z.string().meta({ enum: [...FRAMEWORKS], description: 'What the agent is built with' });
 const metadata = z.record(z.string(), z.unknown()).refine((value) => Buffer.byteLength(JSON.stringify(value)) <= METADATA_BYTES_MAX, {

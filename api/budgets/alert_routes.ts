@@ -1,4 +1,5 @@
 // Routes of a budget's alerts. They stand under two paths, as clients know both.
+import { fromTo } from '../http/changes.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { type AlertsDeps, putAlerts, readAlerts, testAlerts } from './alerts.ts';
 import { alerts, alertsBody, orgParams, sentTest } from './schema.ts';
@@ -37,10 +38,11 @@ export function alertRoutes(deps: AlertsDeps): Route[] {
       example: { channels: ['email'], thresholds: [{ resource: 'tokens', percent: 80, severity: 'warning' }] },
       response: alerts,
       errors: ['invalid_threshold'],
-      audit: { action: 'budget.alerts_update', target: 'alert_config', param: 'org_id' },
+      audit: { action: 'budget.alerts_update', target: 'alert_config', param: 'org_id', sets: true },
       handler: async (ctx) => {
-        ctx.audit.changes({ ...ctx.body });
-        return { data: await putAlerts(deps, ctx.org_id, ctx.body) };
+        const { before, after } = await putAlerts(deps, ctx.org_id, ctx.body);
+        ctx.audit.changes(fromTo(before, after, ['channels', 'thresholds', 'webhook_url']));
+        return { data: after };
       },
     }),
     defineRoute({

@@ -6,7 +6,7 @@ import type { DueAlert } from '../../pipeline/domain/budget_alerts.ts';
 import type { Period } from '../../pipeline/domain/period.ts';
 import { webhookUrlProblem } from '../../pipeline/domain/webhook_url.ts';
 import type { Mail } from '../../schemas/codec.ts';
-import { type AlertConfig, alertSealContext, type AlertThreshold } from '../../schemas/records/budget.ts';
+import { type AlertConfig, alertSealContext, type AlertThreshold, type BudgetRecord } from '../../schemas/records/budget.ts';
 import { ApiError } from '../http/errors.ts';
 import { changeRecord } from './budgets.ts';
 import type { Alerts, AlertsBody } from './schema.ts';
@@ -48,7 +48,11 @@ const shown = (alerts: AlertConfig | null, updated_at: string | null): Alerts =>
  * Sets the alerts of an org. A new webhook address has a new secret, which is in this answer and never again.
  * @throws ApiError invalid_threshold, invalid_request, upstream_unavailable
  */
-export async function putAlerts(deps: AlertsDeps, org_id: string, body: AlertsBody): Promise<Alerts & { secret?: string }> {
+export async function putAlerts(
+  deps: AlertsDeps,
+  org_id: string,
+  body: AlertsBody,
+): Promise<{ before: Alerts; after: Alerts & { secret?: string } }> {
   for (const [index, { percent }] of body.thresholds.entries()) {
     if (!(percent > 0 && percent < 100))
       throw new ApiError('invalid_threshold', `thresholds[${String(index)}].percent: takes a number above 0 and below 100`);
@@ -60,14 +64,18 @@ export async function putAlerts(deps: AlertsDeps, org_id: string, body: AlertsBo
     throw new ApiError('invalid_request', 'webhook_url: is needed for the channel webhook');
   const made = `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`;
   const secret = { fresh: false };
+  // The last run is the one whose record was written.
+  const former: { record: BudgetRecord | null } = { record: null };
   const record = await changeRecord(deps, org_id, (before) => {
+    former.record = before;
     const kept = before.alerts?.webhook_url === webhook_url ? before.alerts.sealed_secret : null;
     secret.fresh = webhook_url !== null && kept === null;
     const sealed_secret = webhook_url === null ? null : (kept ?? deps.sealer.seal(made, alertSealContext(org_id)));
     return { ...before, alerts: { channels: [...new Set(body.channels)], thresholds: body.thresholds, webhook_url, sealed_secret } };
   });
-  const answer = shown(record.alerts, record.updated_at);
-  return secret.fresh ? { ...answer, secret: made } : answer;
+  const before = shown(former.record?.alerts ?? null, former.record?.updated_at ?? null);
+  const after = shown(record.alerts, record.updated_at);
+  return { before, after: secret.fresh ? { ...after, secret: made } : after };
 }
 
 /** Sends an alert that nothing has caused through every channel of the org. @returns the channels that it went to */

@@ -15,6 +15,7 @@ import type { Period } from '../../pipeline/domain/period.ts';
 import { AGENT_LIMITS_MAX, agentScope, type BudgetRecord, type Limits, NO_LIMITS, RESOURCES } from '../../schemas/records/budget.ts';
 import type { ClickHouse } from '../../sql/client.ts';
 import { readPeriodSums } from '../../sql/usage.ts';
+import { touched } from '../http/changes.ts';
 import { ApiError } from '../http/errors.ts';
 import type { AgentBudget, AgentBudgetBody, Budget, PutBudgetBody } from './schema.ts';
 import { type BudgetStore, unlimited } from './store.ts';
@@ -121,12 +122,18 @@ export async function putBudget(
  * Sets an agent's own limits on tokens; with both null the org's hold for it again.
  * @throws ApiError invalid_request, upstream_unavailable
  */
-export async function putAgentBudget(deps: BudgetsDeps, org_id: string, { agent_id, tokens }: AgentBudgetBody): Promise<AgentBudget> {
+export async function putAgentBudget(
+  deps: BudgetsDeps,
+  org_id: string,
+  { agent_id, tokens }: AgentBudgetBody,
+): Promise<{ before: { tokens: Limits }; after: { tokens: Limits }; budget: AgentBudget }> {
   const period = deps.periodOf(org_id);
   const used = await usedOf(deps, org_id, period, [agent_id]);
   const scope = agentScope(agent_id);
-  const after = await changeRecord(deps, org_id, (record) => {
-    const own = mergedLimits(limitsOfAgent(record, agent_id) ?? NO_LIMITS, tokens, 'tokens');
+  let before = NO_LIMITS;
+  const changed = await changeRecord(deps, org_id, (record) => {
+    before = limitsOfAgent(record, agent_id) ?? NO_LIMITS;
+    const own = mergedLimits(before, tokens, 'tokens');
     const others = Object.entries(record.agents).filter(([other]) => other !== scope);
     const kept = own.soft_limit === null && own.hard_limit === null ? others : [...others, [scope, own] as const];
     if (kept.length > AGENT_LIMITS_MAX)
@@ -134,7 +141,8 @@ export async function putAgentBudget(deps: BudgetsDeps, org_id: string, { agent_
     return { ...record, agents: Object.fromEntries(kept) };
   });
   await deps.inForce(org_id);
-  return agentBudgetOf(agent_id, limitsOfAgent(after, agent_id) ?? NO_LIMITS, period, used.tokens);
+  const after = limitsOfAgent(changed, agent_id) ?? NO_LIMITS;
+  return { before: { tokens: before }, after: { tokens: after }, budget: agentBudgetOf(agent_id, after, period, used.tokens) };
 }
 
 function mergedLimits(now: Limits, given: GivenLimits, field: string): Limits {
@@ -150,7 +158,7 @@ export async function changeRecord(
   apply: (record: BudgetRecord) => BudgetRecord,
 ): Promise<BudgetRecord> {
   try {
-    return await deps.budgets.change(org_id, (record) => ({ ...apply(record), updated_at: new Date(deps.now()).toISOString() }));
+    return await deps.budgets.change(org_id, (record) => touched(record, apply(record), deps.now()));
   } catch (error) {
     if (error instanceof ApiError) throw error;
     throw new ApiError('upstream_unavailable', 'The store of budgets cannot be written to. Try again.', { cause: error });

@@ -1,5 +1,7 @@
 // Routes of budgets: what an org has used, its limits, and its agents' own.
 import { z } from 'zod';
+import { RESOURCES } from '../../schemas/records/budget.ts';
+import { fromTo } from '../http/changes.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { type BudgetsDeps, putAgentBudget, putBudget, readAgentBudgets, readBudget } from './budgets.ts';
 import { agentBudget, agentBudgetBody, budget, orgParams, putBudgetBody } from './schema.ts';
@@ -34,8 +36,7 @@ export function budgetRoutes(deps: BudgetsDeps): Route[] {
       audit: { action: 'budget.update', target: 'budget', param: 'org_id' },
       handler: async (ctx) => {
         const { before, after, budget: data } = await putBudget(deps, ctx.org_id, ctx.body);
-        for (const name of Object.keys(ctx.body) as (keyof typeof ctx.body)[])
-          ctx.audit.changes({ [name]: { from: before[name], to: after[name] } });
+        ctx.audit.changes(fromTo(before, after, RESOURCES));
         return { data };
       },
     }),
@@ -63,12 +64,12 @@ export function budgetRoutes(deps: BudgetsDeps): Route[] {
       body: agentBudgetBody,
       example: { agent_id: 'agent_support', tokens: { soft_limit: 800_000, hard_limit: 1_000_000 } },
       response: agentBudget,
-      audit: { action: 'budget.agent_update', target: 'budget' },
+      audit: { action: 'budget.agent_update', target: 'budget', sets: true },
       handler: async (ctx) => {
-        const { agent_id, tokens } = ctx.body;
-        ctx.audit.target(agent_id);
-        ctx.audit.changes({ tokens });
-        return { data: await putAgentBudget(deps, ctx.org_id, ctx.body) };
+        const { before, after, budget: data } = await putAgentBudget(deps, ctx.org_id, ctx.body);
+        ctx.audit.target(ctx.body.agent_id);
+        ctx.audit.changes(fromTo(before, after, ['tokens']));
+        return { data };
       },
     }),
   ];

@@ -56,9 +56,13 @@ export class BudgetStore {
     return this.#records.values();
   }
 
-  /** Applies a change to the newest record. @returns the record as it stands now */
+  /** Applies a change to the newest record; the record itself, given back, leaves all as it is. @returns the record as it stands now */
   async change(org_id: string, apply: (record: BudgetRecord) => BudgetRecord): Promise<BudgetRecord> {
-    const changed = await this.#records.change(orgKey(org_id), (record) => apply(record ?? unlimited(org_id)));
+    const changed = await this.#records.change(orgKey(org_id), (held) => {
+      const record = held ?? unlimited(org_id);
+      const next = apply(record);
+      return next === record ? null : next;
+    });
     return changed ?? unlimited(org_id);
   }
 

@@ -1,5 +1,6 @@
 // An org's own prices, and how its costs are watched: two buckets of JetStream KV, watched into memory. An org that has set
 // nothing has the defaults.
+import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import {
@@ -41,7 +42,7 @@ export class CostSettings {
     await this.#prices
       .change(orgKey(org_id), (held) => {
         before = held ?? NO_PRICES;
-        return prices;
+        return isDeepStrictEqual(before, prices) ? null : prices;
       })
       .catch(storeAway);
     return { before };
@@ -57,7 +58,8 @@ export class CostSettings {
     const after = await this.#configs
       .change(orgKey(org_id), (held) => {
         before = held ?? DEFAULT_ANOMALY_CONFIG;
-        return changedAnomalyConfig(before, change);
+        const next = changedAnomalyConfig(before, change);
+        return isDeepStrictEqual(before, next) ? null : next;
       })
       .catch(storeAway);
     return { before, after: after ?? before };

@@ -102,9 +102,11 @@ function runRoute<Item extends z.ZodType>(deps: DatasetsDeps, { item, answered }
     operation_id: 'runDataset',
     summary: 'Send every item to a model and judge the answers',
     description:
-      'Each call is a trace of its own, with dataset_id, dataset_run and item_index in its attributes. The run is an eval: poll GET /v1/evals/{eval_id}, read GET /v1/evals/{eval_id}/scores, hold two runs together with GET /v1/evals/compare.',
+      'Each call is a trace of its own, with dataset_id, dataset_run and item_index in its attributes. The run is an eval: poll GET /v1/evals/{eval_id}, read GET /v1/evals/{eval_id}/scores, hold two runs together with GET /v1/evals/compare. A member whose role lacks judges:run needs it by a grant on the judge or on the dataset, and datasets:read on the dataset.',
     tag: TAG,
     permission: 'judges:run',
+    resource: [RESOURCE, { type: 'judge', body: 'judge_id' }],
+    grant_needs: { permission: 'datasets:read', resource: RESOURCE },
     audit: { action: 'dataset.run', target: 'eval' },
     params: datasetParams,
     body: runBody,

@@ -1,6 +1,7 @@
 // Shapes of the dataset endpoints: what they take, and what they answer.
 import { z } from 'zod';
 import { datasetItem } from '../../schemas/records/dataset.ts';
+import { isAddressable, NOT_ADDRESSABLE } from '../../schemas/path_names.ts';
 import { offsetQuery } from '../http/pagination.ts';
 
 /** Items of one dataset; the size of a body bounds them too. */
@@ -10,7 +11,8 @@ export const ITEM_BYTES_MAX = 512 * 1024;
 
 const fields = z.record(z.string(), z.unknown());
 const name = z.string().min(1).max(200);
-const version = z.string().min(1).max(100);
+const newName = name.refine(isAddressable, { error: NOT_ADDRESSABLE });
+const newVersion = z.string().min(1).max(100).refine(isAddressable, { error: NOT_ADDRESSABLE });
 
 const item = z.strictObject({
   input: fields.describe(
@@ -20,7 +22,7 @@ const item = z.strictObject({
   metadata: fields.nullish(),
 });
 
-export const createDatasetBody = z.strictObject({ name, version, items: z.array(item).min(1).max(ITEMS_MAX) });
+export const createDatasetBody = z.strictObject({ name: newName, version: newVersion, items: z.array(item).min(1).max(ITEMS_MAX) });
 export type CreateDatasetBody = z.output<typeof createDatasetBody>;
 
 export const datasetInfo = z

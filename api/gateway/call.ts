@@ -36,7 +36,7 @@ export interface GatewayCall {
   asksUsage: boolean;
 }
 
-const ID = /^[A-Za-z0-9_.:-]{1,128}$/;
+const ID = /^(?!\.{1,2}$)[A-Za-z0-9_.:-]{1,128}$/;
 const LABEL_LENGTH_MAX = 512;
 const TAGS_MAX = 64;
 const TAG_LENGTH_MAX = 256;
@@ -64,7 +64,8 @@ function textIn(headers: IncomingHttpHeaders, name: string): string | null {
 
 function idIn(headers: IncomingHttpHeaders, name: string): string | null {
   const text = textIn(headers, name);
-  if (text !== null && !ID.test(text)) throw new ApiError('invalid_request', `${name}: takes 1 to 128 of letters, digits, _ . : -`);
+  if (text !== null && !ID.test(text))
+    throw new ApiError('invalid_request', `${name}: takes 1 to 128 of letters, digits, _ . : -, other than . and ..`);
   return text;
 }
 

@@ -12,6 +12,8 @@ export interface AuditDeclaration {
   param?: string;
   /** The record stands in the operator's own log, under no org, although the path names one: it outlives the org. */
   operators?: true;
+  /** The route sets fields, as every PUT and PATCH does: a request that notes no changes made none, and leaves no record. */
+  sets?: true;
 }
 
 /** What a handler adds to the record of its mutation. */

@@ -5,7 +5,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Credential, may, type OperatorCredential, type OrgCredential, type PersonCredential } from './credential.ts';
 import { ApiError } from './errors.ts';
-import { type Access, type Permission, PERMISSIONS, type Role } from './permissions.ts';
+import { type Access, keyMay, type Permission, PERMISSIONS, type Role } from './permissions.ts';
 import { checkSameSite, sessionCookieOf, TOKEN_SHAPE } from './session_cookie.ts';
 
 /** What auth needs to know of API keys. */
@@ -52,8 +52,8 @@ export interface AuthRequest {
   headers: IncomingHttpHeaders;
   /** The org that the path names, undefined where it names none. */
   pathOrg: string | undefined;
-  /** The thing that the path names, where a grant may be for it. */
-  resource?: Resource | undefined;
+  /** The things that the request names and that a grant may be for; a grant on any of them lets the caller in. */
+  resources?: readonly Resource[];
 }
 
 export const KEY_PREFIX = 'sk_svc_';
@@ -168,13 +168,20 @@ function memberOf(person: PersonCredential, { headers, pathOrg }: AuthRequest, d
   return { kind: 'user', org_id, user_id: person.user_id, email: person.email, role };
 }
 
-function checkPermission(permission: Permission, credential: OrgCredential, { resource }: AuthRequest, deps: AuthDeps): void {
+function checkPermission(permission: Permission, credential: OrgCredential, { resources = [] }: AuthRequest, deps: AuthDeps): void {
   if (may(credential, permission)) return;
   if (credential.kind === 'user') {
-    if (resource !== undefined && deps.grants.allows(credential.org_id, credential.user_id, resource, permission)) return;
+    const { org_id, user_id } = credential;
+    if (resources.some((resource) => deps.grants.allows(org_id, user_id, resource, permission))) return;
     throw new ApiError('forbidden', `The role ${credential.role} lacks the permission ${permission}.`);
   }
   const { scope } = PERMISSIONS[permission];
+  const { maker, scopes } = credential;
+  if (maker !== undefined && keyMay(scopes, permission))
+    throw new ApiError(
+      'forbidden',
+      `The API key belongs to a member whose role is now ${maker.role}, and that role lacks the permission ${permission}.`,
+    );
   throw new ApiError(
     'forbidden',
     scope === null

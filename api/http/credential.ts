@@ -9,6 +9,17 @@ export interface ApiKeyCredential {
   /** ak_… */
   key_id: string;
   scopes: ReadonlySet<Scope>;
+  /** The member to whom the key belongs. Left out for a key of the operator or the bootstrap, which belongs to no member. */
+  maker?: KeyMaker;
+}
+
+/** The member behind an API key. The key may do at most what this member may do now. */
+export interface KeyMaker {
+  user_id: string;
+  /** joined_at of the membership in which the key was made; a later membership of the same person does not bring the key back. */
+  member_since: string;
+  /** The role that the member has now. */
+  role: Role;
 }
 
 /** A person with a valid token who is a member of the org that the request names. */
@@ -46,5 +57,7 @@ export type Credential = OrgCredential | PersonCredential | OperatorCredential |
 
 /** Whether the caller may do, anywhere in the org, what needs the permission. */
 export function may(credential: OrgCredential, permission: Permission): boolean {
-  return credential.kind === 'api_key' ? keyMay(credential.scopes, permission) : roleMay(credential.role, permission);
+  if (credential.kind === 'user') return roleMay(credential.role, permission);
+  const { scopes, maker } = credential;
+  return keyMay(scopes, permission) && (maker === undefined || roleMay(maker.role, permission));
 }

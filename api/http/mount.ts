@@ -8,7 +8,7 @@ import { wellFormedJson } from '../../pipeline/domain/well_formed.ts';
 import { tenantOfOrg } from '../../ops/tenant_token.ts';
 import type { AuditActor } from '../../schemas/records/audit.ts';
 import type { AuditNotes, AuditTrail } from './audit.ts';
-import { authenticate, type AuthDeps, permit, rawCredentialOf, type Resource } from './auth.ts';
+import { authenticate, type AuthDeps, type AuthRequest, permit, rawCredentialOf, type Resource } from './auth.ts';
 import { checkJsonType, MalformedBody, parseJson, readBody } from './body.ts';
 import { type Credential, may } from './credential.ts';
 import { envelope, sendError, sendJson } from './envelope.ts';
@@ -19,7 +19,7 @@ import { type Idempotency, idempotencyKey, type IdempotentRequest } from './idem
 import { checkQueryNames } from './query_params.ts';
 import type { RateLimits } from './rate_limit.ts';
 import { REQUEST_ID_HEADER } from './request_id.ts';
-import { type Context, type Route, templateOf } from './route.ts';
+import { type Context, type ResourceName, type Route, templateOf } from './route.ts';
 import { discardBody } from './unread_body.ts';
 import { parsePart } from './validate.ts';
 import { checkPinnedVersion, VERSION_HEADER } from './version.ts';
@@ -106,7 +106,7 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
     checkRate(credential, res, deps.limits);
     // What the body names is read first only for whom nothing but a grant could let in; one that cannot be read names nothing.
     const early = isGrantInBody(route, credential) ? await rawBody(route, req, deps).catch(() => null) : null;
-    permit(route.access, credential, { ...asked, resource: resourceOf(route, req, credential, early) }, deps.auth);
+    permitRoute(route, { credential, asked, req, early }, deps.auth);
     checkPinnedVersion(req.headers[VERSION_HEADER]);
     if (route.any_query !== true) checkQueryNames(route.query, req.query);
     for (const [name, value] of deprecationHeaders(route)) res.setHeader(name, value);
@@ -122,7 +122,7 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
       request_id: requestIdOf(res),
       params: parsePart(route.params, req.params),
       query: parsePart(route.query, req.query),
-      body: route.body === null || raw === null ? undefined : parsePart(route.body, parsedBody(raw)),
+      body: route.body === null || raw === null ? undefined : parsePart(route.body, givenBody(route, raw)),
       req,
       res,
       signal: abort.signal,
@@ -145,7 +145,14 @@ async function rawBody(route: Route, req: IncomingMessage, deps: EdgeDeps): Prom
   }
 }
 
-/** No body at all counts as an empty object, so that routes whose fields are all optional need none. */
+/** A PUT or PATCH says in its body what to change: without one it is refused, and never taken for a change of nothing. */
+function givenBody({ method }: Route, raw: Buffer): unknown {
+  if (raw.length === 0 && (method === 'put' || method === 'patch'))
+    throw new ApiError('invalid_request', 'body: is empty; takes a JSON object with the fields to set');
+  return parsedBody(raw);
+}
+
+/** No body at all counts as an empty object, so that a POST whose fields are all optional needs none. */
 function parsedBody(raw: Buffer): unknown {
   if (raw.length === 0) return {};
   let body: unknown;
@@ -225,16 +232,37 @@ function sealerOf(credential: Credential, headers: IncomingHttpHeaders): string 
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-function isGrantInBody(route: Route, credential: Credential): boolean {
-  if (route.resource === undefined || !('body' in route.resource) || credential.kind !== 'user') return false;
-  return isPermission(route.access) && !may(credential, route.access);
+interface Caller {
+  credential: Credential;
+  asked: AuthRequest;
+  req: Request;
+  /** The body, where it was read first as it names what a grant may be for. */
+  early: Buffer | null;
 }
+
+/** Checks that the caller may call the route, by role, scope or grant. @throws ApiError cross_org_access, forbidden */
+function permitRoute(route: Route, { credential, asked, req, early }: Caller, auth: AuthDeps): void {
+  const resources = namesOf(route).flatMap((name) => resourceOf(name, req, credential, early) ?? []);
+  permit(route.access, credential, { ...asked, resources }, auth);
+  const { grant_needs } = route;
+  if (grant_needs === undefined || !isGrantNeeded(route, credential)) return;
+  const resource = resourceOf(grant_needs.resource, req, credential, early);
+  permit(grant_needs.permission, credential, { ...asked, resources: resource === undefined ? [] : [resource] }, auth);
+}
+
+const namesOf = ({ resource = [] }: Route): readonly ResourceName[] => [resource].flat();
+
+/** Whether nothing but a grant can let this caller in. */
+const isGrantNeeded = ({ access }: Route, credential: Credential): boolean =>
+  credential.kind === 'user' && isPermission(access) && !may(credential, access);
+
+const isGrantInBody = (route: Route, credential: Credential): boolean =>
+  namesOf(route).some((name) => 'body' in name) && isGrantNeeded(route, credential);
 
 const isPermission = (access: Route['access']): access is Permission => Object.hasOwn(PERMISSIONS, access);
 
-/** The thing that a request names; undefined where it names none, or the route knows of none. */
-function resourceOf({ resource }: Route, req: Request, credential: Credential, raw: Buffer | null): Resource | undefined {
-  if (resource === undefined) return undefined;
+/** The thing that a request names; undefined where it names none. */
+function resourceOf(resource: ResourceName, req: Request, credential: Credential, raw: Buffer | null): Resource | undefined {
   let id: unknown;
   if ('param' in resource) id = req.params[resource.param];
   else if ('query' in resource) id = req.query[resource.query];
@@ -316,9 +344,13 @@ async function audited(
     if (error instanceof ApiError && error.status < 500) await entry.failed();
     throw error;
   }
-  await (happened.anything ? entry.done(final) : entry.failed());
-  return { result, changed: happened.anything };
+  // A handler that sets fields notes those that differ: where none does, the request changed nothing and leaves no record.
+  const changed = happened.anything && (!isSetter(route) || Object.keys(final.changes).length > 0);
+  await (changed ? entry.done(final) : entry.failed());
+  return { result, changed };
 }
+
+const isSetter = ({ method, audit }: Route): boolean => method === 'put' || method === 'patch' || audit?.sets === true;
 
 function actorOf(credential: Credential): AuditActor {
   switch (credential.kind) {

@@ -103,6 +103,34 @@ export function roleMay(role: Role, permission: Permission): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(PERMISSIONS[permission].role);
 }
 
+/** Returns the permissions of a role that the caller does not hold; empty when the caller may hand out the role. */
+export function permissionsMissing(role: Role, holds: (permission: Permission) => boolean): Permission[] {
+  return (Object.keys(PERMISSIONS) as Permission[]).filter((permission) => roleMay(role, permission) && !holds(permission));
+}
+
+/** What has become of an API key: every permission of its scopes works, some do, or none does. */
+export type KeyStatus = 'active' | 'capped' | 'revoked';
+
+/**
+ * Returns the permissions that a key has.
+ * @param role the present role of the member behind the key; null when that member has left; undefined when no member is behind it
+ */
+export function keyPermissions(scopes: ReadonlySet<Scope>, role: Role | null | undefined): Permission[] {
+  if (role === null) return [];
+  return (Object.keys(PERMISSIONS) as Permission[]).filter(
+    (permission) => keyMay(scopes, permission) && (role === undefined || roleMay(role, permission)),
+  );
+}
+
+/** Returns the status of a key; for the role see keyPermissions. */
+export function keyStatus(scopes: ReadonlySet<Scope>, role: Role | null | undefined): KeyStatus {
+  if (role === null) return 'revoked';
+  const held = keyPermissions(scopes, role).length;
+  const full = keyPermissions(scopes, undefined).length;
+  if (held === full) return 'active';
+  return held === 0 ? 'revoked' : 'capped';
+}
+
 /** Whether a key with these scopes may do what needs `scope`. */
 function holds(scopes: ReadonlySet<Scope>, scope: Scope): boolean {
   return scopes.has('*') || scopes.has(scope);

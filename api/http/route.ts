@@ -90,8 +90,10 @@ interface Declaration {
    * GET has to say one of the two.
    */
   audit?: AuditDeclaration | null;
-  /** Where the request names the thing on which a member can be granted what their role lacks. */
-  resource?: ResourceName;
+  /** Where the request names the things on which a member can be granted what their role lacks; a grant on any of them counts. */
+  resource?: ResourceName | readonly ResourceName[];
+  /** What a member needs besides, by role or by a grant on this thing, where a grant and not their role lets them in. */
+  grant_needs?: { permission: Permission; resource: ResourceName };
   /** Parts of this route that will go, by name; see deprecation.ts. */
   deprecated?: readonly Deprecated[];
 }

@@ -4,13 +4,16 @@ import { z } from 'zod';
 import { type JobRecords, OPEN_JOBS_MAX } from '../../ops/job_records.ts';
 import { RevisionConflict } from '../../ops/watched_bucket.ts';
 import { OPERATOR_JOBS } from '../../schemas/records/org_deletion.ts';
-import { JOB_STATUSES, jobView, type JobView, type LongJob, newLongJob } from '../../schemas/records/job_record.ts';
+import { JOB_STATUSES, jobView, type JobView, type LongJob, newLongJob, RESTORE } from '../../schemas/records/job_record.ts';
+import { ERASE } from '../../schemas/records/erasure.ts';
 import { ApiError } from '../http/errors.ts';
 import { offsetQuery, pageMeta, pageMetaOf } from '../http/pagination.ts';
 import { defineOperatorRoute, defineRoute, type Route } from '../http/route.ts';
 
 const TAG = 'Jobs';
 const JOB_ID = /^job_[0-9a-f]{16}$/;
+/** Kinds of long work, as a list of jobs can be asked for. */
+const JOB_KINDS = [RESTORE, ERASE] as const;
 
 export interface JobRecordsDeps {
   records: JobRecords;
@@ -100,7 +103,7 @@ export function jobRecordRoutes({ records }: JobRecordsDeps): Route[] {
       description: 'Kept for 90 days.',
       tag: TAG,
       permission: 'jobs:read',
-      query: z.object({ ...offsetQuery, kind: z.string().min(1).optional(), status: z.enum(JOB_STATUSES).optional() }).strip(),
+      query: z.object({ ...offsetQuery, kind: z.enum(JOB_KINDS).optional(), status: z.enum(JOB_STATUSES).optional() }).strip(),
       response: z.array(jobView),
       meta: pageMeta,
       handler: ({ org_id, query: { limit, offset, kind, status } }) => {

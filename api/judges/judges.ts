@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { compileRule, PARAMETER_OF, READS_FIELDS, RuleError } from '../../pipeline/domain/judge_rules.ts';
 import type { JudgeRecord, JudgeRubric, JudgeRule } from '../../schemas/records/judge.ts';
+import { fromTo } from '../http/changes.ts';
 import { ApiError, describeIssues } from '../http/errors.ts';
 import {
   type CreateBody,
@@ -76,7 +77,7 @@ export async function createJudge(deps: JudgesDeps, org_id: string, body: Create
 
 /**
  * Makes the next version of a judge.
- * @returns changed: false where the judge is as asked already, and stays at its version
+ * @returns the judge and the fields that differ: none where the judge is as asked already, and stays at its version
  * @throws ApiError judge_not_found, invalid_request for what its kind does not have and thresholds off the scale, invalid_rubric, conflict
  */
 export async function changeJudge(
@@ -84,20 +85,20 @@ export async function changeJudge(
   org_id: string,
   judge_id: string,
   patch: PatchBody,
-): Promise<{ record: JudgeRecord; changed: boolean }> {
+): Promise<{ record: JudgeRecord; fields: string[] }> {
   const before = getJudge(deps, org_id, judge_id);
   const parts = partsOf(before, patch);
-  let changed = false;
+  let fields: string[] = [];
   const record = await deps.judges.change(org_id, judge_id, (newest) => {
     const next = { ...newest, ...parts };
     if (parts.threshold !== undefined || parts.rubric !== undefined) checkThreshold(next);
-    changed = JSON.stringify(next) !== JSON.stringify(newest);
-    if (!changed) return newest;
+    fields = Object.keys(fromTo(newest, next, Object.keys(parts) as (keyof JudgeRecord)[]));
+    if (fields.length === 0) return newest;
     checkEnabled(deps.judges.list(org_id), next);
     return { ...next, version: newest.version + 1, updated_at: new Date(deps.now()).toISOString() };
   });
   if (record === null) throw notFound(judge_id);
-  return { record, changed };
+  return { record, fields };
 }
 
 /** Judges of an org, newest first. @throws ApiError invalid_request on a cursor that is none */

@@ -84,9 +84,8 @@ export function judgeRoutes(deps: JudgesDeps): Route[] {
       response: judgeItem,
       errors: ['judge_not_found', 'invalid_rubric', 'conflict'],
       handler: async (ctx) => {
-        const { record, changed } = await changeJudge(deps, ctx.org_id, ctx.params.judge_id, ctx.body);
-        if (changed) ctx.audit.changes({ version: record.version, fields: Object.keys(ctx.body) });
-        else ctx.audit.nothing();
+        const { record, fields } = await changeJudge(deps, ctx.org_id, ctx.params.judge_id, ctx.body);
+        if (fields.length > 0) ctx.audit.changes({ version: record.version, fields });
         return { data: itemOf(record) };
       },
     }),
@@ -105,8 +104,8 @@ export function judgeRoutes(deps: JudgesDeps): Route[] {
       errors: ['judge_not_found'],
       handler: async (ctx) => {
         const { judge_id } = ctx.params;
-        const { record, changed } = await changeJudge(deps, ctx.org_id, judge_id, { enabled: false });
-        if (changed) ctx.audit.changes({ version: record.version, enabled: false });
+        const { record, fields } = await changeJudge(deps, ctx.org_id, judge_id, { enabled: false });
+        if (fields.length > 0) ctx.audit.changes({ version: record.version, enabled: false });
         else ctx.audit.nothing();
         return { data: { judge_id, deleted: true as const } };
       },

@@ -30,7 +30,7 @@ export function grantRoutes(deps: GrantsDeps): Route[] {
       operation_id: 'createGrant',
       summary: 'Give a member permissions on one thing, until some day',
       description:
-        'trace: traces:read, traces:export. agent: agents:read, agents:write. judge: judges:read, judges:run, judges:write. dataset: datasets:read, datasets:write. The grant ends with the membership, too.',
+        'trace: traces:read, traces:export. agent: agents:read, agents:write. judge: judges:read, judges:run, judges:write. dataset: datasets:read, datasets:write, judges:run (to run it with any judge). The grant ends with the membership, too.',
       tag: 'Organization',
       permission: 'grants:edit',
       status: 201,

@@ -12,7 +12,7 @@ export const GRANTABLE = {
   trace: ['traces:read', 'traces:export'],
   agent: ['agents:read', 'agents:write'],
   judge: ['judges:read', 'judges:run', 'judges:write'],
-  dataset: ['datasets:read', 'datasets:write'],
+  dataset: ['datasets:read', 'datasets:write', 'judges:run'],
 } as const satisfies Record<Resource['type'], readonly Permission[]>;
 
 const resource = z.object({ type: z.enum(['trace', 'agent', 'judge', 'dataset']), id: z.string().min(1).max(128) });

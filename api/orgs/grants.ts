@@ -1,5 +1,6 @@
 // What can be done with grants: giving a member permissions on one thing until some day, and taking them back.
 import { randomUUID } from 'node:crypto';
+import { memberSince } from '../../schemas/records/org.ts';
 import { isoMillis } from '../../schemas/formats/times.ts';
 import type { Resource } from '../http/auth.ts';
 import { ApiError } from '../http/errors.ts';
@@ -35,7 +36,7 @@ export async function createGrant(deps: GrantsDeps, org_id: string, body: Create
     grant_id: `grt_${randomUUID().replaceAll('-', '')}`,
     org_id,
     user_id,
-    member_since: member.joined_at ?? member.invited_at,
+    member_since: memberSince(member),
     resource,
     permissions: [...new Set(body.permissions)],
     expires_at: new Date(expires).toISOString(),

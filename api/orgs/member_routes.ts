@@ -1,8 +1,19 @@
 // Routes of an org's members: the list, invites, roles, and leaving.
 import { z } from 'zod';
-import { offsetQuery, pageMeta, pageMetaOf } from '../http/pagination.ts';
+import { pageMeta, pageMetaOf } from '../http/pagination.ts';
 import { definePersonRoute, defineRoute, type Route } from '../http/route.ts';
-import { acceptBody, deletedMember, invitedMember, inviteBody, memberItem, memberParams, roleBody } from './member_schema.ts';
+import { auditedEffects } from './member_keys.ts';
+import {
+  acceptBody,
+  changedMember,
+  deletedMember,
+  invitedMember,
+  inviteBody,
+  memberItem,
+  memberParams,
+  membersQuery,
+  roleBody,
+} from './member_schema.ts';
 import { acceptMembership, dropMember, inviteMember, listMembers, type MembersDeps, setRole } from './members.ts';
 import { orgParams } from './schema.ts';
 
@@ -16,11 +27,12 @@ export function memberRoutes(deps: MembersDeps): Route[] {
       tag: 'Organization',
       permission: 'org:read',
       params: orgParams,
-      query: z.object(offsetQuery),
+      query: membersQuery,
       response: z.array(memberItem),
       meta: pageMeta,
-      handler: ({ org_id, query: { limit, offset } }) => {
-        const members = listMembers(deps, org_id);
+      handler: ({ org_id, query }) => {
+        const { limit, offset } = query;
+        const members = listMembers(deps, org_id, query);
         return { data: members.slice(offset, offset + limit), meta: pageMetaOf(members.length, limit, offset) };
       },
     }),
@@ -30,7 +42,7 @@ export function memberRoutes(deps: MembersDeps): Route[] {
       operation_id: 'inviteMember',
       summary: 'Invite somebody by mail',
       description:
-        'The invite can be accepted for 24 hours. Inviting an address again makes a new invite, and the old one is void. Nobody invites above their own role; a key counts as an admin.',
+        'The invite can be accepted for 24 hours, and only while the member who sent it may invite to its role. Inviting an address again makes a new invite, and the old one is void. A caller invites only to roles whose permissions it holds: a person up to their own role, an API key with the scopes for every permission of the role, never to owner.',
       tag: 'Organization',
       permission: 'members:invite',
       status: 201,
@@ -73,19 +85,21 @@ export function memberRoutes(deps: MembersDeps): Route[] {
       path: '/orgs/:org_id/members/:user_id',
       operation_id: 'changeMemberRole',
       summary: 'Give a member another role',
+      description:
+        'An API key of the member has from now on at most what the new role may do, in every process within a second; it gets permissions back when the role does.',
       tag: 'Organization',
       permission: 'members:role',
       params: memberParams,
       body: roleBody,
       example: { role: 'admin' },
-      response: memberItem,
+      response: changedMember,
       errors: ['member_not_found', 'conflict'],
       audit: { action: 'member.role_change', target: 'member', param: 'user_id' },
       handler: async ({ org_id, params, body, audit }) => {
-        const { member, from } = await setRole(deps, org_id, params.user_id, body.role);
+        const { member, from, api_keys } = await setRole(deps, org_id, params.user_id, body.role);
         if (from === member.role) audit.nothing();
-        else audit.changes({ role: { from, to: member.role } });
-        return { data: member };
+        else audit.changes({ role: { from, to: member.role }, ...auditedEffects(api_keys) });
+        return { data: { ...member, api_keys } };
       },
     }),
     defineRoute({
@@ -93,7 +107,8 @@ export function memberRoutes(deps: MembersDeps): Route[] {
       path: '/orgs/:org_id/members/:user_id',
       operation_id: 'removeMember',
       summary: 'Take a member or an invite away',
-      description: 'Their tokens are refused everywhere within a second, and what they were granted is gone.',
+      description:
+        'Within a second every process refuses their tokens and their API keys, and their grants end. A person who is invited again starts without them.',
       tag: 'Organization',
       permission: 'members:remove',
       params: memberParams,
@@ -101,9 +116,10 @@ export function memberRoutes(deps: MembersDeps): Route[] {
       errors: ['member_not_found', 'conflict'],
       audit: { action: 'member.remove', target: 'member', param: 'user_id' },
       handler: async ({ org_id, params, audit }) => {
-        const { email, role, status } = await dropMember(deps, org_id, params.user_id);
-        audit.changes({ email, role, status });
-        return { data: { user_id: params.user_id, deleted: true as const } };
+        const { member, api_keys } = await dropMember(deps, org_id, params.user_id);
+        const { email, role, status } = member;
+        audit.changes({ email, role, status, ...auditedEffects(api_keys) });
+        return { data: { user_id: params.user_id, deleted: true as const, api_keys } };
       },
     }),
   ];

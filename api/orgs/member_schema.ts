@@ -1,10 +1,20 @@
 // Shapes of members and of the transfer of ownership: what requests bring, and what answers show. Nothing here shows a token's hash.
 import { z } from 'zod';
 import { memberRecord, memberRole } from '../../schemas/records/org.ts';
+import { offsetQuery } from '../http/pagination.ts';
+import { keyEffect } from './member_keys.ts';
 
 const EMAIL_CHARS_MAX = 254;
 const TOKEN_CHARS_MAX = 200;
 const userId = z.string().min(1).max(128);
+
+/** Query of the list of members. */
+export const membersQuery = z.object({
+  ...offsetQuery,
+  role: memberRole.optional().describe('Members and invites of this role'),
+  status: memberRecord.shape.status.optional().describe('invited: open invites; active: members'),
+});
+export type MembersQuery = z.output<typeof membersQuery>;
 
 export const memberItem = memberRecord
   .pick({ user_id: true, email: true, role: true, status: true, invited_at: true, joined_at: true })
@@ -24,7 +34,15 @@ export const acceptBody = z.strictObject({ token: z.string().min(1).max(TOKEN_CH
 export const roleBody = z.strictObject({ role: memberRole });
 
 export const memberParams = z.object({ org_id: z.string(), user_id: z.string() });
-export const deletedMember = z.object({ user_id: z.string(), deleted: z.literal(true) });
+const api_keys = z.array(keyEffect);
+export const changedMember = memberItem
+  .extend({ api_keys: api_keys.describe('API keys of the member whose permissions the new role changed; empty where it changed none') })
+  .meta({ id: 'ChangedMember' });
+export const deletedMember = z.object({
+  user_id: z.string(),
+  deleted: z.literal(true),
+  api_keys: api_keys.describe('API keys of the member; all of them are revoked'),
+});
 
 export const transferItem = z
   .object({

@@ -8,9 +8,10 @@ import { hashKey } from '../http/auth.ts';
 import type { OrgCredential, PersonCredential } from '../http/credential.ts';
 import { ApiError } from '../http/errors.ts';
 import type { Role } from '../http/permissions.ts';
-import type { InviteBody, InvitedMember, MemberItem, RequestedTransfer, TransferItem } from './member_schema.ts';
+import type { InviteBody, InvitedMember, MemberItem, MembersQuery, RequestedTransfer, TransferItem } from './member_schema.ts';
 import { acceptInvite, changeRole, invite, removeMember } from './membership.ts';
 import { inviteMail, transferMail } from './mails.ts';
+import { effectsOn, forgetKeys, type KeyEffect, keysOf } from './member_keys.ts';
 import { changeRecord, getOrg, type OrgsDeps } from './orgs.ts';
 import { acceptTransfer, notMember, requestTransfer, transferStatus, withdrawTransfer } from './ownership.ts';
 
@@ -24,8 +25,10 @@ export interface MembersDeps extends OrgsDeps {
 }
 
 /** Members of an org, invited ones too, in the order in which they came; the first owner first. */
-export function listMembers(deps: MembersDeps, org_id: string): MemberItem[] {
-  return getOrg(deps, org_id).members.map(memberItemOf);
+export function listMembers(deps: MembersDeps, org_id: string, { role, status }: Pick<MembersQuery, 'role' | 'status'>): MemberItem[] {
+  return getOrg(deps, org_id)
+    .members.filter((member) => (role === undefined || member.role === role) && (status === undefined || member.status === status))
+    .map(memberItemOf);
 }
 
 /** @throws ApiError conflict, forbidden, upstream_unavailable */
@@ -36,7 +39,7 @@ export async function inviteMember(deps: MembersDeps, by: OrgCredential, { email
     invite(org, {
       email,
       role,
-      by: by.kind === 'user' ? by.role : 'admin',
+      by,
       user_id: `usr_${randomUUID().replaceAll('-', '')}`,
       token_hash: hashKey(token),
       now,
@@ -61,15 +64,29 @@ export async function acceptMembership(
   return { member: memberItemOf(member), invited_id };
 }
 
-/** @throws ApiError member_not_found, conflict */
-export async function setRole(deps: MembersDeps, org_id: string, user_id: string, role: Role): Promise<{ member: MemberItem; from: Role }> {
+/** @returns the member, the former role, and the API keys whose rights the change moved @throws ApiError member_not_found, conflict */
+export async function setRole(
+  deps: MembersDeps,
+  org_id: string,
+  user_id: string,
+  role: Role,
+): Promise<{ member: MemberItem; from: Role; api_keys: KeyEffect[] }> {
   const { member, from } = await changeRecord(deps, org_id, (org) => changeRole(org, user_id, role, deps.now()));
-  return { member: memberItemOf(member), from };
+  const api_keys = effectsOn(keysOf(deps, org_id, member), from, member.role);
+  return { member: memberItemOf(member), from, api_keys };
 }
 
-/** @returns the member who was taken away @throws ApiError member_not_found, conflict */
-export async function dropMember(deps: MembersDeps, org_id: string, user_id: string): Promise<MemberItem> {
-  return memberItemOf((await changeRecord(deps, org_id, (org) => removeMember(org, user_id, deps.now()))).member);
+/** @returns the member who was removed, and the API keys that went with them @throws ApiError member_not_found, conflict */
+export async function dropMember(
+  deps: MembersDeps,
+  org_id: string,
+  user_id: string,
+): Promise<{ member: MemberItem; api_keys: KeyEffect[] }> {
+  const { member } = await changeRecord(deps, org_id, (org) => removeMember(org, user_id, deps.now()));
+  const keys = keysOf(deps, org_id, member);
+  // Every process refuses them from the change on, as the membership behind them has ended; the records only need not stay.
+  await forgetKeys(deps, org_id, keys);
+  return { member: memberItemOf(member), api_keys: effectsOn(keys, member.role, null) };
 }
 
 /** @throws ApiError invalid_request, member_not_found, conflict, upstream_unavailable */

@@ -71,7 +71,7 @@ export function operatorRoutes(deps: OrgsDeps): Route[] {
       path: '/admin/orgs/:org_id/api-keys',
       operation_id: 'createFirstApiKey',
       summary: 'Make an API key for an org',
-      description: 'As the org would itself, so that a new org gets its first key.',
+      description: 'As the org would itself, so that a new org gets its first key. It belongs to no member: no change of a member caps it.',
       tag: 'Operator',
       status: 201,
       bare: true,
@@ -80,7 +80,7 @@ export function operatorRoutes(deps: OrgsDeps): Route[] {
       body: createKeyBody,
       example: KEY_EXAMPLE,
       response: createdKey,
-      errors: ['org_not_found'],
+      errors: ['org_not_found', 'conflict'],
       audit: { action: 'api_key.create', target: 'api_key' },
       handler: async (ctx) => {
         const key = await createKey(deps, ctx.params.org_id, ctx.body, ctx.credential);

@@ -4,14 +4,17 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { OrgDeletions } from '../../ops/org_deletions.ts';
 import { RevisionConflict } from '../../ops/watched_bucket.ts';
 import { hashKey, KEY_PREFIX } from '../http/auth.ts';
-import { activeMember, type OrgRecord, ownerOf } from '../../schemas/records/org.ts';
+import { activeMember, memberSince, type OrgRecord, ownerOf } from '../../schemas/records/org.ts';
+import { touched } from '../http/changes.ts';
 import { may, type OperatorCredential, type OrgCredential } from '../http/credential.ts';
 import { ApiError } from '../http/errors.ts';
-import { beyondKey, beyondRole } from '../http/permissions.ts';
+import { beyondKey, beyondRole, type Scope } from '../http/permissions.ts';
 import { replaceOwner } from './membership.ts';
 import type { CreatedKey, CreateKeyBody, CreateOrgBody, KeyItem, KeyRecord, OrgItem, OrgView, PatchOrgBody } from './schema.ts';
 import type { KeyStore, OrgStore } from './store.ts';
 
+/** Keys of one org that are not revoked; some more where several processes make some at once. */
+export const API_KEYS_ORG_MAX = 1000;
 const KEY_PREFIX_LENGTH = 12;
 const RAW_KEY_BYTES = 30;
 
@@ -86,11 +89,11 @@ export async function changeOrg(deps: OrgsDeps, org_id: string, body: PatchOrgBo
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
   const { before, org } = await changeRecord(deps, org_id, (before) => {
     const at = deps.now();
-    const changed: OrgRecord = { ...before, ...given, updated_at: new Date(at).toISOString() };
+    const changed: OrgRecord = { ...before, ...given };
     // They belong to the plan. Limits that the request itself gives with another plan are refused below.
     if (body.rate_limits === undefined && changed.plan_name !== 'enterprise') changed.rate_limits = null;
     checkPlan(changed);
-    return { before, org: owner === undefined ? changed : replaceOwner(changed, owner, at) };
+    return { before, org: touched(before, owner === undefined ? changed : replaceOwner(changed, owner, at), at) };
   });
   return { before: orgItemOf(before), after: orgItemOf(org) };
 }
@@ -110,8 +113,9 @@ function checkPlan(org: Pick<OrgRecord, 'plan_name' | 'rate_limits'>): void {
 }
 
 /**
- * Makes a key. The answer is the only place where its raw text ever stands.
- * @throws ApiError org_not_found, forbidden when the maker lacks one of the scopes
+ * Makes a key. The answer is the only place where its raw text ever stands. The key belongs to the member who makes it, or to the
+ * member behind the key that does.
+ * @throws ApiError org_not_found, forbidden when the maker lacks one of the scopes, conflict when the org has all the keys it may
  */
 export async function createKey(
   deps: OrgsDeps,
@@ -121,11 +125,14 @@ export async function createKey(
 ): Promise<CreatedKey> {
   if (maker.kind === 'operator') getOrg(deps, org_id);
   const scopes = [...new Set(body.scopes)];
-  const missing = maker.kind === 'operator' ? [] : maker.kind === 'user' ? beyondRole(maker.role, scopes) : beyondKey(maker.scopes, scopes);
+  const missing = beyondMaker(maker, scopes);
   if (missing.length > 0)
     throw new ApiError('forbidden', `A key holds at most what its maker may do; the credential lacks ${missing.join(', ')}.`);
+  const created_by = makerOf(deps, org_id, maker);
+  if (deps.keys.list(org_id).filter((key) => deps.keys.statusOf(key) !== 'revoked').length >= API_KEYS_ORG_MAX)
+    throw new ApiError('conflict', `An organization has at most ${String(API_KEYS_ORG_MAX)} API keys. Revoke one first.`);
   const raw_key = KEY_PREFIX + randomBytes(RAW_KEY_BYTES).toString('base64url');
-  const record = keyRecordOf(raw_key, { org_id, name: body.name, scopes, now: deps.now() });
+  const record = keyRecordOf(raw_key, { org_id, name: body.name, scopes, now: deps.now(), created_by });
   try {
     await deps.keys.create(hashKey(raw_key), record);
   } catch (error) {
@@ -135,8 +142,34 @@ export async function createKey(
   return { id, name, key_prefix, scopes, raw_key };
 }
 
+/** Returns the scopes that the maker cannot hand on. */
+function beyondMaker(maker: OrgCredential | OperatorCredential, scopes: readonly Scope[]): Scope[] {
+  if (maker.kind === 'operator') return [];
+  if (maker.kind === 'user') return beyondRole(maker.role, scopes);
+  const beyond = new Set([...beyondKey(maker.scopes, scopes), ...(maker.maker === undefined ? [] : beyondRole(maker.maker.role, scopes))]);
+  return [...beyond];
+}
+
+/** Returns the member to whom a new key belongs; null for one that no member makes. */
+function makerOf({ orgs }: OrgsDeps, org_id: string, maker: OrgCredential | OperatorCredential): KeyRecord['created_by'] {
+  if (maker.kind === 'operator') return null;
+  if (maker.kind === 'api_key') {
+    const behind = maker.maker;
+    return behind === undefined ? null : { user_id: behind.user_id, member_since: behind.member_since };
+  }
+  const member = orgs.memberOf(org_id, maker.user_id);
+  if (member === null) throw new ApiError('forbidden', 'The caller is no member of this org.');
+  return { user_id: maker.user_id, member_since: memberSince(member) };
+}
+
+/** What a key's record is made of besides its raw text. */
+interface NewKey extends Pick<KeyRecord, 'org_id' | 'name' | 'scopes' | 'created_by'> {
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
 /** The record of a raw key. */
-export function keyRecordOf(raw: string, of: { org_id: string; name: string; scopes: KeyRecord['scopes']; now: number }): KeyRecord {
+export function keyRecordOf(raw: string, of: NewKey): KeyRecord {
   return {
     id: `ak_${randomUUID().replaceAll('-', '')}`,
     org_id: of.org_id,
@@ -144,11 +177,15 @@ export function keyRecordOf(raw: string, of: { org_id: string; name: string; sco
     key_prefix: raw.slice(0, KEY_PREFIX_LENGTH),
     scopes: of.scopes,
     created_at: new Date(of.now).toISOString(),
+    created_by: of.created_by,
   };
 }
 
-export function listKeys(deps: OrgsDeps, org_id: string): KeyItem[] {
-  return deps.keys.list(org_id).map(({ id, name, key_prefix, scopes, created_at }) => ({ id, name, key_prefix, scopes, created_at }));
+export function listKeys({ keys }: OrgsDeps, org_id: string): KeyItem[] {
+  return keys.list(org_id).map((key) => {
+    const { id, name, key_prefix, scopes, created_at, created_by } = key;
+    return { id, name, key_prefix, scopes, created_at, created_by: created_by?.user_id ?? null, status: keys.statusOf(key) };
+  });
 }
 
 /** Revokes a key: refused from now on, in every process within a second. @throws ApiError api_key_not_found */

@@ -1,4 +1,5 @@
 // Policies in JetStream KV by org, watched into memory; an org that has set nothing has the defaults.
+import { isDeepStrictEqual } from 'node:util';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import type { Log } from '../../ops/nats/open_log.ts';
 import { orgKey } from '../../schemas/records/org.ts';
@@ -26,7 +27,8 @@ export class PolicyStore {
     let before = DEFAULT_POLICY;
     const after = await this.#bucket.change(orgKey(org_id), (held) => {
       before = held ?? DEFAULT_POLICY;
-      return changedPolicy(before, change);
+      const next = changedPolicy(before, change);
+      return isDeepStrictEqual(before, next) ? null : next;
     });
     return { before, after: after ?? before };
   }

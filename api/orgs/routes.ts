@@ -45,7 +45,8 @@ export function orgRoutes(deps: OrgsDeps): Route[] {
       path: '/orgs/:org_id/api-keys',
       operation_id: 'createApiKey',
       summary: 'Make an API key',
-      description: 'raw_key is shown in this answer and never again. The new key holds at most what the caller may do.',
+      description:
+        'raw_key is shown in this answer and never again. The new key holds at most what the caller may do. It belongs to the member who makes it, or to the member behind the API key that does: when this member gets a lesser role, the key keeps at most what that role may do; when the member is removed, the key is revoked for ever. An organization has at most 1,000 API keys; beyond that the answer is 409.',
       tag: 'Organization',
       permission: 'api_keys:write',
       status: 201,
@@ -55,6 +56,7 @@ export function orgRoutes(deps: OrgsDeps): Route[] {
       body: createKeyBody,
       example: KEY_EXAMPLE,
       response: createdKey,
+      errors: ['conflict'],
       audit: { action: 'api_key.create', target: 'api_key' },
       handler: async (ctx) => {
         const key = await createKey(deps, ctx.org_id, ctx.body, ctx.credential);

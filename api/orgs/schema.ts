@@ -1,12 +1,19 @@
 // Shapes of orgs and API keys: what requests bring, what is stored in KV, what answers show.
 import { z } from 'zod';
 import { orgRateLimits, overageBudget, planName } from '../../schemas/records/org.ts';
+import { isAddressable, NOT_ADDRESSABLE } from '../../schemas/path_names.ts';
 import { SCOPES } from '../http/permissions.ts';
 
+const USER_ID_CHARS_MAX = 128;
 const ORG_ID_PATTERN = /^[A-Za-z0-9_.-]{1,128}$/;
-const orgId = z.string().regex(ORG_ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . -' });
+const orgId = z
+  .string()
+  .regex(ORG_ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . -' })
+  .refine(isAddressable, { error: NOT_ADDRESSABLE });
 const name = z.string().trim().min(1).max(200);
+const userId = z.string().min(1).max(USER_ID_CHARS_MAX).refine(isAddressable, { error: NOT_ADDRESSABLE });
 const owner = z.object({ user_id: z.string().min(1).max(128), email: z.email() });
+const givenOwner = owner.extend({ user_id: userId });
 
 /** An org as the operator sees it. */
 export const orgItem = z
@@ -34,7 +41,7 @@ export const createOrgBody = z.object({
   org_id: orgId.optional(),
   name,
   plan_name: planName,
-  owner,
+  owner: givenOwner,
   overage_budget_usd: overageBudget.nullish(),
   rate_limits: orgRateLimits.nullish(),
 });
@@ -67,16 +74,34 @@ export const keyRecord = z.object({
   key_prefix: z.string(),
   scopes: z.array(z.enum(SCOPES)),
   created_at: z.iso.datetime(),
+  /**
+   * The member to whom the key belongs, and joined_at of their membership. Null for a key of the operator or the bootstrap, and for
+   * keys stored before keys had makers: no member caps these.
+   */
+  created_by: z.object({ user_id: z.string(), member_since: z.string() }).nullable().default(null),
 });
 export type KeyRecord = z.infer<typeof keyRecord>;
 
 /** An API key as lists show it. */
-export const keyItem = keyRecord.omit({ org_id: true }).meta({ id: 'ApiKey' });
+export const keyItem = keyRecord
+  .omit({ org_id: true, created_by: true })
+  .extend({
+    created_by: z
+      .string()
+      .nullable()
+      .describe('user_id of the member to whom the key belongs; null for a key that the operator or the service made'),
+    status: z
+      .enum(['active', 'capped', 'revoked'])
+      .describe(
+        'capped: the role of the member behind the key lacks some permissions of its scopes now. revoked: it lacks all of them, or the member has left; the key is refused',
+      ),
+  })
+  .meta({ id: 'ApiKey' });
 export type KeyItem = z.infer<typeof keyItem>;
 
 /** The one answer that shows the raw key. */
 export const createdKey = keyItem
-  .omit({ created_at: true })
+  .pick({ id: true, name: true, key_prefix: true, scopes: true })
   .extend({ raw_key: z.string().describe('Shown this once; only its hash is kept') })
   .meta({ id: 'CreatedApiKey' });
 export type CreatedKey = z.infer<typeof createdKey>;

@@ -3,10 +3,10 @@
 import { Turns } from '../../ops/turns.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import type { Log } from '../../ops/nats/open_log.ts';
-import { type MemberRecord, orgKey, type OrgRecord, parseOrg } from '../../schemas/records/org.ts';
+import { type MemberRecord, memberSince, orgKey, type OrgRecord, parseOrg } from '../../schemas/records/org.ts';
 import type { KeyLookup, Memberships } from '../http/auth.ts';
-import type { OrgCredential } from '../http/credential.ts';
-import type { Role } from '../http/permissions.ts';
+import type { ApiKeyCredential } from '../http/credential.ts';
+import { keyStatus, type KeyStatus, type Role } from '../http/permissions.ts';
 import { MemberIndex } from './member_index.ts';
 import { type KeyRecord, keyRecord } from './schema.ts';
 
@@ -92,33 +92,57 @@ export class OrgStore implements Memberships {
   }
 }
 
+/** What the store of keys asks of other stores, at every use of a key. */
+export interface KeyLookups {
+  /** Returns the active member of an org with this user_id; null where the user is none. */
+  memberOf: (org_id: string, user_id: string) => MemberRecord | null;
+  /** Whether an org is being deleted: its keys are refused then. */
+  isDeleted: (org_id: string) => boolean;
+}
+
+interface KnownKey {
+  hash: string;
+  credential: ApiKeyCredential;
+  status: KeyStatus;
+}
+
+/**
+ * API keys. A key that belongs to a member is held to what that member may do at the moment of use, so that a demotion or a removal
+ * takes effect with the write of the org's record, whatever becomes of the process that made it.
+ */
 export class KeyStore implements KeyLookup {
   readonly #bucket: WatchedBucket<KeyRecord>;
-  readonly #isDeleted: (org_id: string) => boolean;
-  /** Built once a record, as every request asks. */
-  readonly #credentials = new WeakMap<KeyRecord, { hash: string; credential: OrgCredential }>();
+  readonly #lookups: KeyLookups;
+  /** Built once for each record and role of its maker, as every request asks. */
+  readonly #known = new WeakMap<KeyRecord, KnownKey>();
 
-  private constructor(bucket: WatchedBucket<KeyRecord>, isDeleted: (org_id: string) => boolean) {
+  private constructor(bucket: WatchedBucket<KeyRecord>, lookups: KeyLookups) {
     this.#bucket = bucket;
-    this.#isDeleted = isDeleted;
+    this.#lookups = lookups;
   }
 
-  /** @param isDeleted whether an org is being deleted: its keys are refused then */
-  static async open(log: Log, onProblem: OnProblem, isDeleted: (org_id: string) => boolean): Promise<KeyStore> {
+  static async open(log: Log, onProblem: OnProblem, lookups: KeyLookups): Promise<KeyStore> {
     const kv = await log.bucket('api_keys');
     const parse = (text: string): KeyRecord => keyRecord.parse(JSON.parse(text));
-    return new KeyStore(await WatchedBucket.open(log.nc, kv, { name: 'api_keys', parse, onProblem }), isDeleted);
+    return new KeyStore(await WatchedBucket.open(log.nc, kv, { name: 'api_keys', parse, onProblem }), lookups);
   }
 
-  byHash(hash: string): { hash: string; credential: OrgCredential } | null {
+  byHash(hash: string): { hash: string; credential: ApiKeyCredential } | null {
     const record = this.#bucket.get(hash);
-    if (record === undefined || this.#isDeleted(record.org_id)) return null;
-    let known = this.#credentials.get(record);
-    if (known === undefined) {
-      known = { hash, credential: { kind: 'api_key', org_id: record.org_id, key_id: record.id, scopes: new Set(record.scopes) } };
-      this.#credentials.set(record, known);
+    if (record === undefined || this.#lookups.isDeleted(record.org_id)) return null;
+    const role = this.#roleBehind(record);
+    if (role === null) return null;
+    let known = this.#known.get(record);
+    if (known === undefined || known.credential.maker?.role !== role) {
+      known = knownKeyOf(hash, record, role);
+      this.#known.set(record, known);
     }
-    return known;
+    return known.status === 'revoked' ? null : known;
+  }
+
+  /** Returns the status of a key as of now. */
+  statusOf(key: KeyRecord): KeyStatus {
+    return keyStatus(new Set(key.scopes), this.#roleBehind(key));
   }
 
   /** Keys of an org, newest first. */
@@ -138,6 +162,11 @@ export class KeyStore implements KeyLookup {
     return this.#bucket.createOnce(hash, key);
   }
 
+  /** Whether this very key was ever made, by any process; it may be revoked by now. */
+  wasMade(hash: string): Promise<boolean> {
+    return this.#bucket.hasEverHeld(hash);
+  }
+
   /** Takes a key away; false when the org has none of this id. */
   async remove(org_id: string, id: string): Promise<boolean> {
     for (const [hash, held] of this.#bucket.entries()) {
@@ -151,4 +180,17 @@ export class KeyStore implements KeyLookup {
   close(): void {
     this.#bucket.close();
   }
+
+  /** Returns the role of the member behind a key, null when that membership has ended, undefined when no member is behind it. */
+  #roleBehind({ org_id, created_by }: KeyRecord): Role | null | undefined {
+    if (created_by === null) return undefined;
+    const member = this.#lookups.memberOf(org_id, created_by.user_id);
+    return member === null || memberSince(member) !== created_by.member_since ? null : member.role;
+  }
+}
+
+function knownKeyOf(hash: string, { org_id, id, scopes, created_by }: KeyRecord, role: Role | undefined): KnownKey {
+  const held = new Set(scopes);
+  const maker = created_by === null || role === undefined ? {} : { maker: { ...created_by, role } };
+  return { hash, credential: { kind: 'api_key', org_id, key_id: id, scopes: held, ...maker }, status: keyStatus(held, role) };
 }

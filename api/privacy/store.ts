@@ -1,4 +1,5 @@
 // PII policies in JetStream KV by org, watched into memory; an org that has set nothing has the default.
+import { isDeepStrictEqual } from 'node:util';
 import { randomBytes } from 'node:crypto';
 import type { Sealer } from '../../ops/sealing.ts';
 import type { Log } from '../../ops/nats/open_log.ts';
@@ -71,6 +72,7 @@ export class PiiPolicyStore {
       .change(orgKey(org_id), (held) => {
         before = shown(held);
         const after = changedPiiPolicy(before, change);
+        if (isDeepStrictEqual(before, after)) return null;
         const needsKey = after.mode === 'hash' && (held?.hash_key ?? null) === null;
         const made = needsKey ? sealer.seal(randomBytes(HASH_KEY_BYTES).toString('base64'), hashKeyContext(org_id)) : null;
         return { ...after, hash_key: made ?? held?.hash_key ?? null };

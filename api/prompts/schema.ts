@@ -1,14 +1,17 @@
 // Shapes of the prompt registry: what requests bring and what answers show.
 import { z } from 'zod';
 import { promptModel, promptName, promptTemplate, promptVersion } from '../../schemas/records/prompt.ts';
+import { isAddressable, NOT_ADDRESSABLE } from '../../schemas/path_names.ts';
 import { offsetQuery } from '../http/pagination.ts';
 
 const versionGiven = z
-  .union([promptVersion, z.int().min(0).transform(String)], { error: 'takes 1 to 64 of letters, digits, _ . -' })
+  .union([promptVersion.refine(isAddressable, { error: NOT_ADDRESSABLE }), z.int().min(0).transform(String)], {
+    error: 'takes 1 to 64 of letters, digits, _ . -',
+  })
   .meta({ type: 'string', description: 'Left out: the next whole number' });
 
 export const createBody = z.strictObject({
-  name: promptName,
+  name: promptName.refine(isAddressable, { error: NOT_ADDRESSABLE }),
   version: versionGiven.nullish(),
   template: promptTemplate.describe('A text, or the messages of a chat; {{name}} stands for a variable'),
   model: promptModel.nullish().describe('The model it is meant for'),

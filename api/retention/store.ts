@@ -1,4 +1,5 @@
 // Retention policies in JetStream KV by org, watched into memory; an org that has set nothing has the defaults.
+import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '../../ops/nats/open_log.ts';
 import { WatchedBucket } from '../../ops/watched_bucket.ts';
 import { orgKey } from '../../schemas/records/org.ts';
@@ -42,7 +43,7 @@ export class RetentionStore {
         const changed = changedRetention(before, change);
         const problem = retentionProblem(changed);
         if (problem !== null) throw new ApiError('invalid_request', problem);
-        return changed;
+        return isDeepStrictEqual(before, changed) ? null : changed;
       });
       return { before, after: after ?? before };
     } catch (cause) {

@@ -5,7 +5,9 @@ import { limitParam, offsetParam, pageMeta } from '../http/pagination.ts';
 const COMMENT_CHARS_MAX = 10_000;
 const CATEGORY_CHARS_MAX = 1000;
 
-const traceId = z.string().regex(/^[A-Za-z0-9_.:-]{1,128}$/, { error: 'takes a trace id: 1 to 128 of letters, digits, _ . : -' });
+const traceId = z
+  .string()
+  .regex(/^(?!\.{1,2}$)[A-Za-z0-9_.:-]{1,128}$/, { error: 'takes a trace id: 1 to 128 of letters, digits, _ . : -' });
 const value = z.union([z.number(), z.boolean(), z.string().min(1).max(CATEGORY_CHARS_MAX)], {
   error: `takes a number, true or false, or a category of 1 to ${String(CATEGORY_CHARS_MAX)} characters`,
 });

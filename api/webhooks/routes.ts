@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { ClickHouse } from '../../sql/client.ts';
 import { TEST_EVENT } from '../../schemas/events/catalog.ts';
+import { fromTo } from '../http/changes.ts';
 import { pageMeta, pageMetaOf } from '../http/pagination.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { listDeliveries } from './deliveries.ts';
@@ -116,10 +117,9 @@ function endpointRoutes(deps: WebhooksDeps): Route[] {
       response: webhookItem,
       errors: ['webhook_not_found'],
       handler: async (ctx) => {
-        const record = await changeWebhook(deps, ctx.org_id, ctx.params.webhook_id, ctx.body);
-        if (Object.keys(ctx.body).length === 0) ctx.audit.nothing();
-        ctx.audit.changes({ ...ctx.body });
-        return { data: itemOf(record) };
+        const { before, after } = await changeWebhook(deps, ctx.org_id, ctx.params.webhook_id, ctx.body);
+        ctx.audit.changes(fromTo(before, after, ['enabled', 'events', 'description']));
+        return { data: itemOf(after) };
       },
     }),
     defineRoute({

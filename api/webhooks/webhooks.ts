@@ -62,12 +62,22 @@ export async function createWebhook(
   return { record, secret };
 }
 
-/** @throws ApiError webhook_not_found */
-export async function changeWebhook(deps: WebhooksDeps, org_id: string, webhook_id: string, patch: PatchBody): Promise<WebhookRecord> {
+/** @returns the endpoint before and after @throws ApiError webhook_not_found */
+export async function changeWebhook(
+  deps: WebhooksDeps,
+  org_id: string,
+  webhook_id: string,
+  patch: PatchBody,
+): Promise<{ before: WebhookRecord; after: WebhookRecord }> {
   const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined)) as Partial<WebhookRecord>;
-  const changed = await deps.store.change(org_id, webhook_id, (record) => ({ ...record, ...given }));
-  if (changed === null) throw notFound(webhook_id);
-  return changed;
+  // The last run is the one whose record was written.
+  const last: { before: WebhookRecord | null } = { before: null };
+  const after = await deps.store.change(org_id, webhook_id, (record) => {
+    last.before = record;
+    return { ...record, ...given };
+  });
+  if (after === null || last.before === null) throw notFound(webhook_id);
+  return { before: last.before, after };
 }
 
 /** Takes an endpoint away, with all that waits for it and all that was given up for it. @throws ApiError webhook_not_found */

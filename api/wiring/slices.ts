@@ -1,4 +1,5 @@
 // The one place where the slices meet: each gets what it needs of the others as functions, and gives its routes.
+import { AuditLog, recordSystemMutation } from '../../ops/audit_log.ts';
 import { EraseAsks } from '../../ops/erase_asks.ts';
 import { openUpstream } from '../../ops/llm/upstream.ts';
 import { isJudgeQuotaUsedUp } from '../../ops/judge_quota.ts';
@@ -92,7 +93,9 @@ export async function openSlices(
     showTokens: development,
     now,
   };
-  const madeKey = await bootstrapOrg(orgsDeps, env.SERVICE_BOOTSTRAP_ORG_ID, env.SERVICE_BOOTSTRAP_API_KEY);
+  const audit = new AuditLog(log, { now, connected: () => tracked.connected, onProblem });
+  const record = recordSystemMutation.bind(null, audit);
+  const madeKey = await bootstrapOrg({ ...orgsDeps, record }, env.SERVICE_BOOTSTRAP_ORG_ID, env.SERVICE_BOOTSTRAP_API_KEY);
   if (madeKey !== null) show(`API key of ${env.SERVICE_BOOTSTRAP_ORG_ID}, shown this once: ${madeKey}`);
   const budgets = await openBudgets({
     log,

@@ -1,6 +1,7 @@
 // Opens, moves on and resolves incidents. In: clusters in which traces were counted, and the passing of time. Out: records in KV,
 // which are settled (shown and told) afterwards. Any number of workers do so at a time, and a step is taken by one of them: an
 // org has one open incident of a cluster at most.
+import type { SystemMutation } from '../../ops/audit_log.ts';
 import type { Logger } from '../../ops/log.ts';
 import { incidentKey, type IncidentRecord, type IncidentTraces, RESOLVED_BY_TIME } from '../../schemas/records/incident.ts';
 import type { ClickHouse } from '../../sql/client.ts';
@@ -17,6 +18,8 @@ const OPEN_PER_ORG_MAX = 1000;
 const ROUNDS_MAX = 50;
 /** last_ms of a record lags behind by less than this, so that a stream of failing traces is not a stream of writes. */
 const LAST_STEP_MS = 10_000;
+/** Names the actor of the audit records. */
+const BY = 'incidents';
 /** Later than any time. */
 const FOREVER_MS = 8_640_000_000_000_000;
 
@@ -25,6 +28,8 @@ export interface IncidentKeeperOptions {
   settler: Pick<IncidentSettler, 'settle' | 'settleKey'>;
   clickhouse: ClickHouse;
   logger: Logger;
+  /** Makes a mutation of the service's own, with its record in the audit log. @throws AuditUnavailable when nothing was tried */
+  record: (mutation: SystemMutation, mutate: () => Promise<Readonly<Record<string, unknown>> | null>) => Promise<void>;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
@@ -101,9 +106,21 @@ export class IncidentKeeper {
     if (stored?.record.incident_id !== incident_id || stored.record.closed !== null) return false;
     if (stored.record.last_ms > end.until_ms) return false;
     const closed = closedIncident(stored.record, traces, { ...end, by: RESOLVED_BY_TIME });
-    if (!(await this.#options.records.write(key, closed, stored.revision))) return false;
+    if (!(await this.#close(key, closed, stored.revision))) return false;
     await this.#options.settler.settleKey(key);
     return true;
+  }
+
+  /** Writes the end of an incident, with its record in the audit log. @returns false when another write came first */
+  async #close(key: string, closed: IncidentRecord, revision: number): Promise<boolean> {
+    const { record, records } = this.#options;
+    const { org_id, incident_id } = closed;
+    let won = false;
+    await record({ org_id, action: 'incident.resolve', target: { type: 'incident', id: incident_id }, by: BY }, async () => {
+      won = await records.write(key, closed, revision);
+      return won ? { status: 'resolved', trace_count: closed.closed?.trace_count ?? null } : null;
+    });
+    return won;
   }
 
   /** One step of each cluster. @returns those that may have another one to take */
@@ -197,7 +214,7 @@ export class IncidentKeeper {
       const tallies = await this.#tallies([{ ...record, from_ms, until_ms: last_ms }]);
       const moved = movedIncident(record, { from_ms, last_ms });
       const end = { at: last_ms + QUIET_MS, by: RESOLVED_BY_TIME, until_ms: last_ms };
-      if (await this.#options.records.write(key, closedIncident(moved, tallies.get(key) ?? record.opened, end), revision))
+      if (await this.#close(key, closedIncident(moved, tallies.get(key) ?? record.opened, end), revision))
         await this.#options.settler.settleKey(key);
       return true;
     }

@@ -3,7 +3,9 @@
 // a crash. While ClickHouse is away the messages wait in EVENTS.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { AuditLog, recordSystemMutation } from '../../ops/audit_log.ts';
 import type { Logger } from '../../ops/log.ts';
+import { trackConnected } from '../../ops/nats/connect.ts';
 import type { Log } from '../../ops/nats/open_log.ts';
 import { EVENTS_STREAM } from '../../ops/streams.ts';
 import { type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
@@ -68,7 +70,10 @@ export async function openIncidents({ log, logger, clickhouse, now, isLeader, ob
     onTold(event.event);
   };
   const settler = new IncidentSettler({ records, clickhouse, logger, isLeader, tell });
-  const keeper = new IncidentKeeper({ records, settler, clickhouse, logger, now });
+  const tracked = trackConnected(log.nc);
+  const audit = new AuditLog(log, { now, connected: () => tracked.connected, onProblem });
+  const record = recordSystemMutation.bind(null, audit);
+  const keeper = new IncidentKeeper({ records, settler, clickhouse, logger, record, now });
   const queue = new WorkQueue<{ events: ServiceEvent[] }>({
     log,
     logger,
@@ -104,6 +109,7 @@ export async function openIncidents({ log, logger, clickhouse, now, isLeader, ob
     stop: async () => {
       await queue.stop();
       await settler.stop();
+      await audit.flush();
       records.close();
     },
   };

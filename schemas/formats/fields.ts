@@ -12,11 +12,12 @@ const SANDBOX_MAX_SECONDS = 1_000_000_000;
 export const NAME_LENGTH_MAX = 1024;
 const TAG_LENGTH_MAX = 256;
 const TAGS_MAX = 256;
-const ID_PATTERN = /^[A-Za-z0-9_.:-]{1,128}$/;
+/** Traces are named in paths, where . and .. are no names. */
+const ID_PATTERN = /^(?!\.{1,2}$)[A-Za-z0-9_.:-]{1,128}$/;
 /** A non-negative decimal number as text, for money that must not pass through floating point. */
 const DECIMAL_PATTERN = /^\d{1,12}(\.\d{1,30})?$/;
 
-const optionalId = z.string().regex(ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . : -' }).nullish();
+const optionalId = z.string().regex(ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . : -, other than . and ..' }).nullish();
 const time = z
   .string()
   .refine((text) => !Number.isNaN(isoMillis(text)), { error: 'takes an ISO 8601 date and time, such as 2026-01-31T12:00:00.000Z' });

@@ -23,6 +23,11 @@ export const memberRecord = z.object({
   /** SHA-256 of the token in the mail, lower-case hex; null once it was used. */
   invite_token_hash: z.string().nullable(),
   invite_expires_at: z.iso.datetime().nullable(),
+  /**
+   * The member who invited, or the member behind the key that did: an open invite ends when they may no longer invite to its role.
+   * Left out where nobody's leaving ends the invite, and of members who were never invited.
+   */
+  invited_by: z.object({ user_id: z.string(), member_since: z.string() }).optional(),
 });
 export type MemberRecord = z.infer<typeof memberRecord>;
 
@@ -87,6 +92,11 @@ export function parseOrg(text: string): OrgRecord {
 export function activeMember(who: { user_id: string; email: string }, role: MemberRole, at: string): MemberRecord {
   const { user_id, email } = who;
   return { user_id, email, role, status: 'active', invited_at: at, joined_at: at, invite_token_hash: null, invite_expires_at: null };
+}
+
+/** Returns what tells one membership of a person from a later one: the time at which it began. */
+export function memberSince({ joined_at, invited_at }: MemberRecord): string {
+  return joined_at ?? invited_at;
 }
 
 export function isActiveOwner({ role, status }: MemberRecord): boolean {

@@ -51,11 +51,11 @@ async function measure(natsUrl: string): Promise<AdmissionNumbers> {
   globalThis.gc?.();
   const before = process.memoryUsage();
   const began = performance.now();
-  const [orgs, keys, agents] = await Promise.all([
-    OrgStore.open(log, onProblem, () => false),
-    KeyStore.open(log, onProblem, () => false),
-    AgentStore.open(log, onProblem),
-  ]);
+  const [orgs, agents] = await Promise.all([OrgStore.open(log, onProblem, () => false), AgentStore.open(log, onProblem)]);
+  const keys = await KeyStore.open(log, onProblem, {
+    memberOf: (org_id, user_id) => orgs.memberOf(org_id, user_id),
+    isDeleted: () => false,
+  });
   const load_ms = performance.now() - began;
   const after = process.memoryUsage();
   globalThis.gc?.();

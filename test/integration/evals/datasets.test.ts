@@ -303,3 +303,39 @@ test('what cannot be run is refused by name', async () => {
     detail: expect.stringMatching(/^judge_id/) as string,
   });
 });
+
+test('a viewer runs a dataset by grants: datasets:read on it, and judges:run on the judge or on the dataset', async () => {
+  upstream.behave(say('yes'));
+  const { dataset_id } = await make([item('a?')]);
+  const other = await make([item('b?')], { name: 'other' });
+  const judge_id = await makeJudge(org, { rule: { type: 'contains', value: 'yes' } });
+  const second = await makeJudge(org, { rule: { type: 'contains', value: 'no' } });
+  const owner = asUser(await tokenOf({ sub: `u_${org.org}`, email: `${org.org.replace('_', '-')}@example.com` }), org.org);
+  const email = 'vic@example.com';
+  const vic = asUser(await tokenOf({ sub: 'vic', email }), org.org);
+  const invited = await call(api, 'POST', `/orgs/${org.org}/members`, { headers: owner, body: { email, role: 'viewer' } });
+  const { token } = invited.json?.['data'] as { token: string };
+  expect((await call(api, 'POST', `/orgs/${org.org}/members/accept`, { headers: vic, body: { token } })).status).toBe(200);
+  const run = async (dataset: string, judge: string) => {
+    const body = { judge_id: judge, model: 'gpt-4o-mini', async: true };
+    const { status, json } = await call(api, 'POST', `/v1/datasets/${dataset}/run`, { headers: vic, body });
+    return status === 200 ? 200 : [status, json?.['code'], json?.['detail']];
+  };
+  const grant = async (type: string, id: string, permissions: string[]) => {
+    const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+    const body = { user_id: 'vic', resource: { type, id }, permissions, expires_at };
+    expect((await call(api, 'POST', `/orgs/${org.org}/grants`, { headers: owner, body })).status).toBe(201);
+  };
+  const lacks = (permission: string) => [403, 'forbidden', `The role viewer lacks the permission ${permission}.`];
+
+  expect(await run(dataset_id, judge_id)).toEqual(lacks('judges:run'));
+  await grant('dataset', dataset_id, ['datasets:read']);
+  expect(await run(dataset_id, judge_id)).toEqual(lacks('judges:run'));
+  await grant('judge', judge_id, ['judges:run']);
+  expect(await run(dataset_id, judge_id)).toBe(200);
+  // Neither grant opens another dataset, or lets another judge in.
+  expect(await run(other.dataset_id, judge_id)).toEqual(lacks('datasets:read'));
+  expect(await run(dataset_id, second)).toEqual(lacks('judges:run'));
+  await grant('dataset', dataset_id, ['judges:run']);
+  expect(await run(dataset_id, second)).toBe(200);
+});

@@ -207,6 +207,20 @@ test('half an hour without a failing trace resolves it; more open another one', 
     resolved_by: 'auto',
     resolved_at: expect.stringMatching(/Z$/) as string,
   });
+  await eventually(async () => {
+    const log = await call(api, 'GET', `/orgs/${org}/audit-log?action=incident.resolve`, { headers: asOrg() });
+    const records = log.json?.['data'] as Record<string, unknown>[];
+    expect(records).toEqual([
+      expect.objectContaining({
+        actor: { type: 'system', id: 'incidents' },
+        target: { type: 'incident', id: incident_id },
+        changes: { status: 'resolved', trace_count: 5 },
+        outcome: 'done',
+        request_id: null,
+      }),
+    ]);
+    return true;
+  });
   expect(await toldOf('incident.resolved', 1)).toEqual([
     {
       event: 'incident.resolved',

@@ -1,7 +1,9 @@
 // Rules over members and ownership, as functions of the record: what is refused, what changes, and that an owner stays.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { KeyMaker, OrgCredential } from '../../../api/http/credential.ts';
 import { ApiError, type ErrorCode } from '../../../api/http/errors.ts';
+import type { Scope } from '../../../api/http/permissions.ts';
 import { acceptInvite, changeRole, type Invitation, invite, removeMember, replaceOwner } from '../../../api/orgs/membership.ts';
 import { acceptTransfer, requestTransfer, transferStatus, withdrawTransfer } from '../../../api/orgs/ownership.ts';
 import {
@@ -33,10 +35,20 @@ function anOrg(members: Record<string, MemberRole> = { ann: 'owner', bob: 'admin
   };
 }
 
+/** A person; what the record says of their role counts, not what they had when they called. */
+const caller = (user_id: string, role: MemberRole): OrgCredential => ({ kind: 'user', org_id: 'org_a', user_id, email: null, role });
+const aKey = (scopes: readonly Scope[], maker?: KeyMaker): OrgCredential => ({
+  kind: 'api_key',
+  org_id: 'org_a',
+  key_id: 'ak_1',
+  scopes: new Set(scopes),
+  ...(maker === undefined ? {} : { maker }),
+});
+
 const anInvitation = (over: Partial<Invitation> = {}): Invitation => ({
   email: 'new@example.com',
   role: 'member',
-  by: 'owner',
+  by: caller('ann', 'owner'),
   user_id: 'usr_1',
   token_hash: 'h1',
   now: AT,
@@ -67,6 +79,7 @@ describe('invites', () => {
       joined_at: null,
       invite_token_hash: 'h1',
       invite_expires_at: '2026-03-05T05:06:07.000Z',
+      invited_by: { user_id: 'ann', member_since: AT_ISO },
     });
     expect(org.members.at(-1)).toBe(member);
   });
@@ -77,12 +90,53 @@ describe('invites', () => {
     ['admin', 'viewer', 'done'],
     ['owner', 'owner', 'done'],
   ])('by %s as %s: %s', (by, role, code) => {
-    expect(codeOf(() => invite(anOrg(), anInvitation({ by, role })))).toBe(code);
+    expect(codeOf(() => invite(anOrg(), anInvitation({ by: caller(by === 'owner' ? 'ann' : 'bob', by), role })))).toBe(code);
+  });
+
+  test.each<[string, readonly Scope[], MemberRole, ErrorCode | 'done']>([
+    ['org:write alone', ['org:write'], 'admin', 'forbidden'],
+    ['org:write alone', ['org:write'], 'member', 'forbidden'],
+    ['org:write alone', ['org:write'], 'viewer', 'forbidden'],
+    ['org:write and all that a viewer may', ['org:write', 'org:read', 'agents:read', 'references:read'], 'viewer', 'done'],
+    ['org:write and all that a viewer may', ['org:write', 'org:read', 'agents:read', 'references:read'], 'member', 'forbidden'],
+    ['every scope', ['*'], 'admin', 'done'],
+    ['every scope', ['*'], 'owner', 'forbidden'],
+  ])('a key with %s (%j) that invites to %s gets %s', (_what, scopes, role, code) => {
+    expect(codeOf(() => invite(anOrg(), anInvitation({ by: aKey(scopes), role })))).toBe(code);
+  });
+
+  test('a refusal names the role and permissions that are lacking', () => {
+    expect(() => invite(anOrg(), anInvitation({ by: aKey(['org:write']), role: 'viewer' }))).toThrow(
+      'for the role viewer it lacks agents:read, references:read, org:read.',
+    );
+  });
+
+  test('the role in the record decides, not the one that the caller had when the request came in', () => {
+    const demoted = changeRole(anOrg(), 'bob', 'member', AT).org;
+    expect(codeOf(() => invite(demoted, anInvitation({ by: caller('bob', 'admin'), role: 'admin' })))).toBe('forbidden');
+    const key = aKey(['*'], { user_id: 'bob', member_since: AT_ISO, role: 'admin' });
+    expect(codeOf(() => invite(anOrg(), anInvitation({ by: key, role: 'admin' })))).toBe('done');
+    expect(codeOf(() => invite(demoted, anInvitation({ by: key, role: 'viewer' })))).toBe('done');
+    expect(codeOf(() => invite(demoted, anInvitation({ by: key, role: 'admin' })))).toBe('forbidden');
+    expect(codeOf(() => invite(removeMember(anOrg(), 'bob', AT).org, anInvitation({ by: key, role: 'viewer' })))).toBe('forbidden');
+  });
+
+  test('an open invite ends when the member who sent it may no longer invite to its role', () => {
+    const accept = (org: OrgRecord) => codeOf(() => acceptInvite(org, { token_hash: 'h1', person: person('new'), now: AT }));
+    const { org } = invite(anOrg(), anInvitation({ by: caller('bob', 'admin'), role: 'admin' }));
+    expect(accept(org)).toBe('done');
+    expect(accept(changeRole(org, 'bob', 'member', AT).org)).toBe('expired');
+    expect(accept(removeMember(org, 'bob', AT).org)).toBe('expired');
+    const vouched = changeRole(changeRole(org, 'usr_1', 'member', AT).org, 'usr_1', 'admin', AT).org;
+    expect(accept(removeMember(vouched, 'bob', AT).org)).toBe('done');
+    const byKey = invite(anOrg(), anInvitation({ by: aKey(['*'], { user_id: 'bob', member_since: AT_ISO, role: 'admin' }) })).org;
+    expect([accept(byKey), accept(removeMember(byKey, 'bob', AT).org)]).toEqual(['done', 'expired']);
+    expect(accept(invite(anOrg(), anInvitation({ by: aKey(['*']) })).org)).toBe('done');
   });
 
   test('an admin does not take down the invite of an owner', () => {
     const { org } = invite(anOrg(), anInvitation({ role: 'owner' }));
-    expect(codeOf(() => invite(org, anInvitation({ by: 'admin', role: 'viewer' })))).toBe('forbidden');
+    expect(codeOf(() => invite(org, anInvitation({ by: caller('bob', 'admin'), role: 'viewer' })))).toBe('forbidden');
   });
 
   test('of an active member is a conflict, whatever the case of the address', () => {
@@ -101,7 +155,7 @@ describe('invites', () => {
 
   test('stop at the bound; one that is out can still be renewed', () => {
     const full = anOrg(
-      Object.fromEntries(Array.from({ length: MEMBERS_MAX - 1 }, (_, n) => [`m${String(n)}`, n === 0 ? 'owner' : 'viewer'])),
+      Object.fromEntries(Array.from({ length: MEMBERS_MAX - 1 }, (_, n) => (n === 0 ? ['ann', 'owner'] : [`m${String(n)}`, 'viewer']))),
     );
     const { org } = invite(full, anInvitation());
     expect(codeOf(() => invite(org, anInvitation({ email: 'more@example.com' })))).toBe('conflict');
