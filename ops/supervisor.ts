@@ -185,13 +185,11 @@ export class Supervisor {
   async #startClickHouse(): Promise<void> {
     if (this.#clickhouseUrl !== undefined) return;
     const httpPort = this.#env.SERVICE_CLICKHOUSE_PORT === 0 ? await freePort() : this.#env.SERVICE_CLICKHOUSE_PORT;
-    const tcpPort = await freePort();
     const logFile = this.#log('clickhouse/server', errorsOfClickHouse, false);
     await this.#keep('clickhouse', async () => {
       const server = await startClickHouse({
         dataDir: this.#file('clickhouse'),
         httpPort,
-        tcpPort,
         appPassword: this.#options.secrets.clickhouse_app_password,
         analystPassword: this.#env.SERVICE_CLICKHOUSE_ANALYST_PASSWORD ?? this.#options.secrets.analyst_password,
         database: DATABASE,

@@ -11,6 +11,7 @@ import {
   orgDatabaseOf,
   orgSettings,
 } from '../../sql/org_views.ts';
+import { httpHandlersXml } from './http_rules.ts';
 
 /** Views that analysts read; sql/views makes them with DEFINER = app SQL SECURITY DEFINER, so no grant on a table is needed. */
 export const ANALYST_VIEWS = [
@@ -36,6 +37,16 @@ const ENGINES = [
   'View',
   'MaterializedView',
 ] as const;
+
+/** Users that log in over HTTP, each with a password. */
+const LOGIN_USERS = ['app', 'analyst', ORG_ANALYST] as const;
+
+/**
+ * The engine's start script is the one session of the user `default`, and it lasts as long as the engine does. Any further login as
+ * `default` fails (USER_SESSION_LIMIT_EXCEEDED), whatever names the user: a header, a parameter or nothing. The engine accepts no
+ * password for this user, and any loopback address in its networks admits every local process.
+ */
+const DEFAULT_USER_SESSIONS_MAX = 1;
 
 const MEBIBYTE = 1024 ** 2;
 /**
@@ -90,6 +101,7 @@ export function serverXml({ usersFile, logFile, backupDir, displayName, memoryMa
   <max_concurrent_queries>100</max_concurrent_queries>
   <max_connections>512</max_connections>
   <keep_alive_timeout>10</keep_alive_timeout>
+  ${httpHandlersXml(LOGIN_USERS, escape(displayName))}
   <mark_cache_size>${64 * MEBIBYTE}</mark_cache_size>
   <index_mark_cache_size>${32 * MEBIBYTE}</index_mark_cache_size>
   <primary_index_cache_size>${64 * MEBIBYTE}</primary_index_cache_size>
@@ -121,8 +133,9 @@ export function serverXml({ usersFile, logFile, backupDir, displayName, memoryMa
 }
 
 /**
- * Users: \`default\` is the engine's own start script and may only open ports; \`app\` is the service; \`analyst\` reads views;
- * \`org_analyst\` reads those of one org at a time, by way of \`org_reader\` (sql/org_views.ts). They are let in from anywhere: which addresses can reach the port is decided by what it listens on.
+ * Returns the text of users.xml. \`default\` runs the engine's own start script, may only open ports, and cannot log in over HTTP.
+ * \`app\` is the service. \`analyst\` reads the views. \`org_analyst\` reads the views of one organization at a time, by way of
+ * \`org_reader\` (sql/org_views.ts). Users with a password may connect from any address that reaches the port.
  */
 export function usersXml({ database, moreDatabases, appPassword, analystPassword, memoryMaxBytes }: UsersConfig): string {
   const grants = (statements: readonly string[]): string =>
@@ -166,6 +179,10 @@ export function usersXml({ database, moreDatabases, appPassword, analystPassword
       <log_queries>0</log_queries>
       <log_query_threads>0</log_query_threads>
     </default>
+    <start_script>
+      <profile>default</profile>
+      <max_sessions_for_user>${DEFAULT_USER_SESSIONS_MAX}</max_sessions_for_user>
+    </start_script>
     <analyst>
       <profile>default</profile>
       <readonly>1</readonly>
@@ -183,7 +200,7 @@ export function usersXml({ database, moreDatabases, appPassword, analystPassword
     </org_analyst>
   </profiles>
   <users>
-    <default><no_password/><networks><ip>127.0.0.1</ip><ip>::1</ip></networks><profile>default</profile><quota>default</quota>${grants(['SYSTEM LISTEN ON *.*'])}</default>
+    <default><no_password/><networks><ip>127.0.0.1</ip><ip>::1</ip></networks><profile>start_script</profile><quota>default</quota>${grants(['SYSTEM LISTEN ON *.*'])}</default>
     ${user('app', appPassword, 'default', app)}
     ${user('analyst', analystPassword, 'analyst', views(database))}
     ${user(ORG_ANALYST, orgAnalystPassword(appPassword), 'org_analyst', views(orgDatabase))}

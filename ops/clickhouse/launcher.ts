@@ -1,9 +1,11 @@
 // The process that is the embedded ClickHouse: one call into libchdb runs the engine's own `clickhouse local` main, which
-// opens its real HTTP and TCP ports and serves until the FIFO that it reads as a script is closed.
-// Comes in: argv[2], JSON {fifo, args, confinement}. First it confines itself to its files, where the system can, and becomes itself
-// again, so that every thread is confined. Ends with code 0 when it was asked to stop (SIGTERM, or stdin at its end: the parent
-// is gone), else 1: the engine returned by itself and says why in its log.
-import { closeSync, constants, openSync, writeSync } from 'node:fs';
+// opens its real HTTP port and serves until a FIFO that it reads as a script is closed.
+// Takes argv[2], JSON {fifos, args, confinement}. The process first confines itself to its files, where the system supports it,
+// and executes itself again, so that every thread is confined. It exits with code 0 when it was asked to stop (SIGTERM, or the end of
+// stdin when the parent has died), else with 1: the engine returned by itself, and its log holds the reason.
+import { closeSync, constants, openSync, rmdirSync, writeSync } from 'node:fs';
+import { open as openFile } from 'node:fs/promises';
+import path from 'node:path';
 import { DataType, load, open } from 'ffi-rs';
 import { libchdbPath } from 'chdb/libchdb';
 import { z } from 'zod';
@@ -14,7 +16,8 @@ const ORPHAN_GRACE_MS = 3000;
 
 const paths = z.array(z.string());
 const launchShape = z.object({
-  fifo: z.string(),
+  /** FIFOs that the engine reads as scripts, one after the other: opened after its start, during its life, and before it returns. */
+  fifos: z.object({ start: z.string(), run: z.string(), end: z.string() }),
   args: paths,
   /** Null: done already. */
   confinement: z.object({ readable: paths, executable: paths, writable: paths }).nullable(),
@@ -23,7 +26,27 @@ const launchShape = z.object({
 /** What argv[2] holds. */
 export type Launch = z.infer<typeof launchShape>;
 
-async function serve({ fifo, args }: Launch): Promise<number> {
+/**
+ * Removes the working folder of this process, then has the engine open its HTTP port. Waits until the engine has started, because its
+ * start needs a working folder.
+ * Why: in this mode of the engine the scalar function file() asks for no right and reads any file that the process can, for every
+ * user. The function resolves the working folder first, and fails when there is none.
+ */
+async function openPort(fifo: string): Promise<void> {
+  const script = await openFile(fifo, 'w');
+  rmdirSync(process.cwd());
+  await script.write('SYSTEM START LISTEN HTTP;\n');
+  await script.close();
+}
+
+/** Gives this process a working folder again once the engine has closed its port: the engine aborts when it returns without one. */
+async function restoreFolder(fifo: string): Promise<void> {
+  const script = await openFile(fifo, 'w');
+  process.chdir(path.dirname(fifo));
+  await script.close();
+}
+
+async function serve({ fifos, args }: Launch): Promise<number> {
   open({ library: 'chdb', path: libchdbPath() });
   const argv = ['clickhouse', ...args];
   // Runs in a thread of libuv's pool for the life of the process; the result must not be read (it may be freed already).
@@ -35,17 +58,19 @@ async function serve({ fifo, args }: Launch): Promise<number> {
     paramsValue: [argv.length, argv],
     runInNewThread: true,
   });
-  const script = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
+  const script = openSync(fifos.run, constants.O_RDWR | constants.O_NONBLOCK);
   const asked = new AbortController();
   const stop = (): void => {
     if (asked.signal.aborted) return;
     asked.abort();
     writeSync(script, 'SYSTEM STOP LISTEN QUERIES ALL;\n');
     closeSync(script);
+    void restoreFolder(fifos.end);
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
   process.stdin.on('close', () => setTimeout(stop, ORPHAN_GRACE_MS)).resume();
+  await Promise.race([engine, openPort(fifos.start)]);
   await engine;
   return asked.signal.aborted ? 0 : 1;
 }

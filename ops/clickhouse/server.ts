@@ -1,5 +1,5 @@
 // The embedded ClickHouse as a child process: writes its configuration, starts it, waits until it is the one that answers.
-// Comes in: a data folder, ports, passwords. Goes out: URLs of its two users, and a way to stop it. It does not restart it.
+// Comes in: a data folder, a port, passwords. Goes out: URLs of its two users, and a way to stop it. It does not restart it.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdirSync, openSync, readFileSync, rmSync, statfsSync, writeFileSync, closeSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { freePort } from '../process/ports.ts';
 import { type Exit, exitOf, hasEnded, stopChild } from '../process/child.ts';
 import { giveWay } from '../process/priority.ts';
 import { serverXml, usersXml } from './config.ts';
+import { ENGINE_HEADER } from './http_rules.ts';
 import type { Launch } from './launcher.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -19,16 +20,17 @@ const PROBE_EVERY_MS = 20;
 /** The engine finishes running queries for at most 5 s, then ends; beyond this it hangs. */
 const STOP_MS_MAX = 15_000;
 const LOG_TAIL_BYTES = 4000;
+/** In the engine's folder; it exists during the start only. */
+const WORKING_FOLDER = 'cwd';
 
 export interface ClickHouseOptions {
   /** Folder of the engine's own files; its parent must exist. One engine at a time: the engine itself locks it. */
   dataDir: string;
   /** 0: a free one. */
   httpPort: number;
-  /** Native protocol, for clickhouse-client and such. Unset: a free one. */
-  tcpPort?: number;
   /** Unset: 127.0.0.1. */
   listenHost?: string;
+  /** Not empty, like every password. */
   appPassword: string;
   analystPassword: string;
   database: string;
@@ -47,7 +49,6 @@ export interface ClickHouseServer {
   url: string;
   analystUrl: string;
   httpPort: number;
-  tcpPort: number;
   pid: number;
   child: ChildProcess;
   /** Lets running queries finish for up to 5 s; kills the engine when it does not end. */
@@ -60,17 +61,19 @@ export interface ClickHouseServer {
  * @throws Error with one line saying why, when it ends first or does not answer within 30 s.
  */
 export async function startClickHouse(options: ClickHouseOptions): Promise<ClickHouseServer> {
+  if (options.appPassword === '' || options.analystPassword === '') throw new Error('a password of a ClickHouse user is empty');
   const host = options.listenHost ?? '127.0.0.1';
   const httpPort = options.httpPort === 0 ? await freePort(host) : options.httpPort;
-  const tcpPort = options.tcpPort === undefined || options.tcpPort === 0 ? await freePort(host) : options.tcpPort;
   const displayName = `millrace-${randomUUID()}`;
-  const launch = prepare(options, { host, httpPort, tcpPort, displayName });
+  const launch = prepare(options, { host, httpPort, displayName });
   mkdirSync(path.dirname(options.logFile), { recursive: true });
   const log = openSync(options.logFile, 'a', 0o600);
   // execve, by which it confines itself, is called experimental; the warning would stand in its log at every start.
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', LAUNCHER, JSON.stringify(launch)], {
     // A group of its own: Ctrl-C in the terminal must reach the supervisor alone, which stops things in order.
     detached: true,
+    // The launcher removes this folder (see openPort there).
+    cwd: path.join(path.resolve(options.dataDir), WORKING_FOLDER),
     // stdin ends with this process, and that tells the engine's.
     stdio: ['pipe', log, log],
     // Nothing of the service's own environment: the engine needs no secret.
@@ -80,8 +83,7 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Click
   giveWay(child.pid, options.nice ?? 0);
   const exited = exitOf(child);
   await ready({ child, host, httpPort, displayName, logFile: options.logFile });
-  // They are read at the start only. Who may call functions can read every file in this folder (file() asks for no right in this mode),
-  // and in these stand hashes of passwords and where things are.
+  // The engine reads these files at its start only. They hold hashes of passwords.
   for (const name of ['users.xml', 'config.xml']) rmSync(path.join(options.dataDir, name), { force: true });
   const userUrl = (user: string, password: string): string =>
     `http://${user}:${encodeURIComponent(password)}@${host}:${httpPort}/${options.database}`;
@@ -89,7 +91,6 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Click
     url: userUrl('app', options.appPassword),
     analystUrl: userUrl('analyst', options.analystPassword),
     httpPort,
-    tcpPort,
     pid: child.pid ?? 0,
     child,
     exited,
@@ -100,20 +101,22 @@ export async function startClickHouse(options: ClickHouseOptions): Promise<Click
 interface Listen {
   host: string;
   httpPort: number;
-  tcpPort: number;
   displayName: string;
 }
 
-/** Writes the configuration and the FIFO that keeps the engine running. */
-function prepare(options: ClickHouseOptions, { host, httpPort, tcpPort, displayName }: Listen): Launch {
+/** Writes the configuration, and makes the FIFOs that open the engine's port and keep it running. */
+function prepare(options: ClickHouseOptions, { host, httpPort, displayName }: Listen): Launch {
   const { dataDir, database, moreDatabases, appPassword, analystPassword, memoryMaxBytes, logFile } = options;
   const file = (name: string): string => path.join(path.resolve(dataDir), name);
   mkdirSync(file('backups'), { recursive: true });
   chmodSync(path.resolve(dataDir), 0o700);
   // The system database is in memory in this mode; a folder left by an earlier run would stop its logs for good.
   rmSync(file('data/system'), { recursive: true, force: true });
-  rmSync(file('run.fifo'), { force: true });
-  execFileSync('mkfifo', ['-m', '600', file('run.fifo')]);
+  rmSync(file(WORKING_FOLDER), { recursive: true, force: true });
+  mkdirSync(file(WORKING_FOLDER));
+  const fifos = { start: file('start.fifo'), run: file('run.fifo'), end: file('end.fifo') };
+  for (const fifo of Object.values(fifos)) rmSync(fifo, { force: true });
+  execFileSync('mkfifo', ['-m', '600', ...Object.values(fifos)]);
   const disk = statfsSync(path.resolve(dataDir));
   const write = (name: string, text: string): string => {
     writeFileSync(file(name), text, { mode: 0o600 });
@@ -134,19 +137,16 @@ function prepare(options: ClickHouseOptions, { host, httpPort, tcpPort, displayN
       diskKeepBytes: Math.floor(reserveOf(disk.bsize * disk.blocks) / 2),
     }),
   );
-  const start = write('start.sql', 'SYSTEM START LISTEN HTTP;\nSYSTEM START LISTEN TCP;\n');
   const args = [
     `--path=${path.resolve(dataDir)}`,
     `--http_port=${httpPort}`,
-    `--tcp_port=${tcpPort}`,
     `--listen_host=${host}`,
     `--config-file=${configFile}`,
     '--log-level=warning',
     '--queries-file',
-    start,
-    file('run.fifo'),
+    ...Object.values(fifos),
   ];
-  return { fifo: file('run.fifo'), args, confinement: confinementOf(path.resolve(dataDir), path.dirname(path.resolve(logFile))) };
+  return { fifos, args, confinement: confinementOf(path.resolve(dataDir), path.dirname(path.resolve(logFile))) };
 }
 
 /** What the engine's process may touch: its own folder and that of its log, and to read what Node, libraries and time zones need. */
@@ -200,12 +200,12 @@ async function ready({ child, host, httpPort, displayName, logFile }: Starting):
   throw new Error(`ClickHouse did not start: ${whyFrom(logFile)}`);
 }
 
-/** The display name of whatever server answers there; null when none does. Closes its connection, since an open one delays a stop. */
+/** Returns the name that the server on this port gives, null when none answers. Closes its connection, since an open one delays a stop. */
 function serverName(host: string, port: number): Promise<string | null> {
   return new Promise((resolve) => {
-    const req = get({ host, port, path: '/?query=SELECT%201', agent: false, headers: { connection: 'close' }, timeout: 1000 }, (res) => {
+    const req = get({ host, port, path: '/ping', agent: false, headers: { connection: 'close' }, timeout: 1000 }, (res) => {
       res.resume();
-      const name = res.headers['x-clickhouse-server-display-name'];
+      const name = res.headers[ENGINE_HEADER.toLowerCase()];
       resolve(typeof name === 'string' ? name : null);
     });
     req.on('timeout', () => req.destroy());

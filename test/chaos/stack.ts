@@ -123,7 +123,6 @@ export class Stack {
     this.#binary = await findNatsServer(console.error);
     for (const name of this.processes) this.#ports.set(name, await freePort());
     for (const name of this.named('nats')) this.#ports.set(`${name} routes`, await freePort());
-    this.#ports.set('clickhouse tcp', await freePort());
     if (this.options.proxied)
       this.#network = await Network.open({
         nats: this.named('nats').map((name) => ({ client: this.#port(name), routes: this.#port(`${name} routes`) })),
@@ -271,7 +270,6 @@ export class Stack {
     const server = await startClickHouse({
       dataDir: path.join(this.#folder, 'clickhouse'),
       httpPort: this.#port('clickhouse'),
-      tcpPort: this.#port('clickhouse tcp'),
       appPassword: TOKEN,
       analystPassword: TOKEN,
       database: DATABASE,

@@ -22,7 +22,8 @@ export interface Reply {
 export interface Sent {
   method?: string;
   url?: Record<string, string>;
-  headers?: Record<string, string>;
+  /** Several values of one header are sent as several headers. */
+  headers?: Record<string, string | string[]>;
   body?: string | Buffer;
 }
 
