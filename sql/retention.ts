@@ -61,6 +61,23 @@ export function dueBy(column: string, cutoffs: CutoffParams): Condition {
   };
 }
 
+/**
+ * Returns the condition for rows of `traces` whose spans are all due: those that ended by the cutoff, and those that ended after it
+ * though none of their spans began after it. When a trace's last span began is in trace_lookup, so rows leave that table later.
+ */
+export function tracesDueBy(cutoffs: CutoffParams): Condition {
+  const { sql: due, params } = dueBy('started_at', cutoffs);
+  const { sql: cutoff } = cutoffOf(cutoffs);
+  const endsLater = `toInt32(toDate(ended_at)) > ${cutoff}`;
+  return {
+    sql: `${due} AND (NOT (${endsLater}) OR (org_id, trace_key) NOT IN (
+      SELECT org_id, trace_key FROM trace_lookup
+      WHERE (trace_key, org_id) IN (SELECT trace_key, org_id FROM traces WHERE ${due} AND ${endsLater})
+        AND toInt32(toDate(last_at)) > ${cutoff}))`,
+    params,
+  };
+}
+
 /** Whether anything can be due at all: cutoffs before the first day mean never. */
 export const canBeDue = ({ cutoffs, others }: CutoffParams): boolean => Math.max(others, ...cutoffs) >= 0;
 

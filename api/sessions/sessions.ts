@@ -29,14 +29,19 @@ export async function listGroups<Item>(
 ): Promise<GroupList<Item>> {
   const { limit } = query;
   const place = query.cursor === undefined ? null : placeOf(query.cursor);
-  const filters: GroupFilters = {
-    org_id,
-    ...(by === 'session' ? { by_session: true } : { by_user: true }),
+  const narrowing = {
     session_id: query.session_id,
     user_id: query.user_id,
     agent_id: query.agent_id,
     since_ms: query.since,
     until_ms: query.until,
+  };
+  const isFiltered = Object.values(narrowing).some((value) => value !== undefined);
+  const filters: GroupFilters = {
+    org_id,
+    ...(by === 'session' ? { by_session: true } : { by_user: true }),
+    ...(isFiltered ? { filtered: true } : { unfiltered: true }),
+    ...narrowing,
   };
   const from = place === null ? { skip: query.offset } : { skip: 0, from_last_ms: place.ms, from_id: place.id };
   const [[counted], groups] = await Promise.all([

@@ -5,11 +5,16 @@ import { defineQuery } from '../../sql/query.ts';
 const whole = z.coerce.number().pipe(z.int());
 const flag = z.literal(true).optional();
 
-/** Exactly one of the flags is given. Times are milliseconds since the epoch. */
+/**
+ * Exactly one of by_session and by_user is given, and filtered exactly where one of the other filters is, else unfiltered. Times are
+ * milliseconds since the epoch.
+ */
 const filters = {
   org_id: z.string(),
   by_session: flag,
   by_user: flag,
+  filtered: flag,
+  unfiltered: flag,
   session_id: z.string().optional(),
   user_id: z.string().optional(),
   agent_id: z.string().optional(),

@@ -22,7 +22,7 @@ export function keepRule(spans: readonly Span[], slowMs: number): KeepRule | nul
 function ruleOf(span: Span, slowMs: number): KeepRule | null {
   if (span.outcome !== 'success') return 'error';
   const { attributes } = span;
-  if (attributes['force_trace'] === true || attributes['force_trace'] === 'true') return 'force_trace';
+  if (forcesTrace(span)) return 'force_trace';
   const named = namedKindOf(span.name);
   if (named !== null) return named;
   for (const eventType of [attributes['event_type'], attributes[OTHER_EVENT_TYPE]]) {
@@ -33,6 +33,12 @@ function ruleOf(span: Span, slowMs: number): KeepRule | null {
   const measured = attributes['duration_ms'];
   const duration = Math.max(span.ended_at - span.started_at, typeof measured === 'number' ? measured : 0);
   return duration > slowMs ? 'slow' : null;
+}
+
+/** Returns whether a span forces its whole trace to be kept. */
+export function forcesTrace({ attributes }: Pick<Span, 'attributes'>): boolean {
+  const forced = attributes['force_trace'];
+  return forced === true || forced === 'true';
 }
 
 /** Whether the rate keeps a trace: all its events get one answer, and a higher rate keeps all that a lower one keeps. */

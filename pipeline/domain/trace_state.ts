@@ -24,6 +24,8 @@ export interface TraceState {
   cost_pico_usd: bigint;
   /** True when any event of the trace was stored in full. */
   sampled: boolean;
+  /** log_seq of the first message with an event that forces the trace to be kept; 0 for none. */
+  forced_from: number;
 }
 
 /** Tags that one trace may gather; further ones are kept on their spans only. */
@@ -52,6 +54,7 @@ export function emptyTrace(first: Span): TraceState {
     output_tokens: 0,
     cost_pico_usd: 0n,
     sampled: false,
+    forced_from: 0,
   };
 }
 

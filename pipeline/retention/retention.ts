@@ -9,7 +9,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ColdTables, DueDay } from '../../sql/cold.ts';
-import { canBeDue, type Condition, type CutoffParams, dueBy, type Removed, type RetentionStore } from '../../sql/retention.ts';
+import { canBeDue, type Condition, type CutoffParams, dueBy, type Removed, type RetentionStore, tracesDueBy } from '../../sql/retention.ts';
 import type { ColdStorage, Export } from '../cold/cold_storage.ts';
 import { ColdDataError } from '../cold/local_file.ts';
 import { dayOf } from '../domain/days.ts';
@@ -40,7 +40,8 @@ export interface RetentionDeps {
   step?: ((step: RetentionStep) => Promise<void>) | undefined;
 }
 
-export type RetentionStep = 'snapshot' | 'exported' | 'dropped' | 'settled';
+/** `deleted <table>`: the due rows of that table are gone. */
+export type RetentionStep = 'snapshot' | 'exported' | 'dropped' | 'settled' | `deleted ${string}`;
 
 /** What a run did. Rows are counted as they are found, before they go. */
 interface Counts {
@@ -188,13 +189,19 @@ function count(counts: Counts, day: DueDay, how: Export): void {
 
 async function clearColumns({ store }: RetentionDeps, ranges: readonly CutoffRange[], counts: Counts, signal: AbortSignal): Promise<void> {
   for (const { table, column, empty, time, kept } of CLEARED) {
-    const cleared = await store.clear(table, column, empty, conditionsOf(ranges, kept, time), signal);
+    const cleared = await store.clear(
+      table,
+      column,
+      empty,
+      conditionsOf(ranges, kept, (params) => dueBy(time, params)),
+      signal,
+    );
     if (table === 'spans') counts.attributes_cleared += cleared;
   }
 }
 
 async function deleteRows(
-  { store, tracesDeleted }: RetentionDeps,
+  { store, tracesDeleted, step }: RetentionDeps,
   ranges: readonly CutoffRange[],
   now: number,
   counts: Counts,
@@ -202,11 +209,12 @@ async function deleteRows(
 ): Promise<void> {
   for (const deleted of DELETED) {
     const newest = deleted.daysMin === undefined ? Infinity : dayOf(now) - deleted.daysMin;
-    const conditions = conditionsOf(ranges, deleted.kept, deleted.column, newest).map((due) => byKey(deleted, due));
+    const conditions = conditionsOf(ranges, deleted.kept, dueIn(deleted), newest);
     const removed = await store.remove(deleted.table, conditions, signal);
     counts.rows_deleted += removed.rows;
     if (deleted.table === 'traces' && removed.rows > 0) await tracesDeleted();
     note(counts, removed);
+    await step?.(`deleted ${deleted.table}`);
   }
 }
 
@@ -216,7 +224,7 @@ async function deleteObjects(
   counts: Counts,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const { sql, params } of conditionsOf(ranges, 'telemetry', 'day')) {
+  for (const { sql, params } of conditionsOf(ranges, 'telemetry', (params) => dueBy('day', params))) {
     for (const object of await tables.objectsDue(sql, params)) {
       signal.throwIfAborted();
       await cold.remove(object, signal);
@@ -226,17 +234,28 @@ async function deleteObjects(
 }
 
 /** @param newest no cutoff is a later day */
-function conditionsOf(ranges: readonly CutoffRange[], kept: Kept, column: string, newest = Infinity): Condition[] {
+function conditionsOf(
+  ranges: readonly CutoffRange[],
+  kept: Kept,
+  due: (cutoffs: CutoffParams) => Condition,
+  newest = Infinity,
+): Condition[] {
   const within = (cutoff: number): number => Math.min(cutoff, newest);
   return ranges
     .map((range) => paramsOf(range, kept))
     .map((params) => ({ ...params, cutoffs: params.cutoffs.map(within), others: within(params.others) }))
     .filter(canBeDue)
-    .map((params) => dueBy(column, params));
+    .map(due);
 }
 
-function byKey({ table, key }: DeletedTable, due: Condition): Condition {
-  if (key === undefined) return due;
+/** Returns what says which rows of a table are due. */
+function dueIn({ table, column, key, withSpans }: DeletedTable): (cutoffs: CutoffParams) => Condition {
+  if (withSpans === true) return tracesDueBy;
+  if (key === undefined) return (cutoffs) => dueBy(column, cutoffs);
+  return (cutoffs) => byKey({ table, key }, dueBy(column, cutoffs));
+}
+
+function byKey({ table, key }: Required<Pick<DeletedTable, 'table' | 'key'>>, due: Condition): Condition {
   return { ...due, sql: `${key.column} IN (SELECT ${key.column} FROM ${table} FINAL WHERE ${key.where} AND ${due.sql})` };
 }
 

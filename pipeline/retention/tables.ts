@@ -8,18 +8,23 @@ export interface DeletedTable {
   /** Column of time by which rows are due. */
   column: string;
   kept: Kept;
+  /** Rows of traces: due only once no span of theirs is left that began after the cutoff. */
+  withSpans?: true;
   /** Kept for so many days at least, however few the policy names. */
   daysMin?: number;
   /** Rows by a key, where rows replace each other and one must not come back with what replaced it gone. */
   key?: { column: string; where: string };
 }
 
-/** Rows that are deleted. Spans first: what names them goes after them. */
+/**
+ * Rows that are deleted, in this order. A trace leaves the list before its spans go, so that every trace that is listed can be read,
+ * also when a run is killed between two tables. trace_lookup goes after both: the rows of `traces` are chosen by it.
+ */
 export const DELETED: readonly DeletedTable[] = [
+  // Both rows of a pair have the same times, so sums of signs stay right.
+  { table: 'traces', column: 'started_at', kept: 'telemetry', withSpans: true },
   { table: 'span_texts', column: 'started_at', kept: 'telemetry' },
   { table: 'spans', column: 'started_at', kept: 'telemetry' },
-  // Both rows of a pair have the same times, so sums of signs stay right.
-  { table: 'traces', column: 'ended_at', kept: 'telemetry' },
   // A row of a trace that goes on later is a part of its bounds; what it bounds is gone.
   { table: 'trace_lookup', column: 'last_at', kept: 'telemetry' },
   { table: 'incident_traces', column: 'at', kept: 'telemetry' },

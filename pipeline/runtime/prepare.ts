@@ -10,6 +10,7 @@ import type { LandingEvent } from '../stages/sample/held_traces.ts';
 import { LIMITS, loggedEvent, type Topology } from '../topology.ts';
 import { correctionsOf, freshCorrections, type Correction } from './corrections.ts';
 import { type Changes, type CountedUsage, countUsage } from './count_usage.ts';
+import { keepForced } from './forced_traces.ts';
 import { emptyUnit, rowKey, traceRowKey, type LandingUnit } from './landing.ts';
 import type { LogMessage } from './log_reader.ts';
 import { judgeCompleted, type Judging, type JudgingOf } from './judge_completed.ts';
@@ -104,7 +105,13 @@ export async function prepare(
   const rows = emptyUnit();
   const usage = countUsage(states, { metered, corrections }, rows);
   deps.tail?.countRead(metered.length, bytesOf(messages));
-  const { progress, decided } = keepBooks(deps, states, messages, { metered, corrections }, sources);
+  const { progress, decided } = keepBooks(
+    deps,
+    states,
+    messages,
+    { metered: deps.tail === null ? keepForced(states, metered) : metered, corrections },
+    sources,
+  );
   await fillRows(deps, states, decided, rows);
   endReplays(deps, progress);
   const told = progress.flatMap(({ state }) => takeBook(state, rows));

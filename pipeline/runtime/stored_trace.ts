@@ -5,7 +5,7 @@ import type { StoredTrace } from './trace_book.ts';
 
 export const TRACE_COLUMNS = `org_id, trace_id, toUnixTimestamp64Milli(anchor) AS anchor_ms, toUnixTimestamp64Milli(started_at) AS started_ms, toUnixTimestamp64Milli(ended_at) AS ended_ms,
   toUnixTimestamp64Milli(root_at) AS root_ms, root_span_id, root_span_name, agent_id, outcome, session_id, user_id, tags, spans, input_tokens, output_tokens,
-  toString(cost_usd) AS cost, sampled, version`;
+  toString(cost_usd) AS cost, sampled, forced_from, version`;
 
 export interface TraceRecord {
   org_id: string;
@@ -26,6 +26,7 @@ export interface TraceRecord {
   output_tokens: string;
   cost: string;
   sampled: boolean;
+  forced_from: string;
   version: string;
 }
 
@@ -52,6 +53,7 @@ export function storedTrace(row: TraceRecord): StoredTrace {
       output_tokens: Number(row.output_tokens),
       cost_pico_usd: usdToPico(row.cost),
       sampled: row.sampled,
+      forced_from: Number(row.forced_from),
     },
   };
 }

@@ -2,6 +2,7 @@
 // In: events in log order, and the passing of time. Out: rows of the traces table as pairs, and the events trace.started
 // and trace.completed. A trace leaves memory only when its rows have been handed out and the next ones are taken; a late event of a
 // trace that was forgotten needs its row from the store first (missing, then restore).
+import { forcesTrace } from '../domain/keep_rules.ts';
 import type { Span } from '../domain/span.ts';
 import { addSpan, durationMs, emptyTrace, type TraceState } from '../domain/trace_state.ts';
 import type { MeteredEvent, Retain } from '../stage.ts';
@@ -128,6 +129,12 @@ export class TraceBook {
     return entry.state.sampled ? 'full' : 'summary';
   }
 
+  /** Returns the log_seq of the first message that forces a trace to be kept, by its key; null for none, or a trace not in memory. */
+  forcedFrom(key: string): number | null {
+    const from = this.#find(key)?.state.forced_from ?? 0;
+    return from === 0 ? null : from;
+  }
+
   /** Gives a held trace its row. */
   release(key: string): void {
     const entry = this.#find(key);
@@ -146,6 +153,7 @@ export class TraceBook {
     if (event.log_seq <= entry.restored_version) return;
     if (entry.open) this.#inputs?.add(key, { version: entry.version, spans: entry.state.spans }, event);
     for (const span of event.spans) addSpan(entry.state, span, event.retain === 'full');
+    if (entry.state.forced_from === 0 && event.spans.some(forcesTrace)) entry.state.forced_from = event.log_seq;
     entry.version = event.log_seq;
     entry.held = held;
     entry.heard_at = Math.max(entry.heard_at, event.received_at);

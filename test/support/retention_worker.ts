@@ -7,12 +7,20 @@ import { openObjectStore } from '../../ops/object_store/open.ts';
 import { ColdStorage } from '../../pipeline/cold/cold_storage.ts';
 import { createRestore } from '../../pipeline/cold/restore.ts';
 import { createRetention } from '../../pipeline/retention/retention.ts';
-import { DEFAULT_RETENTION } from '../../schemas/records/retention.ts';
+import { changedRetention, DEFAULT_RETENTION } from '../../schemas/records/retention.ts';
 import { createClickHouse } from '../../sql/client.ts';
 import { ColdTables } from '../../sql/cold.ts';
 import { RetentionStore } from '../../sql/retention.ts';
 
-const { TEST_CLICKHOUSE_URL = '', TEST_OBJECTS = '', TEST_TEMP = '', TEST_STEP = '', TEST_WORK = '', TEST_NOW = '0' } = process.env;
+const {
+  TEST_CLICKHOUSE_URL = '',
+  TEST_OBJECTS = '',
+  TEST_TEMP = '',
+  TEST_STEP = '',
+  TEST_WORK = '',
+  TEST_NOW = '0',
+  TEST_DELETE_DAYS = '',
+} = process.env;
 process.on('disconnect', die);
 
 const step = async (name: string): Promise<void> => {
@@ -57,7 +65,10 @@ if (TEST_WORK === 'restore') {
   await restore({ job_id: 'job_00000000000000ff', org_id: 'org_a', args, progress: () => undefined, signal, log });
 } else {
   const store = new RetentionStore(clickhouse);
-  await createRetention({ store, tables, cold, policies: () => Promise.resolve([]), tracesDeleted: () => Promise.resolve(), step })({
+  const days = Number(TEST_DELETE_DAYS);
+  const telemetry_events = { full_prompt_response_days: days, metadata_only_days: days, delete_after_days: days };
+  const policies = days > 0 ? [{ org_id: 'org_a', policy: changedRetention(DEFAULT_RETENTION, { telemetry_events }) }] : [];
+  await createRetention({ store, tables, cold, policies: () => Promise.resolve(policies), tracesDeleted: () => Promise.resolve(), step })({
     now,
     signal,
     log,

@@ -94,9 +94,12 @@ export class TailModel {
   readonly #log: TakenMessage[] = [];
   readonly #records = new Map<number, { checkpoint: number; completed_through: number; epoch: number }>();
   readonly #limits: TailLimits;
+  readonly #tail: boolean;
   #owner: Owner;
 
-  constructor(limits: Partial<TailLimits> = {}) {
+  /** @param tail false: every event is decided by itself, as it is without tail sampling */
+  constructor(limits: Partial<TailLimits> = {}, tail = true) {
+    this.#tail = tail;
     this.#limits = {
       slots: 1000,
       bytes: 1e9,
@@ -217,7 +220,7 @@ export class TailModel {
         meter: createMeterStage(),
       },
       stages: createStageRunner(silent, createLogger('test', 'silent')),
-      tail: new TailSampler(this.#limits),
+      tail: this.#tail ? new TailSampler(this.#limits) : null,
       observer: silent,
       logBase: 0,
       partitions: MODEL_PARTITIONS,
@@ -303,7 +306,7 @@ function traceRow(row: unknown[], partition: number): TailModel['traces'][number
     tags,
     spans,
   ] = row;
-  const [input_tokens, output_tokens, cost, sampled, , version, sign] = row.slice(14);
+  const [input_tokens, output_tokens, cost, sampled, forced_from, , version, sign] = row.slice(14);
   const record = {
     org_id,
     trace_id,
@@ -315,7 +318,7 @@ function traceRow(row: unknown[], partition: number): TailModel['traces'][number
     root_span_name,
     agent_id,
   };
-  const rest = { outcome, session_id, user_id, tags, spans, input_tokens, output_tokens, cost, sampled, version };
+  const rest = { outcome, session_id, user_id, tags, spans, input_tokens, output_tokens, cost, sampled, forced_from, version };
   const trace = storedTrace({ ...record, ...rest } as unknown as Parameters<typeof storedTrace>[0]);
   return { trace, partition, sign: Number(sign), sampled: sampled === true };
 }

@@ -119,6 +119,7 @@ export function traceCells(trace: TraceState, partition: number, version: number
     trace.output_tokens,
     picoToDecimal(trace.cost_pico_usd),
     trace.sampled,
+    trace.forced_from,
     partition,
     version,
   ]).slice(0, -1);

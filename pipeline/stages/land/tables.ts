@@ -114,6 +114,7 @@ export const TRACES = spec('traces', [
   ['output_tokens', 'UInt64'],
   ['cost_usd', 'Decimal(38, 12)'],
   ['sampled', 'Bool'],
+  ['forced_from', 'UInt64'],
   ['partition', 'UInt16'],
   ['log_seq', 'UInt64'],
   ['sign', 'Int8'],

@@ -1,17 +1,23 @@
--- Traces of an org by session or by end user: sums over both rows of each pair. The row that is taken back starts no earlier and ends no
--- later than the one in its place, so the bounds of both are those of the newer.
-SELECT /*if by_session*/session_id/*end*//*if by_user*/user_id/*end*/ AS id, sum(toInt64(sign)) AS traces, sum(toInt64(sign) * spans) AS spans,
-  sum(toInt64(sign) * (outcome != 'success')) AS failed_traces,
-  sum(toInt64(sign) * toInt64(input_tokens)) AS input_tokens, sum(toInt64(sign) * toInt64(output_tokens)) AS output_tokens,
-  toString(sumIf(cost_usd, sign = 1) - sumIf(cost_usd, sign = -1)) AS cost, min(started_at) AS first_seen, max(ended_at) AS last_seen
-FROM traces
-WHERE org_id = {org_id:String}
-  /*if by_session*/AND session_id != ''/*end*/
-  /*if by_user*/AND user_id != ''/*end*/
-  /*if session_id*/AND session_id = {session_id:String}/*end*/
-  /*if user_id*/AND user_id = {user_id:String}/*end*/
-  /*if agent_id*/AND agent_id = {agent_id:String}/*end*/
-  /*if since_ms*/AND anchor >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC') AND started_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')/*end*/
-  /*if until_ms*/AND started_at <= fromUnixTimestamp64Milli({until_ms:Int64}, 'UTC')/*end*/
+-- Traces of an org by session or by end user. Until a merge, a trace stands here with every state that was replaced, once with each sign.
+-- Sums over the signs are exact. So are the bounds of time where nothing is filtered: a trace only grows, so the bounds of its current
+-- state contain those of the replaced ones. A filter can match a replaced state and not the current one, so with a filter the signs of
+-- each state are added up first, and only states that are left count.
+SELECT id, sum(live) AS traces, sum(live * span_count) AS spans, sum(live * failed) AS failed_traces,
+  sum(live * tokens_in) AS input_tokens, sum(live * tokens_out) AS output_tokens,
+  toString(sumIf(usd, live > 0) - sumIf(usd, live < 0)) AS cost, min(first_at) AS first_seen, max(last_at) AS last_seen
+FROM (
+  /*if unfiltered*/SELECT /*if by_session*/session_id/*end*//*if by_user*/user_id/*end*/ AS id, toInt64(sign) AS live, spans AS span_count,
+    outcome != 'success' AS failed, toInt64(input_tokens) AS tokens_in, toInt64(output_tokens) AS tokens_out, cost_usd AS usd,
+    started_at AS first_at, ended_at AS last_at
+  FROM traces
+  WHERE /*include sessions/filters.sql*//*end*/
+  /*if filtered*/SELECT any(/*if by_session*/session_id/*end*//*if by_user*/user_id/*end*/) AS id, sum(toInt64(sign)) AS live, any(spans) AS span_count,
+    any(outcome != 'success') AS failed, any(toInt64(input_tokens)) AS tokens_in, any(toInt64(output_tokens)) AS tokens_out, any(cost_usd) AS usd,
+    any(started_at) AS first_at, any(ended_at) AS last_at
+  FROM traces
+  WHERE /*include sessions/filters.sql*/
+  GROUP BY trace_key, version
+  HAVING live > 0/*end*/
+)
 GROUP BY id
 HAVING traces > 0

@@ -125,3 +125,80 @@ describe.each(['session', 'user'] as const)('the list by %s', (by) => {
     await expect(list(by, { cursor: 'bm8' })).rejects.toMatchObject({ code: 'invalid_request' });
   });
 });
+
+describe.each(['session', 'user'] as const)('a filter of the list by %s', (by) => {
+  // A trace that began as agent_early and turned out to be agent_root's, and began earlier than its first span says; beside it one
+  // trace of agent_early that never changed. No merge may collapse the rows of the pairs.
+  const T = NOW - 3_600_000;
+  const people = { org_id: `org_pairs_${by}`, session_id: 's', user_id: 'u' };
+  const first = aSpan({
+    ...people,
+    trace_id: 'changed',
+    agent_id: 'agent_early',
+    parent_span_id: 'p',
+    started_at: T,
+    ended_at: T + 60_000,
+  });
+  const root = aSpan({
+    ...people,
+    trace_id: 'changed',
+    agent_id: 'agent_root',
+    started_at: T - 30_000,
+    ended_at: T + 5000,
+    outcome: 'error',
+  });
+  const steady = aSpan({ ...people, trace_id: 'steady', agent_id: 'agent_early', started_at: T + 10_000, ended_at: T + 20_000 });
+  const state = (...spans: Span[]): TraceState => tracesOf(spans)[0] as TraceState;
+  const read = async (query: Record<string, string>) => (await list(by, query, `org_pairs_${by}`)).data;
+  const sums = (spans: readonly Span[], failed_traces: number) => ({
+    traces: new Set(spans.map(({ trace_id }) => trace_id)).size,
+    failed_traces,
+    spans: spans.length,
+    cost_usd: usd(spans.reduce((total, { cost_pico_usd }) => total + cost_pico_usd, 0n)),
+    input_tokens: 10 * spans.length,
+    output_tokens: 5 * spans.length,
+    first_seen: new Date(Math.min(...spans.map(({ started_at }) => started_at))).toISOString(),
+    last_seen: new Date(Math.max(...spans.map(({ ended_at }) => ended_at))).toISOString(),
+  });
+  const id = by === 'session' ? 's' : 'u';
+  const onlySteady = [{ id, ...sums([steady], 0) }];
+
+  beforeAll(async () => {
+    await store.database.run('SYSTEM STOP MERGES traces');
+    await store.landTraces([{ state: state(first), version: 1, sign: 1 }]);
+    await store.landTraces([{ state: state(steady), version: 2, sign: 1 }]);
+    await store.landTraces([
+      { state: state(first), version: 1, sign: -1 },
+      { state: state(first, root), version: 3, sign: 1 },
+    ]);
+  });
+  afterAll(() => store.database.run('SYSTEM START MERGES traces'));
+
+  it('counts no replaced state of a trace: by agent, only the traces that are that agent’s now', async () => {
+    expect(await read({ agent_id: 'agent_early' })).toEqual(onlySteady);
+    expect(await read({ agent_id: 'agent_root' })).toEqual([{ id, ...sums([first, root], 1) }]);
+  });
+
+  it('counts no replaced state of a trace: by time, only the traces that start within it as of now', async () => {
+    expect(await read({ since: new Date(T - 10_000).toISOString() })).toEqual(onlySteady);
+    expect(await read({ until: new Date(T - 10_000).toISOString() })).toEqual([{ id, ...sums([first, root], 1) }]);
+    expect(await read({ session_id: 's', user_id: 'u' })).toEqual([{ id, ...sums([first, root, steady], 1) }]);
+  });
+
+  it('finds no replaced state of a trace in the analysts’ view either, whatever the query asks for', async () => {
+    const found = async (where: string): Promise<string> =>
+      (
+        await store.database.run(
+          `SELECT arraySort(groupArray((trace_id, agent_id, spans))) FROM analyst_traces WHERE org_id = 'org_pairs_${by}' AND ${where}`,
+        )
+      ).trim();
+    const changed = "('changed','agent_root',2)";
+    const kept = "('steady','agent_early',1)";
+    expect(await found("agent_id = 'agent_early'")).toBe(`[${kept}]`);
+    expect(await found("agent_id = 'agent_root'")).toBe(`[${changed}]`);
+    expect(await found("outcome = 'success'")).toBe(`[${kept}]`);
+    expect(await found(`started_at >= fromUnixTimestamp64Milli(${String(T - 10_000)})`)).toBe(`[${kept}]`);
+    expect(await found(`started_at < fromUnixTimestamp64Milli(${String(T)})`)).toBe(`[${changed}]`);
+    expect(await found("session_id = 's' AND user_id = 'u' AND duration_ms >= 60000")).toBe(`[${changed}]`);
+  });
+});

@@ -104,6 +104,7 @@ describe('delete_after_days', () => {
       policyOf('org_a', { telemetry_events: { full_prompt_response_days: 1, metadata_only_days: 2, delete_after_days: 3 } }),
     );
     await cold.land([aText(DAY, { trace_id: 'trc_1' })]);
+    await cold.store.landSpans([aText(DAY + 5, { trace_id: 'trc_1' })]);
     await cold.store.database.run(
       `INSERT INTO traces (org_id, anchor, trace_key, trace_id, started_at, ended_at, spans, sign, version) SELECT org_id, anchor, trace_key, trace_id, started_at, ended_at, spans, -1, version FROM traces`,
     );

@@ -229,6 +229,7 @@ function stateOf(traces: TraceBook) {
     number,
     string,
     boolean,
+    number,
   ];
   return {
     org_id: row[0],
@@ -249,5 +250,6 @@ function stateOf(traces: TraceBook) {
     output_tokens: row[15],
     cost_pico_usd: 75_000_000n,
     sampled: row[17],
+    forced_from: row[18],
   };
 }
