@@ -6,6 +6,7 @@ import type { ObjectStore } from '../../ops/object_store/object_store.ts';
 import { openObjectStore } from '../../ops/object_store/open.ts';
 import { ColdStorage } from '../../pipeline/cold/cold_storage.ts';
 import { createRestore } from '../../pipeline/cold/restore.ts';
+import { MONTHLY } from '../../pipeline/domain/period.ts';
 import { createRetention } from '../../pipeline/retention/retention.ts';
 import { changedRetention, DEFAULT_RETENTION } from '../../schemas/records/retention.ts';
 import { createClickHouse } from '../../sql/client.ts';
@@ -67,7 +68,7 @@ if (TEST_WORK === 'restore') {
   const store = new RetentionStore(clickhouse);
   const days = Number(TEST_DELETE_DAYS);
   const telemetry_events = { full_prompt_response_days: days, metadata_only_days: days, delete_after_days: days };
-  const policies = days > 0 ? [{ org_id: 'org_a', policy: changedRetention(DEFAULT_RETENTION, { telemetry_events }) }] : [];
+  const policies = days > 0 ? [{ org_id: 'org_a', policy: changedRetention(DEFAULT_RETENTION, { telemetry_events }), budget: MONTHLY }] : [];
   await createRetention({ store, tables, cold, policies: () => Promise.resolve(policies), tracesDeleted: () => Promise.resolve(), step })({
     now,
     signal,
