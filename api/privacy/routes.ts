@@ -35,7 +35,7 @@ export function privacyRoutes({ policies, sealer }: PrivacyDeps): Route[] {
       operation_id: 'changePiiPolicy',
       summary: 'Change what is redacted before it is stored',
       description:
-        'Takes the fields to change; null sets a field to its default again. It holds within a second, for events that come after it; what is stored stays as it is. Prompts, responses, names, tags, attributes, user_id and session_id are redacted, scores of users and reasons of LLM judges too; ids, models, agent_id, department, realm and what is counted are not. Cards are checked by issuer and check digit, addresses by their rules. A pattern that the linear-time engine refuses is 422 naming custom[i].pattern.',
+        'Takes the fields to change; null sets a field to its default again. It holds within a second, for events that come after it; what is stored stays as it is. Prompts, responses, names, tags, attributes, user_id and session_id are redacted, scores of users and reasons of LLM judges too; ids, models, agent_id, department, realm and what is counted are not. Cards are checked by issuer and check digit, addresses by their rules. A pattern that the linear-time engine refuses, or that is too large once its repetitions are written out (500 instructions, 2000 for all patterns), is 422 naming custom[i].pattern and what would pass. A text that the patterns take too long on is stored as [REDACTED], kind unsearched in pii.match.',
       tag: TAG,
       permission: 'pii:edit',
       params: orgParams,

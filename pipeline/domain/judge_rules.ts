@@ -2,6 +2,7 @@
 // trace are, a scorer answers 1 or 0 with a short reason, and its time is linear in the trace.
 // In: the rule of a judge's record. Out: a scorer, or a RuleError that names the parameter that cannot be used.
 import type { JudgeRule, JudgeScope, RuleType } from '../../schemas/records/judge.ts';
+import { containing } from './contains.ts';
 import { fieldOf, type FieldReader } from './judge_fields.ts';
 import { CHECKED_CHARS_MAX, type CompiledSchema, compileSchema, SchemaError } from './judge_schema.ts';
 import type { JudgedTrace } from './judged_trace.ts';
@@ -70,8 +71,7 @@ interface TextRule {
   ofTexts: (texts: readonly string[]) => RuleScore;
 }
 
-/** Steps for a character of a search for a fixed text, and of reading JSON. */
-const INCLUDES_CHARS_A_STEP = 128;
+/** Steps for a character of reading JSON. */
 const JSON_STEPS = 4;
 
 /** Passes when every field does; the reason names the first that does not. */
@@ -174,7 +174,8 @@ export const textsOfRule = (rule: JudgeRule, trace: JudgedTrace): string[] => fi
 export function compileRule(rule: JudgeRule): RuleScorer {
   const fields = fieldsOf(rule);
   const { value = '', max = 0, outcomes = [] } = rule;
-  const includesSteps = ({ length }: string): number => length * Math.ceil(value.length / INCLUDES_CHARS_A_STEP);
+  const contains = containing(value);
+  const charSteps = ({ length }: string): number => length;
   switch (rule.type) {
     case 'regex_absent': {
       const { test, steps } = patternOf(rule);
@@ -185,11 +186,11 @@ export function compileRule(rule: JudgeRule): RuleScorer {
       return onTexts(fields, { steps, ofTexts: some(fields, test, 'the pattern does not match in') });
     }
     case 'contains':
-      return onTexts(fields, { steps: includesSteps, ofTexts: some(fields, (text) => text.includes(value), 'the value is not in') });
+      return onTexts(fields, { steps: charSteps, ofTexts: some(fields, contains, 'the value is not in') });
     case 'not_contains':
       return onTexts(fields, {
-        steps: includesSteps,
-        ofTexts: every(fields, (text) => (text.includes(value) ? 'contains the value' : null)),
+        steps: charSteps,
+        ofTexts: every(fields, (text) => (contains(text) ? 'contains the value' : null)),
       });
     case 'equals':
       return onTexts(fields, {
@@ -215,7 +216,7 @@ export function compileRule(rule: JudgeRule): RuleScorer {
     }
     case 'max_length':
       return onTexts(fields, {
-        steps: ({ length }) => length,
+        steps: charSteps,
         ofTexts: every(fields, (text) => (isLonger(text, max) ? `has more than ${String(max)} characters` : null)),
       });
     case 'max_duration_ms':

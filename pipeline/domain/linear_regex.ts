@@ -98,6 +98,6 @@ function compile(pattern: string, flags: readonly PatternFlag[]): RE2JS {
 export function tooLarge(size: number, max: number): PatternError {
   return new PatternError(
     `the pattern has ${String(size)} instructions once its repetitions are written out; takes at most ${String(max)}. ` +
-      'Use smaller counts in {} (a{1,20} has 40), + or * in their place, or fewer alternatives',
+      'Use smaller counts in {} (a{1,20} has 41), + or * in their place, or fewer alternatives',
   );
 }
