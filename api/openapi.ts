@@ -25,7 +25,7 @@ export type JsonObject = Record<string, Json>;
 const INTRO = `Send telemetry of LLM calls, agents and apps; read it back as traces made of spans.
 
 Every answer carries **X-Request-Id**. A success is \`{data, meta}\`, an error \`{detail, request_id, code}\` with the HTTP status that belongs to the code.
-POST endpoints take **Idempotency-Key** (a UUID): for 24 hours the same request gets the first answer again, with \`Idempotency-Replayed: true\`. Where that is too large to be kept (beyond some hundred KiB), what changed something answers 409 and does nothing again; what is streamed is made anew.
+POST endpoints take **Idempotency-Key** (a UUID): for 24 hours the same request gets the first answer again, with \`Idempotency-Replayed: true\`. Where that is too large to be kept (beyond some hundred KiB), what changed something answers 409 and does nothing again; what is streamed is made anew. No answer is dropped within its 24 hours: an organization whose answers fill its share (20,000 answers or 64 MiB) gets 429 with Retry-After for requests with a new key, before anything is done, and can send them without a key.
 **X-Service-Api-Version** may pin a minor version (1.7 or 1.7.x).`;
 
 const SECURITY_SCHEMES: JsonObject = {

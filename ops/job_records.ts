@@ -2,10 +2,14 @@
 import type { KV } from '@nats-io/kv';
 import { type LongJob, longJobKey, parseLongJob } from '../schemas/records/job_record.ts';
 import type { Log } from './nats/open_log.ts';
-import { type Held, WatchedBucket } from './watched_bucket.ts';
+import { type Held, RevisionConflict, WatchedBucket } from './watched_bucket.ts';
 
 /** Jobs of an org that are not over; beyond it none is taken. */
 export const OPEN_JOBS_MAX = 20;
+/** Jobs of an org that are kept once they are over; for more the oldest make room. */
+export const ENDED_JOBS_MAX = 1000;
+/** Jobs that are forgotten at most for one that is new. */
+const FORGOTTEN_MAX = 10;
 
 export class JobRecords {
   readonly #bucket: WatchedBucket<LongJob>;
@@ -43,6 +47,24 @@ export class JobRecords {
 
   async create(job: LongJob): Promise<void> {
     await this.#bucket.create(longJobKey(job.org_id, job.job_id), job);
+  }
+
+  /** Forgets the oldest of an org's jobs that are over, a few at a time, until ENDED_JOBS_MAX are left. */
+  async forgetOldest(org_id: string): Promise<void> {
+    const ended = this.all(org_id).filter(({ status }) => status === 'complete' || status === 'failed');
+    if (ended.length <= ENDED_JOBS_MAX) return;
+    const oldest = ended
+      .sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
+      .slice(0, Math.min(FORGOTTEN_MAX, ended.length - ENDED_JOBS_MAX));
+    for (const { job_id } of oldest) {
+      const key = longJobKey(org_id, job_id);
+      const held = this.#bucket.held(key);
+      if (held === undefined) continue;
+      await this.#bucket.delete(key, held.revision).catch((error: unknown) => {
+        // Another process has forgotten it.
+        if (!(error instanceof RevisionConflict)) throw error;
+      });
+    }
   }
 
   /** Writes over a revision. @returns the new one @throws RevisionConflict when another write came first */

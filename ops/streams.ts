@@ -66,7 +66,7 @@ export const BUCKETS = {
   /** Those of them that run now: longer than any of them takes, short enough that a process that died blocks no key for long. */
   ingest_claims: { ttlHours: 5 / 3600, history: 1, bytesMax: GIB / 64, whenFull: 'forget', inMemory: true },
   agents: { ttlHours: 0, history: 1 },
-  /** By SHA-256 of the raw token; kept a while longer than a token lasts, so that an old one is told from a made-up one. */
+  /** By org and SHA-256 of the raw token; kept a while longer than a token lasts, so that an old one is told from a made-up one. */
   register_tokens: { ttlHours: 48, history: 1 },
   /** What members were granted on single things. */
   grants: { ttlHours: 0, history: 1 },

@@ -5,8 +5,16 @@ import { RevisionConflict } from '../../ops/watched_bucket.ts';
 import { type AgentRecord, type Framework, FRAMEWORKS } from '../../schemas/records/agent.ts';
 import { ApiError } from '../http/errors.ts';
 import type { AgentRow, ListQuery, RegisterBody } from './schema.ts';
-import type { AgentStore } from './store.ts';
+import { agentBytes, type AgentStore } from './store.ts';
 import { agentIdOf, hashToken, type MadeToken, refused, type RegisterTokens } from './tokens.ts';
+
+/** Agents of an org, archived ones too, and bytes of their records: every API process holds them. A few more where several register at once. */
+export const AGENTS_ORG_MAX = 50_000;
+export const AGENTS_BYTES_ORG_MAX = 64 * 1024 * 1024;
+/** Bytes that are taken for granted for an agent that is new; its record is rarely larger. */
+const NEW_AGENT_BYTES = 1024;
+/** Archived agents that are forgotten at most to make room for one. */
+const FORGOTTEN_MAX = 100;
 
 export interface AgentsDeps {
   agents: AgentStore;
@@ -55,6 +63,7 @@ interface Registrant {
 async function upsert(deps: AgentsDeps, { org_id, agent_id, tokenHash, isNamed }: Registrant, given: GivenAgent): Promise<Registration> {
   if ((await deps.agents.read(org_id, agent_id)) === null) {
     if (tokenHash === null) throw refused('is missing');
+    await makeRoom(deps, org_id);
     await deps.tokens.claim(org_id, tokenHash, agent_id);
   }
   const now = deps.now();
@@ -65,6 +74,7 @@ async function upsert(deps: AgentsDeps, { org_id, agent_id, tokenHash, isNamed }
     if (tokenHash !== null && tokenHash !== before.register_token_hash)
       throw new ApiError('agent_already_registered', `The agent ${agent_id} is registered, with another register_token.`);
     const next = registeredAgain(before, given, now);
+    if (next !== null) checkBytes(deps, org_id, agentBytes(next) - agentBytes(before));
     // By its token alone an agent can only be repeated: a used token that comes with something else is a used token.
     if (next !== null && !isNamed) throw refused('was used already');
     return next;
@@ -72,6 +82,26 @@ async function upsert(deps: AgentsDeps, { org_id, agent_id, tokenHash, isNamed }
   if (agent === undefined) throw new Error('a registration came to nothing');
   const { before } = seen;
   return { agent, is_new: before === undefined, changes: before === undefined ? shown(agent) : difference(before, agent) };
+}
+
+/** Makes room for one more agent: archived ones go, those archived longest ago first. @throws ApiError conflict when all are in use */
+async function makeRoom({ agents }: AgentsDeps, org_id: string): Promise<void> {
+  for (let tries = 0; tries < FORGOTTEN_MAX; tries++) {
+    const { count, bytes } = agents.sizes(org_id);
+    if (count < AGENTS_ORG_MAX && bytes + NEW_AGENT_BYTES <= AGENTS_BYTES_ORG_MAX) return;
+    if (!(await agents.forgetArchived(org_id))) break;
+  }
+  throw full();
+}
+
+/** @throws ApiError conflict when the records of the org's agents would have more bytes than they may */
+function checkBytes({ agents }: AgentsDeps, org_id: string, more: number): void {
+  if (more > 0 && agents.sizes(org_id).bytes + more > AGENTS_BYTES_ORG_MAX) throw full();
+}
+
+function full(): ApiError {
+  const detail = `An organization has at most ${String(AGENTS_ORG_MAX)} agents with ${String(AGENTS_BYTES_ORG_MAX)} bytes of records`;
+  return new ApiError('conflict', `${detail}. Archive agents that are no longer used: new ones take the places of archived ones.`);
 }
 
 /**

@@ -25,7 +25,8 @@ export function agentRoutes(deps: AgentsDeps): Route[] {
       path: '/orgs/:org_id/agents/register-tokens',
       operation_id: 'createRegisterToken',
       summary: 'Make a register token',
-      description: 'One agent can register with it for the first time, within 24 hours. It is shown in this answer and never again.',
+      description:
+        'One agent can register with it for the first time, within 24 hours. It is shown in this answer and never again. An organization makes at most 5,000 in 48 hours; beyond that the answer is 429.',
       tag: TAG,
       permission: 'agents:invite',
       status: 201,
@@ -48,7 +49,8 @@ export function agentRoutes(deps: AgentsDeps): Route[] {
       description:
         'The first time (201) it takes an unused register_token; later (200) the credential alone: given fields replace, fields ' +
         'left out stay, null empties. An archived or deprecated agent is registered again. Without agent_id the server makes one: ' +
-        'the same request with the same token gives the same agent.',
+        'the same request with the same token gives the same agent. An organization has at most 50,000 agents with 64 MiB of records: a new one ' +
+        'takes the place of the one archived longest ago, and where none is archived the answer is 409.',
       tag: TAG,
       permission: 'agents:write',
       status: 201,

@@ -2,7 +2,7 @@
 // here in milliseconds. Writes are CAS on the revision.
 import type { KV } from '@nats-io/kv';
 import type { Log } from '../../ops/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/watched_bucket.ts';
+import { RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
 import { agentKey, type AgentRecord, parseAgentRecord } from '../../schemas/records/agent.ts';
 import { isAgentId } from './schema.ts';
 
@@ -17,10 +17,14 @@ export interface ListedAgent {
   agent: AgentRecord;
   /** For searches whatever the case. */
   name_lower: string;
+  /** Of its record. */
+  bytes: number;
 }
 
 interface OrgIndex {
   agents: Map<string, ListedAgent>;
+  /** Of all its records. */
+  bytes: number;
   /** The same, newest registration first; null when it has to be sorted again. */
   sorted: ListedAgent[] | null;
 }
@@ -98,6 +102,28 @@ export class AgentStore {
     return org.sorted;
   }
 
+  /** How many agents an org has, archived ones too, and how many bytes their records. */
+  sizes(org_id: string): { count: number; bytes: number } {
+    const org = this.#orgs.get(org_id);
+    return { count: org?.agents.size ?? 0, bytes: org?.bytes ?? 0 };
+  }
+
+  /** Forgets the agent that was archived longest ago. @returns false when the org has no archived one */
+  async forgetArchived(org_id: string): Promise<boolean> {
+    let oldest: { key: string; at: string } | null = null;
+    for (const { key, agent } of this.#orgs.get(org_id)?.agents.values() ?? [])
+      if (agent.archived_at !== null && (oldest === null || agent.archived_at < oldest.at)) oldest = { key, at: agent.archived_at };
+    const held = oldest === null ? undefined : this.#bucket.held(oldest.key);
+    if (oldest === null || held === undefined) return false;
+    try {
+      await this.#bucket.delete(oldest.key, held.revision);
+    } catch (error) {
+      // Another process has forgotten it, or it was registered again: the next look says what there is.
+      if (!(error instanceof RevisionConflict)) throw error;
+    }
+    return true;
+  }
+
   /** Org, id and key of every agent. */
   *all(): IterableIterator<{ org_id: string; agent_id: string; key: string }> {
     for (const [key, { value }] of this.#bucket.entries()) yield { key, org_id: value.org_id, agent_id: value.agent_id };
@@ -137,8 +163,10 @@ export class AgentStore {
 
   #index(key: string, agent: AgentRecord): void {
     let org = this.#orgs.get(agent.org_id);
-    if (org === undefined) this.#orgs.set(agent.org_id, (org = { agents: new Map(), sorted: null }));
-    org.agents.set(key, { key, agent, name_lower: agent.name.toLowerCase() });
+    if (org === undefined) this.#orgs.set(agent.org_id, (org = { agents: new Map(), bytes: 0, sorted: null }));
+    const bytes = agentBytes(agent);
+    org.bytes += bytes - (org.agents.get(key)?.bytes ?? 0);
+    org.agents.set(key, { key, agent, name_lower: agent.name.toLowerCase(), bytes });
     org.sorted = null;
     this.#orgOf.set(key, agent.org_id);
   }
@@ -147,6 +175,7 @@ export class AgentStore {
     const org = this.#orgs.get(this.#orgOf.get(key) ?? '');
     this.#orgOf.delete(key);
     if (org === undefined) return;
+    org.bytes -= org.agents.get(key)?.bytes ?? 0;
     org.agents.delete(key);
     org.sorted = null;
   }
@@ -156,3 +185,6 @@ function newestFirst({ agent: a }: ListedAgent, { agent: b }: ListedAgent): numb
   if (a.registered_at !== b.registered_at) return a.registered_at > b.registered_at ? -1 : 1;
   return a.agent_id < b.agent_id ? -1 : 1;
 }
+
+/** As KV holds it. */
+export const agentBytes = (agent: AgentRecord): number => Buffer.byteLength(JSON.stringify(agent));

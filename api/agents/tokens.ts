@@ -5,10 +5,16 @@ import { hash, randomBytes } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
 import { z } from 'zod';
 import { isLostWrite, waitAfterLostWrite } from '../../ops/nats/conflict.ts';
+import { kvHeaders } from '../../ops/nats/kv_headers.ts';
+import { BUCKETS } from '../../ops/streams.ts';
+import { orgKey } from '../../schemas/records/org.ts';
 import { ApiError } from '../http/errors.ts';
 
 const TOKEN_BYTES = 30;
 const TOKEN_MS = 24 * 3_600_000;
+/** Tokens of one org that are kept, used ones too; a few more where several processes make some at once. */
+export const TOKENS_ORG_MAX = 5000;
+const KEPT_MS = BUCKETS.register_tokens.ttlHours * 3_600_000;
 /** How often a token is read again because another request spent it meanwhile; the second look shows on what. */
 const CLAIM_TRIES_MAX = 3;
 
@@ -61,9 +67,25 @@ export class RegisterTokens {
       expires_at: new Date(now + TOKEN_MS).toISOString(),
       agent_id: null,
     };
-    const key = hashToken(register_token);
-    await this.#kv.create(key, JSON.stringify(record));
-    return { register_token, expires_at: record.expires_at, token_id: key.slice(0, 16) };
+    await this.#checkRoom(org_id);
+    const tokenHash = hashToken(register_token);
+    await this.#kv.create(keyOf(org_id, tokenHash), JSON.stringify(record));
+    return { register_token, expires_at: record.expires_at, token_id: tokenHash.slice(0, 16) };
+  }
+
+  /** @throws ApiError rate_limited when the bucket holds as many tokens of the org as it may */
+  async #checkRoom(org_id: string): Promise<void> {
+    let count = 0;
+    let oldest = Infinity;
+    for await (const { created } of await kvHeaders(this.#kv, `${orgKey(org_id)}.>`)) {
+      count += 1;
+      oldest = Math.min(oldest, created.getTime());
+    }
+    if (count < TOKENS_ORG_MAX) return;
+    const waitMs = Math.max(1000, oldest + KEPT_MS - this.#now());
+    throw new ApiError('rate_limited', `An organization makes at most ${String(TOKENS_ORG_MAX)} register tokens in 48 hours.`, {
+      headers: { 'Retry-After': String(Math.ceil(waitMs / 1000)) },
+    });
   }
 
   /**
@@ -72,14 +94,15 @@ export class RegisterTokens {
    */
   async claim(org_id: string, tokenHash: string, agent_id: string): Promise<void> {
     for (let tries = 1; ; tries++) {
-      const entry = await this.#kv.get(tokenHash);
+      // Tokens of an older version lie under their hash alone; they last two days.
+      const entry = (await this.#kv.get(keyOf(org_id, tokenHash))) ?? (await this.#kv.get(tokenHash));
       const record = entry?.operation === 'PUT' ? tokenRecord.parse(entry.json()) : null;
       if (entry === null || record?.org_id !== org_id) throw refused('is not one of this org');
       if (record.agent_id === agent_id) return;
       if (record.agent_id !== null) throw refused('was used already');
       if (Date.parse(record.expires_at) <= this.#now()) throw refused('has expired');
       try {
-        await this.#kv.update(tokenHash, JSON.stringify({ ...record, agent_id }), entry.revision);
+        await this.#kv.update(entry.key, JSON.stringify({ ...record, agent_id }), entry.revision);
         return;
       } catch (error) {
         if (!isLostWrite(error) || tries >= CLAIM_TRIES_MAX) throw error;
@@ -88,6 +111,8 @@ export class RegisterTokens {
     }
   }
 }
+
+const keyOf = (org_id: string, tokenHash: string): string => `${orgKey(org_id)}.${tokenHash}`;
 
 /** The error for a token that does not let an agent in; says why, never which. */
 export function refused(why: string): ApiError {

@@ -4,6 +4,7 @@ import { ALERT_CHANNELS, alertConfig, alertThreshold, limits } from '../../schem
 
 /** Events with a longer agent_id are of no agent. */
 const AGENT_ID_LENGTH_MAX = 512;
+const URL_CHARS_MAX = 2048;
 const status = z.enum(['ok', 'soft_exceeded', 'hard_exceeded']);
 
 /** Limits as given: what is left out stays, null takes a limit away. */
@@ -55,7 +56,7 @@ export const alertsBody = z
   .strictObject({
     channels: z.array(z.enum(ALERT_CHANNELS)).max(10),
     thresholds: z.array(z.strictObject(alertThreshold.shape)).max(50),
-    webhook_url: z.string().nullish().describe('Gets budget.threshold_breach; needed for the channel webhook'),
+    webhook_url: z.string().max(URL_CHARS_MAX).nullish().describe('Gets budget.threshold_breach; needed for the channel webhook'),
   })
   .meta({ id: 'AlertConfig' });
 export type AlertsBody = z.infer<typeof alertsBody>;

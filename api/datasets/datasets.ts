@@ -19,7 +19,9 @@ import {
 import type { DatasetStore } from './store.ts';
 
 /** Datasets of an org, each version counted; keeps what every process holds small. */
-const DATASETS_MAX = 10_000;
+export const DATASETS_MAX = 10_000;
+/** Bytes of the items of all datasets of an org; a little more where several processes make some at once. */
+export const DATASETS_BYTES_MAX = 1024 * 1024 * 1024;
 /** A part ends at this many bytes, or before the item that would take it beyond. */
 const PART_BYTES_MAX = 768 * 1024;
 
@@ -74,9 +76,9 @@ export async function createDataset(
     .slice(0, 16)}`;
   const known = datasets.get(org_id, dataset_id);
   if (datasets.isDeleting(org_id, dataset_id)) await finishDeletion(deps, org_id, dataset_id);
-  if (known === null && datasets.count(org_id) >= DATASETS_MAX)
-    throw new ApiError('conflict', `The org has ${String(DATASETS_MAX)} datasets, the most that it can have.`);
   const parts = partsByBytes(texts);
+  const bytes = parts.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
+  if (known === null) checkRoom(datasets, org_id, bytes);
   const created_at = new Date(now()).toISOString();
   const record = {
     org_id,
@@ -86,6 +88,7 @@ export async function createDataset(
     item_count: items.length,
     digest,
     parts: parts.map(({ first }) => first),
+    bytes,
     created_at,
     parts_id: randomBytes(16).toString('hex'),
   };
@@ -101,6 +104,17 @@ export async function createDataset(
   if (stands.deleting !== undefined) throw new ApiError('conflict', `version: ${name} ${version} is being deleted. Try again shortly.`);
   if (stands.digest !== digest) throw new ApiError('conflict', `version: ${name} has a version ${version} with other items.`);
   return { record: stands, made: stands === record };
+}
+
+/** @throws ApiError conflict when the org has as many datasets as it may, or as many bytes of them */
+function checkRoom(datasets: DatasetsDeps['datasets'], org_id: string, bytes: number): void {
+  const held = datasets.sizes(org_id);
+  if (held.count >= DATASETS_MAX)
+    throw new ApiError('conflict', `An organization has at most ${String(DATASETS_MAX)} datasets, each version counted. Delete one first.`);
+  if (held.bytes + bytes > DATASETS_BYTES_MAX) {
+    const detail = `The datasets of an organization have at most ${String(DATASETS_BYTES_MAX)} bytes of items`;
+    throw new ApiError('conflict', `${detail}; they have ${String(held.bytes)}, and this one ${String(bytes)}. Delete one first.`);
+  }
 }
 
 /** Answers GET /v1/datasets: newest first. */

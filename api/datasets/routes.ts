@@ -27,7 +27,8 @@ function createRoute(deps: DatasetsDeps): Route {
     path: ROOT,
     operation_id: 'createDataset',
     summary: 'Make a version of a dataset',
-    description: 'A name and version never change: the same items again are answered with the same dataset, other items are refused.',
+    description:
+      'A name and version never change: the same items again are answered with the same dataset, other items are refused. An organization has at most 10,000 datasets, each version counted, with 1 GiB of items; beyond that the answer is 409.',
     tag: TAG,
     permission: 'datasets:write',
     audit: { action: 'dataset.create', target: 'dataset' },

@@ -64,8 +64,14 @@ export class DatasetStore {
     return now.deleting === undefined && now.digest === digest;
   }
 
-  count(org_id: string): number {
-    return this.#byOrg.get(orgKey(org_id))?.size ?? 0;
+  /** How many datasets an org has, and how many bytes their items. */
+  sizes(org_id: string): { count: number; bytes: number } {
+    const sizes = { count: 0, bytes: 0 };
+    for (const key of this.#byOrg.get(orgKey(org_id)) ?? []) {
+      sizes.count += 1;
+      sizes.bytes += this.#bucket.get(key)?.bytes ?? 0;
+    }
+    return sizes;
   }
 
   /** Of an org, newest first. */

@@ -18,6 +18,8 @@ import type { EvalStore } from './store.ts';
 const WAIT_MS_MAX = 60_000;
 /** Evals of an org that run at a time; a few more where several processes begin some at once. */
 const RUNNING_MAX = 100;
+/** Traces and items in all of them: their ids lie in KV while they run. */
+export const RUNNING_TRACES_MAX = 1_000_000;
 /** Evals that an org keeps; the oldest make room. */
 const KEPT_MAX = 10_000;
 /** Statements at a time that look ids up; each takes thousands. */
@@ -88,14 +90,22 @@ export async function createEval(deps: EvalsDeps, org_id: string, body: CreateEv
   return beginEval(deps, org_id, { judge, dataset: null, prompt: null, trace_ids, total: trace_ids.length });
 }
 
+/** @throws ApiError rate_limited when the org has as many evals running as it may, or as many traces and items in them */
+function checkRunning(own: readonly EvalRecord[], total: number): void {
+  const running = own.filter(({ status }) => status === 'running');
+  const headers = { 'Retry-After': '60' };
+  if (running.length >= RUNNING_MAX)
+    throw new ApiError('rate_limited', `The org has ${String(running.length)} evals running, as many as it can have.`, { headers });
+  const queued = running.reduce((sum, { progress }) => sum + progress.total, 0);
+  if (queued + total <= RUNNING_TRACES_MAX) return;
+  const detail = `The running evals of an organization have at most ${String(RUNNING_TRACES_MAX)} traces and items; they have ${String(queued)}`;
+  throw new ApiError('rate_limited', `${detail}, and this one ${String(total)}. Wait until one has ended.`, { headers });
+}
+
 /** Stores an eval and puts it into the queue. @throws ApiError rate_limited, upstream_unavailable */
 async function beginEval(deps: EvalsDeps, org_id: string, plan: EvalPlan): Promise<EvalRecord> {
   const { evals, now, onProblem } = deps;
-  const running = evals.list(org_id).filter(({ status }) => status === 'running').length;
-  if (running >= RUNNING_MAX)
-    throw new ApiError('rate_limited', `The org has ${String(running)} evals running, as many as it can have.`, {
-      headers: { 'Retry-After': '60' },
-    });
+  checkRunning(evals.list(org_id), plan.total);
   const at = now();
   const calls_model = plan.judge.kind === 'llm' || plan.dataset !== null;
   const record: EvalRecord = {

@@ -8,6 +8,7 @@ import { gunzip, gzip } from 'node:zlib';
 import { z } from 'zod';
 import { ApiError } from './errors.ts';
 import { fingerprintOf, inProgress, type KeyedStore, type Place, placeOf, readRecord, reused, Running } from './keyed_store.ts';
+import type { TenantShares } from './keyed_shares.ts';
 import { openBytes, sealBytes } from './sealed_answer.ts';
 
 const pack = promisify<Uint8Array, Buffer>(gzip);
@@ -18,14 +19,17 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 export const LOCK_MS = 6_000;
 const RENEW_MS = 1_500;
 /**
- * Of an answer as it is kept: as it is, or compressed where it is larger. In base64 that makes 88 KiB, and all that one tenant may have of
- * them, with what comes before the next trim, still fits the bucket.
+ * Of an answer as it is kept: as it is, or compressed where it is larger. In base64 that makes 88 KiB.
  */
 export const ANSWER_BYTES_MAX = 64 * 1024;
 /** Larger answers are not compressed either: one that shows what a body brought is below it, and a text shrinks no further. */
 export const PACKED_BYTES_MAX = 8 * 1024 * 1024;
-/** Answers of one tenant that are kept; its oldest make room. */
-export const ANSWERS_TENANT_MAX = 10_000;
+/**
+ * What one tenant may keep, in records and in bytes: beyond it a request with a new key is refused before it does anything. An answer
+ * is never dropped within its 24 hours to make room, as a repeat of its request would then do the work twice.
+ */
+export const ANSWERS_TENANT_MAX = 20_000;
+export const ANSWERS_TENANT_BYTES_MAX = 64 * 1024 * 1024;
 
 const record = z.discriminatedUnion('state', [
   z.object({ state: z.literal('running'), fingerprint: z.string(), holder: z.string(), deadline: z.number() }),
@@ -79,6 +83,8 @@ export function idempotencyKey(header: string | string[] | undefined): string | 
 
 export interface IdempotencyDeps {
   store: Pick<KeyedStore, 'checkConnected' | 'write' | 'read' | 'remove'>;
+  /** What each tenant may keep; left out: as much as the store takes. */
+  shares?: Pick<TenantShares, 'fullUntil' | 'added'>;
   /** Milliseconds since the epoch; the clocks of all processes must agree within a second or so. */
   now: () => number;
   onProblem: (problem: string, cause: unknown) => void;
@@ -121,7 +127,7 @@ export class Idempotency {
     store.checkConnected();
     const place = placeOf(request.tenant, request.endpoint, request.key);
     const mark: IdempotencyRecord = { state: 'again', fingerprint: fingerprintOf(request.body) };
-    const revision = await store.write(place, JSON.stringify(mark), 0);
+    const revision = await this.#make(place, JSON.stringify(mark));
     if (revision === null) {
       const found = await store.read(place);
       if (found !== null && readRecord(record, found).fingerprint !== mark.fingerprint) throw reused();
@@ -134,10 +140,27 @@ export class Idempotency {
     };
   }
 
+  /**
+   * Makes a record under a key that has none. A key that has one can be asked for however full the tenant's share is.
+   * @returns its revision; null where there is a record
+   * @throws ApiError rate_limited when the tenant has filled its share, upstream_unavailable
+   */
+  async #make(place: Place, text: string): Promise<number | null> {
+    const { store, shares, now } = this.#deps;
+    const fullUntil = (await shares?.fullUntil(place.tenant)) ?? null;
+    if (fullUntil !== null) {
+      if ((await store.read(place)) !== null) return null;
+      throw shareFull(fullUntil - now());
+    }
+    const revision = await store.write(place, text, 0);
+    if (revision !== null) shares?.added(place.tenant, { bytes: text.length, records: 1 });
+    return revision;
+  }
+
   async #take(place: Place, fingerprint: string, request: IdempotentRequest, leave: () => void): ReturnType<Idempotency['begin']> {
     const { store, now } = this.#deps;
     const mine: Lock = { state: 'running', fingerprint, holder: randomUUID(), deadline: now() + LOCK_MS };
-    const revision = await store.write(place, JSON.stringify(mine), 0);
+    const revision = await this.#make(place, JSON.stringify(mine));
     if (revision !== null) return { lock: this.#lock(place, mine, revision, request, leave) };
     const found = await store.read(place);
     // Gone between the two calls: its holder failed and released it just now.
@@ -154,7 +177,7 @@ export class Idempotency {
   }
 
   #lock(place: Place, mine: Lock, first: number, request: IdempotentRequest, leave: () => void): IdempotencyLock {
-    const { store, now, onProblem } = this.#deps;
+    const { store, shares, now, onProblem } = this.#deps;
     let revision: number | null = first;
     let last: Promise<void> = Promise.resolve();
     // Writes follow each other, as each needs the revision of the one before. A write that lost means that the lock is another's now.
@@ -162,7 +185,11 @@ export class Idempotency {
       last = last.then(async () => {
         try {
           if (next === null && revision !== null) await store.remove(place, revision);
-          revision = next === null || revision === null ? null : await store.write(place, JSON.stringify(next), revision);
+          const text = JSON.stringify(next);
+          revision = next === null || revision === null ? null : await store.write(place, text, revision);
+          // The answer takes the place of the lock, which was counted as a record.
+          if (revision !== null && next !== null && next.state !== 'running')
+            shares?.added(place.tenant, { bytes: text.length, records: 0 });
           if (revision === null && next !== null && next.state !== 'running') throw new Error('its lock was taken over or trimmed away');
         } catch (cause) {
           onProblem('an idempotency record could not be written; a repeat of its request would run again', cause);
@@ -186,6 +213,14 @@ export class Idempotency {
       release: () => end(null),
     };
   }
+}
+
+function shareFull(waitMs: number): ApiError {
+  const bytes = `${String(ANSWERS_TENANT_BYTES_MAX / (1024 * 1024))} MiB`;
+  const detail =
+    `Idempotency-Key: the answers of the last 24 hours fill this organization's share of ${String(ANSWERS_TENANT_MAX)} answers or ${bytes}. ` +
+    'Nothing was done. Send the request again after Retry-After seconds, or without an Idempotency-Key.';
+  return new ApiError('rate_limited', detail, { headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) } });
 }
 
 function tooLarge(): ApiError {

@@ -1,6 +1,6 @@
 // What is remembered under Idempotency-Keys: a KV bucket of small records, grouped by tenant. In: tenant, endpoint, key. Out:
-// records by CAS, every call bounded in time. Guarantees: neither key nor tenant can be read from the bucket; a tenant keeps at
-// most its newest `keep` records, and some TRIM_EVERY more between two trims; a full bucket is a refusal of its own.
+// records by CAS, every call bounded in time. Guarantees: neither key nor tenant can be read from the bucket; where `keep` is
+// given, a tenant keeps its newest `keep` records, and some TRIM_EVERY more between two trims; a full bucket is a refusal of its own.
 import { hash } from 'node:crypto';
 import { JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
 import type { KV } from '@nats-io/kv';
@@ -8,7 +8,9 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import type { z } from 'zod';
 import { isLostWrite } from '../../ops/nats/conflict.ts';
 import { nameDigest } from '../../ops/tenant_token.ts';
+import { kvHeaders } from '../../ops/nats/kv_headers.ts';
 import { ApiError } from './errors.ts';
+import type { TenantUse } from './keyed_shares.ts';
 import { KeyedWire } from './keyed_wire.ts';
 
 const STORE_FULL = 10077;
@@ -19,6 +21,8 @@ export const STORE_MS_MAX = 450;
  * without a count; a prime, so that no rhythm of writers (a lock and its answer, two tenants in turns) always misses one.
  */
 export const TRIM_EVERY = 997;
+/** A tenant's records are counted within this, or the count is given up. */
+const MEASURE_MS_MAX = 2_000;
 const RETRY_AFTER = { 'Retry-After': '1' };
 
 /** Where a record lies: token of its tenant, and a digest of endpoint and key. Both are digests, so any text may be given. */
@@ -61,8 +65,8 @@ export interface KeyedStoreDeps {
   nc: NatsConnection;
   kv: KV;
   jsm: Pick<JetStreamManager, 'streams'>;
-  /** Records of one tenant that outlive a trim, the newest. */
-  keep: number;
+  /** Records of one tenant that outlive a trim, the newest; null: none is ever trimmed. */
+  keep: number | null;
   connected: () => boolean;
   onProblem: (problem: string, cause: unknown) => void;
 }
@@ -120,6 +124,26 @@ export class KeyedStore {
     }
   }
 
+  /** Counts a tenant's records by their headers; the marks of those that were taken away hold nothing. @throws what the client throws */
+  async measure(tenant: string): Promise<TenantUse> {
+    const use: TenantUse = { bytes: 0, records: 0, oldest_ms: null };
+    const entries = await within(kvHeaders(this.#deps.kv, `${tenant}.>`), MEASURE_MS_MAX);
+    const giveUp = setTimeout(() => {
+      entries.stop(new Error(`no count within ${String(MEASURE_MS_MAX)} ms`));
+    }, MEASURE_MS_MAX);
+    try {
+      for await (const { operation, length, created } of entries) {
+        if (operation !== 'PUT') continue;
+        use.bytes += length;
+        use.records += 1;
+        use.oldest_ms = Math.min(use.oldest_ms ?? Infinity, created.getTime());
+      }
+    } finally {
+      clearTimeout(giveUp);
+    }
+    return use;
+  }
+
   /** Takes a record away if it still stands at this revision. @throws what the client throws */
   async remove(place: Place, revision: number): Promise<void> {
     await within(this.#deps.kv.delete(place.at, { previousSeq: revision }), STORE_MS_MAX);
@@ -128,8 +152,9 @@ export class KeyedStore {
   /** Forgets a tenant's oldest records beyond `keep`. One at a time: a trim holds the bucket up for some milliseconds. */
   async #trim(tenant: string): Promise<void> {
     if (this.#trimming) return;
-    this.#trimming = true;
     const { jsm, bucket, keep, onProblem } = this.#deps;
+    if (keep === null) return;
+    this.#trimming = true;
     try {
       await jsm.streams.purge(`KV_${bucket}`, { filter: `$KV.${bucket}.${tenant}.>`, keep });
     } catch (cause) {

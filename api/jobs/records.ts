@@ -26,12 +26,11 @@ export async function askForJob(
   { records, now }: JobRecordsDeps,
   { org_id, kind, args }: Pick<LongJob, 'org_id' | 'kind' | 'args'>,
 ): Promise<JobView> {
-  const open = records.all(org_id).filter(({ status }) => status === 'queued' || status === 'running');
-  if (open.length >= OPEN_JOBS_MAX)
-    throw new ApiError('conflict', `The org has ${String(open.length)} jobs that are not over. Wait until one is.`);
+  checkJobRoom({ records }, org_id);
   const job_id = `job_${randomBytes(8).toString('hex')}`;
   const job = newLongJob({ job_id, org_id, kind, args, created_at: new Date(now()).toISOString() });
   try {
+    await records.forgetOldest(org_id);
     await records.create(job);
   } catch (cause) {
     throw new ApiError('upstream_unavailable', 'The job could not be stored. Try again.', { cause });
@@ -87,6 +86,13 @@ export function operatorJobRoutes(deps: JobRecordsDeps): Route[] {
   ];
 }
 
+/** @throws ApiError conflict when the org has as many jobs under way as it may */
+export function checkJobRoom({ records }: Pick<JobRecordsDeps, 'records'>, org_id: string): void {
+  const open = records.all(org_id).filter(({ status }) => status === 'queued' || status === 'running');
+  if (open.length >= OPEN_JOBS_MAX)
+    throw new ApiError('conflict', `The org has ${String(open.length)} jobs that are not over. Wait until one is.`);
+}
+
 /** What is shown of a job: not who has it, nor what was asked for. */
 function viewOf(job: LongJob): JobView {
   const { job_id, kind, status, progress, result, error, created_at, started_at, ended_at } = job;
@@ -100,7 +106,7 @@ export function jobRecordRoutes({ records }: JobRecordsDeps): Route[] {
       path: '/v1/jobs',
       operation_id: 'listJobs',
       summary: 'Long work of the org, newest first',
-      description: 'Kept for 90 days.',
+      description: 'Kept for 90 days; of an organization that has more than 1,000 that are over, the newest.',
       tag: TAG,
       permission: 'jobs:read',
       query: z.object({ ...offsetQuery, kind: z.enum(JOB_KINDS).optional(), status: z.enum(JOB_STATUSES).optional() }).strip(),

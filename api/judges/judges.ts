@@ -20,6 +20,9 @@ import { type JudgeStore, newestFirst } from './store.ts';
 /** Judges of one org, and how many of them may be enabled: each complete trace is shown to every one of those. */
 export const JUDGES_ORG_MAX = 2000;
 export const JUDGES_ENABLED_MAX = 200;
+/** Bytes of one judge's record, and of those of all judges of an org: every process holds them. */
+export const JUDGE_BYTES_MAX = 256 * 1024;
+export const JUDGES_BYTES_ORG_MAX = 16 * 1024 * 1024;
 const DEFAULT_FIELDS = ['response'];
 /** What a rule scores. */
 const RULE_SCALE = [0, 1];
@@ -71,6 +74,7 @@ export async function createJudge(deps: JudgesDeps, org_id: string, body: Create
   const own = deps.judges.list(org_id);
   if (own.length >= JUDGES_ORG_MAX) throw new ApiError('conflict', `The org has ${String(JUDGES_ORG_MAX)} judges, which is all it may.`);
   checkEnabled(own, record);
+  checkBytes(own, record);
   await deps.judges.create(record);
   return record;
 }
@@ -94,7 +98,9 @@ export async function changeJudge(
     if (parts.threshold !== undefined || parts.rubric !== undefined) checkThreshold(next);
     fields = Object.keys(fromTo(newest, next, Object.keys(parts) as (keyof JudgeRecord)[]));
     if (fields.length === 0) return newest;
-    checkEnabled(deps.judges.list(org_id), next);
+    const own = deps.judges.list(org_id);
+    checkEnabled(own, next);
+    checkBytes(own, next);
     return { ...next, version: newest.version + 1, updated_at: new Date(deps.now()).toISOString() };
   });
   if (record === null) throw notFound(judge_id);
@@ -208,5 +214,23 @@ function checkEnabled(own: readonly JudgeRecord[], record: JudgeRecord): void {
   if (others >= JUDGES_ENABLED_MAX)
     throw new ApiError('conflict', `The org has ${String(JUDGES_ENABLED_MAX)} enabled judges, which is all it may. Disable one first.`);
 }
+
+/** Smaller than it was a judge may always become. @throws ApiError conflict, invalid_request */
+function checkBytes(own: readonly JudgeRecord[], record: JudgeRecord): void {
+  const bytes = bytesOf(record);
+  const before = own.find(({ judge_id }) => judge_id === record.judge_id);
+  if (before !== undefined && bytes <= bytesOf(before)) return;
+  if (bytes > JUDGE_BYTES_MAX)
+    throw new ApiError(
+      'invalid_request',
+      `body: a judge takes up to ${String(JUDGE_BYTES_MAX)} bytes of JSON; this one has ${String(bytes)}`,
+    );
+  const others = own.reduce((sum, one) => (one === before ? sum : sum + bytesOf(one)), 0);
+  if (others + bytes <= JUDGES_BYTES_ORG_MAX) return;
+  const detail = `The judges of an organization have at most ${String(JUDGES_BYTES_ORG_MAX)} bytes; the others have ${String(others)}`;
+  throw new ApiError('conflict', `${detail}. Shorten one first.`);
+}
+
+const bytesOf = (record: JudgeRecord): number => Buffer.byteLength(JSON.stringify(record));
 
 const notFound = (judge_id: string) => new ApiError('judge_not_found', `There is no judge ${judge_id}.`);

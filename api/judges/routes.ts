@@ -19,7 +19,7 @@ export function judgeRoutes(deps: JudgesDeps): Route[] {
       description:
         'A deterministic judge holds a rule against each complete trace in its scope and scores 1 or 0: in judge_scores of trace.completed, and in ' +
         'judge_scores for good. An llm judge asks a model by its rubric, after the trace is complete and at most once in cooldown_seconds for each ' +
-        'agent. A score of live traffic under threshold.warn (under threshold.pass where no warn is set) fires judge.threshold_breach; evals fire none.',
+        'agent. A score of live traffic under threshold.warn (under threshold.pass where no warn is set) fires judge.threshold_breach; evals fire none. An organization has at most 2,000 judges, 200 of them enabled, with 16 MiB in all and 256 KiB each; beyond that the answer is 409.',
       tag: TAG,
       permission: 'judges:write',
       status: 201,

@@ -9,18 +9,26 @@ import { ApiError } from '../http/errors.ts';
 
 /** How often a change is tried against others of the same judge. */
 const CHANGE_TRIES_MAX = 8;
+/** Older versions of a judge that are kept, for judgements under way by them; without its version a judgement takes the newest. */
+export const OLD_VERSIONS_MAX = 50;
+
+type OnProblem = (problem: string, cause: unknown) => void;
 
 export class JudgeStore {
   readonly #bucket: WatchedBucket<JudgeRecord>;
   readonly #versions: KV;
+  readonly #jsm: Log['jsm'];
+  readonly #onProblem: OnProblem;
   /** Keys of each org's judges. */
   readonly #byOrg = new Map<string, Set<string>>();
   /** Changes of one judge by this process, which would lose against each other. */
   readonly #turns = new Turns();
 
-  private constructor(bucket: WatchedBucket<JudgeRecord>, versions: KV) {
+  private constructor(bucket: WatchedBucket<JudgeRecord>, versions: KV, { jsm }: Log, onProblem: OnProblem) {
     this.#bucket = bucket;
     this.#versions = versions;
+    this.#jsm = jsm;
+    this.#onProblem = onProblem;
     const sort = (key: string, exists: boolean): void => {
       const [org = ''] = key.split('.');
       const own = this.#byOrg.get(org) ?? new Set();
@@ -35,9 +43,10 @@ export class JudgeStore {
     });
   }
 
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<JudgeStore> {
+  static async open(log: Log, onProblem: OnProblem): Promise<JudgeStore> {
     const [judges, versions] = await Promise.all([log.bucket('judges'), log.bucket('judge_versions')]);
-    return new JudgeStore(await WatchedBucket.open(log.nc, judges, { name: 'judges', parse: parseJudge, onProblem }), versions);
+    const bucket = await WatchedBucket.open(log.nc, judges, { name: 'judges', parse: parseJudge, onProblem });
+    return new JudgeStore(bucket, versions, log, onProblem);
   }
 
   /** The newest version. */
@@ -73,6 +82,7 @@ export class JudgeStore {
       if (next(before) === before) return before;
       // Written however often: a version never differs.
       await this.#versions.put(judgeVersionKey(org_id, judge_id, before.version), JSON.stringify(before));
+      await this.#forgetVersion(org_id, judge_id, before.version - OLD_VERSIONS_MAX);
       const written: JudgeRecord[] = [];
       const now = await this.#bucket.change(key, (record) => {
         // Another change came first: its version has to be kept too.
@@ -85,6 +95,16 @@ export class JudgeStore {
       if (written.includes(now)) return now;
       if (tries >= CHANGE_TRIES_MAX) throw new ApiError('conflict', 'Others change this judge at the same time. Try again.');
     }
+  }
+
+  /** A version that stays is forgotten after the next change but OLD_VERSIONS_MAX; nothing waits for it. */
+  async #forgetVersion(org_id: string, judge_id: string, version: number): Promise<void> {
+    if (version < 1) return;
+    await this.#jsm.streams
+      .purge('KV_judge_versions', { filter: `$KV.judge_versions.${judgeVersionKey(org_id, judge_id, version)}` })
+      .catch((cause: unknown) => {
+        this.#onProblem('an old version of a judge could not be forgotten', cause);
+      });
   }
 
   close(): void {

@@ -25,6 +25,8 @@ const eraseBody = z.strictObject({
 });
 
 export interface EraseDeps {
+  /** @throws ApiError conflict when the org has as many jobs under way as it may */
+  checkRoom: (org_id: string) => void;
   /** Keeps a value for the worker. @returns the id under which it waits */
   keep: (org_id: string, value: string) => Promise<string>;
   /** Has a worker carry out long work. @throws ApiError conflict when too much of the org waits, upstream_unavailable */
@@ -34,7 +36,7 @@ export interface EraseDeps {
 /** What the audit log says of a value: whoever knows the value can tell that it was this one. */
 export const valueHash = (org_id: string, value: string): string => createHash('sha256').update(`${org_id}\n${value}`).digest('hex');
 
-export function eraseRoutes({ keep, ask }: EraseDeps): Route[] {
+export function eraseRoutes({ checkRoom, keep, ask }: EraseDeps): Route[] {
   return [
     defineRoute({
       method: 'post',
@@ -53,6 +55,8 @@ export function eraseRoutes({ keep, ask }: EraseDeps): Route[] {
       response: jobView,
       errors: ['conflict', 'upstream_unavailable'],
       handler: async ({ org_id, body: { attribute, value }, audit }) => {
+        // Ahead of the value, which would wait for a job that is never made.
+        checkRoom(org_id);
         const ask_id = await keep(org_id, value).catch((cause: unknown) => {
           throw new ApiError('upstream_unavailable', 'The job could not be stored. Try again.', { cause });
         });

@@ -5,6 +5,7 @@ import { DEAD_REASONS } from '../../schemas/records/webhook.ts';
 import { offsetQuery } from '../http/pagination.ts';
 
 const DESCRIPTION_CHARS_MAX = 500;
+const URL_CHARS_MAX = 2048;
 const SECRET_CHARS_MAX = 256;
 const NAMES = Object.keys(EVENT_CATALOG);
 
@@ -32,7 +33,7 @@ const secret = z
   .describe('Signs the deliveries (HMAC-SHA256); one is made where none is given');
 
 export const createBody = z.strictObject({
-  url: z.string().describe('https; http for localhost and 127.0.0.1 in development'),
+  url: z.string().max(URL_CHARS_MAX).describe('https; http for localhost and 127.0.0.1 in development'),
   events,
   secret: secret.optional(),
   description: description.default(''),

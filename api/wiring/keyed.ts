@@ -1,6 +1,8 @@
 // Opens what remembers Idempotency-Keys: one store for declared routes, two for ingest. Wiring only.
 import type { Log } from '../../ops/nats/open_log.ts';
-import { ANSWERS_TENANT_MAX, Idempotency } from '../http/idempotency.ts';
+import { BUCKETS } from '../../ops/streams.ts';
+import { ANSWERS_TENANT_BYTES_MAX, ANSWERS_TENANT_MAX, Idempotency } from '../http/idempotency.ts';
+import { TenantShares } from '../http/keyed_shares.ts';
 import { KeyedStore } from '../http/keyed_store.ts';
 import { INGEST_KEYS_TENANT_MAX, IngestOnce } from '../ingest/once.ts';
 
@@ -14,10 +16,19 @@ export interface KeyedDeps {
 
 /** What the edge and ingest need to do the work of a key once. */
 export async function openKeyed({ log, tracked, now, onProblem }: KeyedDeps): Promise<{ idempotency: Idempotency; once: IngestOnce }> {
-  const open = async (bucket: 'idempotency' | 'ingest_keys' | 'ingest_claims', keep: number): Promise<KeyedStore> =>
+  const open = async (bucket: 'idempotency' | 'ingest_keys' | 'ingest_claims', keep: number | null): Promise<KeyedStore> =>
     new KeyedStore({ bucket, nc: log.nc, kv: await log.bucket(bucket), jsm: log.jsm, keep, connected: () => tracked.connected, onProblem });
+  const answers = await open('idempotency', null);
+  const shares = new TenantShares({
+    bytesMax: ANSWERS_TENANT_BYTES_MAX,
+    recordsMax: ANSWERS_TENANT_MAX,
+    ttlMs: BUCKETS.idempotency.ttlHours * 3_600_000,
+    measure: (tenant) => answers.measure(tenant),
+    now,
+    onProblem,
+  });
   return {
-    idempotency: new Idempotency({ store: await open('idempotency', ANSWERS_TENANT_MAX), now, onProblem }),
+    idempotency: new Idempotency({ store: answers, shares, now, onProblem }),
     once: new IngestOnce({
       claims: await open('ingest_claims', INGEST_KEYS_TENANT_MAX),
       outcomes: await open('ingest_keys', INGEST_KEYS_TENANT_MAX),

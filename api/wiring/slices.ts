@@ -30,7 +30,7 @@ import { WrittenAnswers } from '../http/written_answers.ts';
 import { incidentRoutes } from '../incidents/routes.ts';
 import type { Publisher } from '../ingest/publisher.ts';
 import { createBodyRecorder } from '../ingest/store.ts';
-import { askForJob, beginJob, findJob, jobRecordRoutes, operatorJobRoutes } from '../jobs/records.ts';
+import { askForJob, beginJob, checkJobRoom, findJob, jobRecordRoutes, operatorJobRoutes } from '../jobs/records.ts';
 import { repriceRoutes } from '../jobs/reprice.ts';
 import { jobRoutes } from '../jobs/routes.ts';
 import { judgeRoutes } from '../judges/routes.ts';
@@ -215,6 +215,7 @@ export async function openSlices(
       }),
       privacyRoutes({ policies: piiPolicies, sealer }),
       eraseRoutes({
+        checkRoom: checkJobRoom.bind(null, { records: stores.jobs }),
         keep: (org_id, value) => eraseAsks.create(org_id, value),
         ask: askForJob.bind(null, { records: stores.jobs, now }),
       }),

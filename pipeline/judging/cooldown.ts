@@ -13,6 +13,10 @@ const TRIES_MAX = 50;
 /** Marks that are remembered, so that a flood of traces of one agent is not looked up one by one. */
 const KNOWN_MAX = 10_000;
 
+/** Marks of one org that outlive a trim, the newest. The revision of a write decides when one is due: a prime, so that no rhythm misses it. */
+const MARKS_ORG_MAX = 20_000;
+const TRIM_EVERY = 997;
+
 /** Tasks of one judge and agent that may wait for an upstream that is away. */
 const ADMITTED_MAX = 200;
 
@@ -50,14 +54,22 @@ export class Cooldown {
       if (now !== null) return now;
       const next: Mark = { at: task.created_at, admitted: [...(mark?.admitted ?? []), id].slice(-ADMITTED_MAX) };
       try {
-        await kv.put(key, JSON.stringify(next), { previousSeq: entry?.revision ?? 0 });
+        const revision = await kv.put(key, JSON.stringify(next), { previousSeq: entry?.revision ?? 0 });
         this.#remember(key, next);
+        if (revision % TRIM_EVERY === 0) await this.#trim(task.org_id);
         return true;
       } catch (error) {
         if (!isLostWrite(error) || tries >= TRIES_MAX) throw error;
         await waitAfterLostWrite(tries);
       }
     }
+  }
+
+  /** Forgets an org's oldest marks: agents are named by whoever sends telemetry, so an org could make any number of them. */
+  async #trim(org_id: string): Promise<void> {
+    const filter = `$KV.judging_marks.${judgeKey(org_id, '').slice(0, -1)}.>`;
+    // Without it the marks stay until the next trim.
+    await this.#log.jsm.streams.purge('KV_judging_marks', { filter, keep: MARKS_ORG_MAX }).catch(() => undefined);
   }
 
   #remember(key: string, mark: Mark): void {

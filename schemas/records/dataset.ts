@@ -21,6 +21,8 @@ export const datasetRecord = z.object({
   digest: z.string(),
   /** Index of the first item of each part. */
   parts: z.array(z.int().min(0)),
+  /** Of all items, as they lie in the parts. 0 where the dataset was stored before its bytes were counted. */
+  bytes: z.int().min(0).default(0),
   created_at: z.iso.datetime(),
   /** Names the parts of this very creation, so that deleting one never meets another; absent from older records, whose digest names them. */
   parts_id: z.string().optional(),
