@@ -26,7 +26,8 @@ const INTRO = `Send telemetry of LLM calls, agents and apps; read it back as tra
 
 Every answer carries **X-Request-Id**. A success is \`{data, meta}\`, an error \`{detail, request_id, code}\` with the HTTP status that belongs to the code.
 POST endpoints take **Idempotency-Key** (a UUID): for 24 hours the same request gets the first answer again, with \`Idempotency-Replayed: true\`. Where that is too large to be kept (beyond some hundred KiB), what changed something answers 409 and does nothing again; what is streamed is made anew. No answer is dropped within its 24 hours: an organization whose answers fill its share (20,000 answers or 64 MiB) gets 429 with Retry-After for requests with a new key, before anything is done, and can send them without a key.
-**X-Service-Api-Version** may pin a minor version (1.7 or 1.7.x).`;
+**X-Service-Api-Version** may pin a minor version (1.7 or 1.7.x).
+A query parameter that an endpoint does not take is 422 \`invalid_request\`, naming the nearest that it does.`;
 
 const SECURITY_SCHEMES: JsonObject = {
   orgApiKey: { type: 'apiKey', in: 'header', name: 'X-Org-Api-Key', description: 'API key of an org, with X-Org-Id.' },
@@ -215,7 +216,14 @@ function responsesOf(route: RouteDoc, components: JsonObject): JsonObject {
   const responses: JsonObject = { [String(route.status ?? 200)]: success };
   for (const [status, description] of Object.entries(route.also ?? {})) responses[status] = { ...success, description };
   const kind = route.access === 'person' || route.access === 'operator' || route.access === 'public' ? route.access : 'org';
-  const codes = new Set([...(route.errors ?? []), ...COMMON[kind], ...(route.body === null ? [] : OF_BODY), ...keyErrorsOf(route)]);
+  const ofQuery: readonly ErrorCode[] = route.any_query === true ? [] : ['invalid_request'];
+  const codes = new Set([
+    ...(route.errors ?? []),
+    ...COMMON[kind],
+    ...ofQuery,
+    ...(route.body === null ? [] : OF_BODY),
+    ...keyErrorsOf(route),
+  ]);
   const { other_errors: other } = route;
   const otherSchema = other === undefined ? null : schemaOf(other.schema, 'output', components);
   // A code that has another shape for some reason only has the usual one for all others.

@@ -22,7 +22,7 @@ const PAIR = '\u{1f600}';
 const SOUND = '\ufffd \ufffd \ufffd\ufffd';
 
 /** The bytes of an answer. */
-async function raw(path: string, init: RequestInit = {}): Promise<string> {
+async function raw(path: string, init: { method?: string; body?: string; headers?: Record<string, string> } = {}): Promise<string> {
   const headers = { 'X-Org-Api-Key': KEY, 'X-Org-Id': ORG, 'Content-Type': 'application/json', ...init.headers };
   const response = await fetch(api.url + path, { ...init, headers });
   const bytes = Buffer.from(await response.arrayBuffer());
