@@ -11,7 +11,7 @@ export default defineConfig({
     passWithNoTests: false,
     setupFiles: ['test/support/properties.ts'],
     projects: [
-      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 10_000 } },
+      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 60_000 } },
       { extends: true, test: { name: 'integration', include: ['test/integration/**/*.test.ts'], ...engines } },
       { extends: true, test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...engines, testTimeout: 90_000, hookTimeout: 90_000 } },
     ],

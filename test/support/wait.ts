@@ -27,3 +27,25 @@ export async function eventually(
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
+
+/** How often a request is sent again, and the pause before that. The log confirms within a second or never. */
+const CONFIRM_TRIES_MAX = 10;
+const CONFIRM_PAUSE_MS = 200;
+
+/**
+ * Sends a request as a client does: on a 502 again, as the contract allows a 502 wherever a confirmation is late, which on a busy
+ * machine it is.
+ * @param isLate whether an answer is such a 502; unset: every 502 is
+ * @returns the first answer that is none, or the last one
+ */
+export async function confirmed<T extends { status: number }>(
+  send: () => Promise<T>,
+  isLate: (answer: T) => boolean = ({ status }) => status === 502,
+): Promise<T> {
+  let answer = await send();
+  for (let tries = 1; isLate(answer) && tries < CONFIRM_TRIES_MAX; tries++) {
+    await new Promise((resolve) => setTimeout(resolve, CONFIRM_PAUSE_MS));
+    answer = await send();
+  }
+  return answer;
+}

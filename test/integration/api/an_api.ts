@@ -9,6 +9,7 @@ import { createClickHouse } from '../../../sql/client.ts';
 import { assembleApi } from '../../../api/assemble.ts';
 import type { SamplingSettings } from '../../../api/sampling/sampling.ts';
 import { closeGracefully, httpServer, listen } from '../../../api/http/server.ts';
+import { confirmed } from '../../support/wait.ts';
 
 export const ORG = 'org_test';
 export const KEY = 'sk_svc_testkeytestkeytestkey';
@@ -135,13 +136,28 @@ export interface Answer {
   json: Record<string, unknown> | null;
 }
 
-/** Calls an API with the test org's key, which `headers` may replace; undefined leaves a header out. */
-export async function call(
-  api: { url: string },
-  method: string,
-  path: string,
-  options: { body?: unknown; raw?: RawBody; headers?: Record<string, string | undefined> } = {},
-): Promise<Answer> {
+interface CallOptions {
+  body?: unknown;
+  raw?: RawBody;
+  headers?: Record<string, string | undefined>;
+  /** An ingest that the log does not confirm in time is not sent again. */
+  once?: boolean;
+}
+
+/**
+ * Calls an API with the test org's key, which `headers` may replace; undefined leaves a header out. An ingest that the log does not
+ * confirm in time is sent again, as clients do: on a busy machine that is no fault.
+ */
+export async function call(api: { url: string }, method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+  const repeats = method === 'POST' && path.includes('/ingest/') && options.once !== true && !(options.raw instanceof ReadableStream);
+  const send = () => callOnce(api, method, path, options);
+  return repeats ? confirmed(send, isUnconfirmed) : send();
+}
+
+const isUnconfirmed = ({ status, json }: Answer): boolean =>
+  status === 502 && String(json?.['detail']).startsWith('The ingest log did not confirm');
+
+async function callOnce(api: { url: string }, method: string, path: string, options: CallOptions): Promise<Answer> {
   const body = options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
   const response = await fetch(api.url + path, {
     method,

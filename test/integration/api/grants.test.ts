@@ -91,7 +91,9 @@ describe('a grant', () => {
     expect(said(await send(vic, 'GET', tree('trc_hidden')))).toEqual([403, 'forbidden']);
     expect(said(await send(vic, 'GET', '/v1/traces'))).toEqual([403, 'forbidden']);
     expect(said(await send(vic, 'POST', '/v1/traces/trc_seen/export', {}))).toEqual([403, 'forbidden']);
-    await eventually(async () => (await send(vic, 'GET', tree('trc_seen'), undefined, two)).status === 200, { withinMs: 1000 });
+    await eventually(async () => (await send(vic, 'GET', tree('trc_seen'), undefined, two)).status === 200, {
+      what: 'the grant elsewhere',
+    });
     aheadMs = HOUR_MS + 1000;
     for (const api of [one, two]) expect(said(await send(vic, 'GET', tree('trc_seen'), undefined, api))).toEqual([403, 'forbidden']);
     expect((await send('ann', 'GET', grants())).json?.['data']).toEqual([]);
@@ -154,7 +156,9 @@ describe('a grant', () => {
     const deleted = await send('ann', 'DELETE', `${grants()}/${String(grant_id)}`);
     expect([deleted.status, dataOf(deleted)]).toEqual([200, { grant_id, deleted: true }]);
     expect((await send(vic, 'GET', tree('trc_seen'))).status).toBe(403);
-    await eventually(async () => (await send(vic, 'GET', tree('trc_seen'), undefined, two)).status === 403, { withinMs: 1000 });
+    await eventually(async () => (await send(vic, 'GET', tree('trc_seen'), undefined, two)).status === 403, {
+      what: 'the refusal elsewhere',
+    });
     expect(said(await send('ann', 'DELETE', `${grants()}/${String(grant_id)}`))).toEqual([404, 'not_found']);
   });
 
@@ -240,7 +244,7 @@ describe('a policy', () => {
     expect(dataOf(await send('ann', 'PUT', path(), more))).toEqual(both);
     expect(dataOf(await send('ann', 'PUT', path(), {}))).toEqual(both);
     await eventually(async () => JSON.stringify(dataOf(await send('ann', 'GET', path(), undefined, two))) === JSON.stringify(both), {
-      withinMs: 1000,
+      what: 'the policy elsewhere',
     });
   });
 

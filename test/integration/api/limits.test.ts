@@ -54,7 +54,7 @@ async function aTenant(plan: Record<string, unknown>): Promise<Tenant> {
 const limited = (burst: number) => aTenant({ plan_name: 'enterprise', rate_limits: slow(burst) });
 const getOrg = ({ org, headers }: Tenant, api = one) => call(api, 'GET', `/orgs/${org}`, { headers });
 const ingest = ({ org, headers }: Tenant, format: string, body: unknown, api = one) =>
-  call(api, 'POST', `/orgs/${org}/ingest/${format}`, { headers, body });
+  call(api, 'POST', `/orgs/${org}/ingest/${format}`, { headers, body, once: true });
 /** Asks a process until it refuses. */
 async function grantedUntilRefused(tenant: Tenant, api: TestApi): Promise<number> {
   for (let granted = 0; ; granted++) {

@@ -249,8 +249,9 @@ describe('POST /admin/reprice', () => {
     const seenAgents = `SELECT agent_id, max(last_seen_at) FROM agent_activity WHERE org_id = '${org}' GROUP BY agent_id ORDER BY agent_id`;
     // Written with the checkpoint after a landing.
     await eventually(async () => (await one(seenAgents)).split('\n').length === 2, { what: 'when both agents were heard of' });
-    await sleep(2 * LIMITS.checkpoint_interval_ms);
-    const heard = await one(seenAgents);
+    const metered = `SELECT agent_id, max(last_received_at) FROM usage_events WHERE org_id = '${org}' AND agent_id != '' GROUP BY agent_id ORDER BY agent_id`;
+    const heard = await one(metered);
+    await eventually(async () => (await one(seenAgents)) === heard, { what: 'the newest that was heard of both agents' });
     // Each span is rounded by itself to whole pico-USD; these come out even but for the last digit of each.
     const seen = await repriced();
     expect(seen).toMatchObject({ org_id: org, spans: 5, repriced: 4, unknown: 0, finished: 0 });

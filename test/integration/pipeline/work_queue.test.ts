@@ -201,9 +201,9 @@ describe('a work queue', () => {
     start(
       async (batch) => {
         begun.push(...valuesOf(batch));
-        await new Promise((resolve) => setTimeout(resolve, 2500));
+        await new Promise((resolve) => setTimeout(resolve, 5000));
       },
-      { ackWaitMs: 1000, batchMax: 3, gatherMs: 50 },
+      { ackWaitMs: 2000, batchMax: 3, gatherMs: 50 },
     );
     await emptied();
     expect(sorted(begun)).toEqual([0, 1, 2]);

@@ -42,7 +42,7 @@ it('a child gives way by what it is told, and one that has ended is no error', a
 });
 
 describe('a child that is to say when it is ready', () => {
-  const startChild = (script: string) => {
+  const startChild = (script: string, readyMsMax = 2000) => {
     const entry = path.join(folder, 'main.mjs');
     writeFileSync(entry, script);
     const signal = new AbortController().signal;
@@ -52,16 +52,18 @@ describe('a child that is to say when it is ready', () => {
       env: process.env,
       logFile: path.join(folder, 'main.log'),
       signal,
-      readyMsMax: 2000,
+      readyMsMax,
       stopMsMax: 1000,
     });
   };
 
   it('may take long, as long as it says that it is starting', async () => {
-    const child = await startChild(`
+    // A machine that does much else beside may take seconds until a process says its first word.
+    const script = `
       setInterval(() => process.send({ starting: true }), 200);
-      setTimeout(() => process.send({ ready: true, port: 7 }), 4000);
-    `);
+      setTimeout(() => process.send({ ready: true, port: 7 }), 9000);
+    `;
+    const child = await startChild(script, 8000);
     expect(child.port).toBe(7);
     child.kill();
     await child.exited;
