@@ -118,7 +118,8 @@ export class DatasetStore {
 
   /** Ends a deletion without deleting anything, unless another process has taken the deletion over. */
   async endDeletion({ value, revision }: Held<DatasetRecord>): Promise<void> {
-    const { deleting: _, ...record } = value;
+    const record = { ...value };
+    delete record.deleting;
     await this.#bucket.update(datasetKey(value.org_id, value.dataset_id), record, revision).catch(unlessLost);
   }
 

@@ -65,7 +65,10 @@ export async function compareEvals(
   if (baseline.dataset?.dataset_id !== candidate.dataset?.dataset_id)
     throw new ApiError('invalid_request', 'candidate: is not over the same dataset as baseline');
   if (!isSameSubject(baseline, candidate))
-    throw new ApiError('invalid_request', 'candidate: is over other items than baseline, as the dataset was deleted and made again in between');
+    throw new ApiError(
+      'invalid_request',
+      'candidate: is over other items than baseline, as the dataset was deleted and made again in between',
+    );
   const isRun = baseline.dataset !== null;
   const pair = {
     org_id,

@@ -71,7 +71,7 @@ export class Forgotten {
     this.#traces?.forget(now);
     if (this.#traces?.isEmpty === true) this.#traces = null;
     for (const [org_id, until] of this.#orgs) if (until < now) this.#orgs.delete(org_id);
-    if (this.isEmpty) this.#since = null;
+    if (this.#traces === null && this.#orgs.size === 0) this.#since = null;
   }
 }
 

@@ -3,28 +3,26 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type BucketName, BUCKETS, DEAD_LETTERS_STREAM, deadLetterSubject, streamConfigs } from '../../../ops/streams.ts';
-import { freshDelivery, letterOf, publishDelivery, WebhookDeadLetters } from '../../../ops/webhook_queue.ts';
-import { publishRecord } from '../../../ops/nats/publish_record.ts';
+import { type BucketName, BUCKETS, DEAD_LETTERS_STREAM, streamConfigs } from '../../../ops/streams.ts';
+import { JobRecords } from '../../../ops/job_records.ts';
+import { OrgDeletions } from '../../../ops/org_deletions.ts';
 import { orgTenantToken } from '../../../ops/tenant_token.ts';
-import { deadLetterCodec } from '../../../schemas/codec.ts';
+import { newLongJob } from '../../../schemas/records/job_record.ts';
+import { DELETE_ORG, OPERATOR_JOBS, type OrgDeletion } from '../../../schemas/records/org_deletion.ts';
 import { agentOrgToken } from '../../../schemas/records/agent.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { after, score, startUpstream, type TestUpstream } from '../../support/upstream.ts';
 import { removeDir, tempDir } from '../../support/temp.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, type Answer, asUser, call, ORG, type TestApi, tokenOf } from '../api/an_api.ts';
+import { type Answer, call, ORG, type TestApi } from '../api/an_api.ts';
 import { TestService } from '../a_service.ts';
+import { anEvent, asOperator, type Data, data, fill, fillQueues, ingest, landed, list, makeOrg, ok } from './an_org.ts';
 
 /** A name that is a part of no other text of the service. */
 const GONE = 'org_quagga';
 /** Begins with the other's name: what goes by a prefix would go with it. */
 const NEIGHBOUR = 'org_quagga2';
-const DAY_MS = 86_400_000;
 const folder = tempDir('org-deletion');
-const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
-type Headers = Record<string, string | undefined>;
-type Data = Record<string, unknown>;
 
 let service: TestService;
 let upstream: TestUpstream;
@@ -52,176 +50,6 @@ afterAll(async () => {
   await receiver.close();
   removeDir(folder);
 });
-
-const data = ({ json }: Answer): Data => json?.['data'] as Data;
-const list = ({ json }: Answer): Data[] => json?.['data'] as Data[];
-async function ok(answer: Promise<Answer>): Promise<Answer> {
-  const got = await answer;
-  expect([got.status < 300, got.text]).toEqual([true, expect.any(String)]);
-  return got;
-}
-
-interface TestOrg {
-  org: string;
-  key: Headers;
-  owner: Headers;
-}
-
-async function makeOrg(org: string): Promise<TestOrg> {
-  const body = {
-    org_id: org,
-    name: `Name of ${org}`,
-    plan_name: 'enterprise',
-    owner: { user_id: `u_${org}`, email: `${org}@example.com` },
-  };
-  const headers = { ...admin, 'Idempotency-Key': crypto.randomUUID() };
-  await ok(call(api, 'POST', '/admin/orgs', { headers, body }));
-  const made = await ok(call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: admin, body: { name: 'key', scopes: ['*'] } }));
-  const key = { 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': org };
-  return { org, key, owner: asUser(await tokenOf({ sub: `u_${org}` }), org) };
-}
-
-const anEvent = (trace_id: string, over: Data = {}): Data => ({
-  name: 'step',
-  event_type: 'llm',
-  model: 'gpt-4o',
-  outcome: 'success',
-  duration_ms: 1,
-  trace_id,
-  span_id: `${trace_id}-s`,
-  attributes: { prompt: `what of ${trace_id}`, response: `${trace_id} said`, input_tokens: 10, output_tokens: 5, agent_id: 'a1' },
-  ...over,
-});
-const ingest = ({ org, key }: TestOrg, events: Data[], through = api): Promise<Answer> =>
-  call(through, 'POST', `/orgs/${org}/ingest/custom`, { headers: { ...key, 'Idempotency-Key': crypto.randomUUID() }, body: { events } });
-const landed = ({ key }: TestOrg, trace_id: string): Promise<void> =>
-  eventually(async () => (await call(api, 'GET', `/v1/traces/${trace_id}/tree`, { headers: key })).text.includes(`${trace_id} said`), {
-    what: `the texts of ${trace_id}`,
-  });
-const post = async (path: string, { key }: TestOrg, body: unknown): Promise<Data> =>
-  data(await ok(call(api, 'POST', path, { headers: key, body })));
-
-async function firstKey(keys: AsyncIterable<string>): Promise<string | null> {
-  let first: string | null = null;
-  for await (const key of keys) first ??= key;
-  return first;
-}
-
-/** Gives an org something of everything that the service stores. */
-async function fill(own: TestOrg): Promise<void> {
-  const { org, key, owner } = own;
-  const put = (at: string, body: unknown, headers = owner) => ok(call(api, 'PUT', at, { headers, body }));
-  // Its own settings.
-  await put(`/orgs/${org}/policy`, { compare_threshold_percent: 7 });
-  await put(`/orgs/${org}/pii-policy`, { enabled: true, mode: 'hash', kinds: ['card'] });
-  await put(`/orgs/${org}/retention`, { telemetry_events: { full_prompt_response_days: 5 } });
-  await put(`/orgs/${org}/prices`, { prices: [{ model: 'own', input_usd_per_mtok: 1, output_usd_per_mtok: 2 }] });
-  // As the route makes it, which this engine's database has no views for.
-  const analyst = { user: `analyst_${String(org.length)}`, org_id: org, name: 'ann', password_hash: '00' };
-  await (await api.log.bucket('analysts')).put(analyst.user, JSON.stringify({ ...analyst, created_at: new Date().toISOString() }));
-  await put(`/orgs/${org}/cost/anomaly-config`, { z_threshold: 2, lookback_days: 10 });
-  await put(`/orgs/${org}/budget`, { tokens: { soft_limit: 1, hard_limit: 1_000_000 } });
-  const webhook = { url: receiver.url, events: ['trace.completed', 'agent.registered', 'cost.threshold_breach'] };
-  await ok(call(api, 'POST', `/orgs/${org}/webhooks`, { headers: owner, body: webhook }));
-  await ok(call(api, 'POST', `/orgs/${org}/members`, { headers: owner, body: { email: `b.${org}@example.com`, role: 'viewer' } }));
-  const token = data(await ok(call(api, 'POST', `/orgs/${org}/agents/register-tokens`, { headers: owner, body: {} })));
-  await ok(call(api, 'POST', `/orgs/${org}/agents/register-tokens`, { headers: owner, body: {} }));
-  const agent = { agent_id: 'a1', name: 'a', framework: 'custom', register_token: token['register_token'] };
-  await ok(call(api, 'POST', `/orgs/${org}/agents/register`, { headers: key, body: agent }));
-  // What it was asked, and what it answered.
-  const rule = { name: 'r', kind: 'deterministic', rule: { type: 'contains', value: 'said' }, threshold: { pass: 1 } };
-  const judge = await post('/v1/judges', own, rule);
-  const llm = {
-    name: 'l',
-    kind: 'llm',
-    model: 'm',
-    prompt_template: 'Judge {{response}}',
-    rubric: { scale: [1, 5], criteria: ['c'] },
-    threshold: { pass: 4 },
-    cooldown_seconds: 60,
-  };
-  const llmJudge = await post('/v1/judges', own, llm);
-  await ok(call(api, 'PATCH', `/v1/judges/${String(judge['judge_id'])}`, { headers: key, body: { name: 'renamed' } }));
-  await post('/v1/prompts', own, { name: 'p', template: 'Say {{question}}' });
-  const dataset = await post('/v1/datasets', own, { name: 'd', version: '1', items: [{ input: { question: 'q' } }] });
-  const grant = {
-    user_id: `u_${org}`,
-    resource: { type: 'dataset', id: dataset['dataset_id'] },
-    permissions: ['datasets:read'],
-    expires_at: new Date(Date.now() + DAY_MS).toISOString(),
-  };
-  await ok(call(api, 'POST', `/orgs/${org}/grants`, { headers: owner, body: grant }));
-  await ok(ingest(own, [anEvent('t-cold')]));
-  await landed(own, 't-cold');
-  const runs = { headers: admin, body: { now: new Date(Date.now() + 10 * DAY_MS).toISOString() } };
-  await ok(call(api, 'POST', '/admin/jobs/retention/run', runs));
-  const failing = Array.from({ length: 6 }, (_, i) =>
-    anEvent(`t-bad-${String(i)}`, {
-      outcome: 'error',
-      attributes: { error_message: 'it broke', agent_id: 'a1', response: `t-bad-${String(i)} said` },
-    }),
-  );
-  await ok(ingest(own, [anEvent('t-warm'), ...failing]));
-  await landed(own, 't-warm');
-  await post('/v1/scores', own, { trace_id: 't-warm', name: 'helpful', value: true, comment: 'nice' });
-  await post('/v1/evals', own, { judge_id: judge['judge_id'], trace_ids: ['t-warm'] });
-  await post('/v1/evals', own, { judge_id: llmJudge['judge_id'], trace_ids: ['t-warm'] });
-  await post(`/v1/datasets/${String(dataset['dataset_id'])}/run`, own, { judge_id: judge['judge_id'], prompt_version: 'p', model: 'm' });
-  await ok(call(api, 'POST', `/orgs/${org}/cold-storage/restore`, { headers: owner, body: { since: '2020-01-01' } }));
-  await eventually(async () => list(await call(api, 'GET', '/v1/incidents', { headers: key })).length > 0, {
-    what: 'the incident',
-    withinMs: 60_000,
-  });
-  const marks = await api.log.bucket('judging_marks');
-  await eventually(async () => (await firstKey(await marks.keys(`${org}.>`))) !== null, {
-    what: 'a mark of the LLM judge',
-    withinMs: 60_000,
-  });
-  await eventually(async () => list(await call(api, 'GET', '/v1/scores?trace_id=t-warm', { headers: key })).length > 0, {
-    what: 'the score',
-  });
-  const letter = {
-    stage: 'decode',
-    reason: 'invalid',
-    detail: '',
-    partition: 0,
-    log_seq: 1,
-    log_index: 0,
-    died_at: 0,
-    org_id: org,
-    format: 'custom',
-    event_hex: '',
-    trace_id: 't',
-    received_at: 0,
-    body: Buffer.from('{}'),
-  };
-  await publishRecord(api.log, deadLetterSubject('decode'), deadLetterCodec, letter, { msgID: `dead-${org}`, timeoutMs: 5000 });
-}
-
-/** What waits of an org while there is no worker. */
-async function fillQueues(own: TestOrg): Promise<void> {
-  const { org, owner, key } = own;
-  await ok(call(api, 'POST', `/orgs/${org}/members`, { headers: owner, body: { email: `c.${org}@example.com`, role: 'viewer' } }));
-  await ok(call(api, 'POST', `/orgs/${org}/gdpr/erase`, { headers: owner, body: { attribute: 'user_id', value: 'nobody' } }));
-  await post('/v1/scores', own, { trace_id: 't-warm', name: 'late', value: 1 });
-  const judge_id = list(await call(api, 'GET', '/v1/judges', { headers: key }))[0]?.['judge_id'];
-  await post('/v1/evals', own, { judge_id, trace_ids: ['t-warm'], async: true });
-  const webhook = list(await ok(call(api, 'GET', `/orgs/${org}/webhooks`, { headers: owner })))[0]?.['webhook_id'];
-  const delivery = freshDelivery({
-    event_id: 'evt_0000000000000001',
-    event: 'trace.completed',
-    org_id: org,
-    target_kind: 'endpoint',
-    target_id: String(webhook),
-    body: '{}',
-    created_at: Date.now(),
-  });
-  // Not due for an hour, so it waits whoever reads it.
-  await publishDelivery(api.log, { ...delivery, not_before: Date.now() + 3_600_000 }, 'test');
-  const end = { reason: 'expired', attempts: 1, status_code: 500, error: null } as const;
-  await (await WebhookDeadLetters.open(api.log)).put(letterOf(delivery, end, Date.now()));
-  await ok(ingest(own, [anEvent('t-late')]));
-}
 
 /** Every table of the service with a column org_id, and how many rows of the org lie in it. */
 async function rowsByTable(org: string): Promise<Record<string, number>> {
@@ -286,9 +114,9 @@ const objectsOf = (org: string): string[] =>
     .map(String)
     .filter((name) => name.includes(`org=${org}/`));
 
-const remove = (org: string, through = api): Promise<Answer> => call(through, 'DELETE', `/admin/orgs/${org}`, { headers: admin });
+const remove = (org: string, through = api): Promise<Answer> => call(through, 'DELETE', `/admin/orgs/${org}`, { headers: asOperator });
 const jobOf = async (job_id: unknown): Promise<Data> =>
-  data(await ok(call(other, 'GET', `/admin/jobs/${String(job_id)}`, { headers: admin })));
+  data(await ok(call(other, 'GET', `/admin/jobs/${String(job_id)}`, { headers: asOperator })));
 async function ended(job_id: unknown): Promise<Data> {
   let job: Data = {};
   await eventually(
@@ -303,10 +131,10 @@ async function ended(job_id: unknown): Promise<Data> {
 
 test('deleting an org erases everything of it, also when workers are killed, and frees its id', async () => {
   upstream.behave(score(5));
-  const gone = await makeOrg(GONE);
-  const neighbour = await makeOrg(NEIGHBOUR);
-  await fill(gone);
-  await fill(neighbour);
+  const gone = await makeOrg(api, GONE);
+  const neighbour = await makeOrg(api, NEIGHBOUR);
+  await fill(gone, receiver.url);
+  await fill(neighbour, receiver.url);
   await service.killWorker();
   await fillQueues(gone);
   await fillQueues(neighbour);
@@ -348,11 +176,11 @@ test('deleting an org erases everything of it, also when workers are killed, and
     await eventually(async () => (await ingest(gone, [anEvent('t-refused')], process)).status === 401, { what: 'its keys to be refused' });
     expect((await call(process, 'GET', '/v1/traces', { headers: gone.key })).status).toBe(401);
     expect((await call(process, 'GET', '/v1/traces', { headers: gone.owner })).status).toBe(403);
-    expect((await call(process, 'PATCH', `/admin/orgs/${GONE}`, { headers: admin, body: { name: 'x' } })).json).toMatchObject({
+    expect((await call(process, 'PATCH', `/admin/orgs/${GONE}`, { headers: asOperator, body: { name: 'x' } })).json).toMatchObject({
       code: 'org_not_found',
     });
     const made = await call(process, 'POST', '/admin/orgs', {
-      headers: admin,
+      headers: asOperator,
       body: { org_id: GONE, name: 'x', plan_name: 'free', owner: { user_id: 'u', email: 'u@example.com' } },
     });
     expect([made.status, made.json?.['code']]).toEqual([409, 'conflict']);
@@ -390,7 +218,7 @@ test('deleting an org erases everything of it, also when workers are killed, and
   // Its neighbour has what it had.
   const now = await rowsByTable(NEIGHBOUR);
   // Merges and moves of texts change these counts by themselves.
-  for (const table of ['spans', 'usage_events', 'incident_traces', 'audit_log', 'webhook_deliveries', 'cold_staging'])
+  for (const table of ['spans', 'usage_events', 'incident_traces'])
     expect([table, Number(now[table]) >= Number(neighbourRows[table])]).toEqual([table, true]);
   expect(await readNeighbour()).toEqual(asBefore);
   await landed(neighbour, 't-late');
@@ -398,7 +226,7 @@ test('deleting an org erases everything of it, also when workers are killed, and
   expect((await api.log.jsm.streams.info(DEAD_LETTERS_STREAM)).state.messages).toBe(1);
 
   // An org of the same id begins with nothing, and an event that the old one had is new to it.
-  const anew = await makeOrg(GONE);
+  const anew = await makeOrg(api, GONE);
   for (const at of [
     '/v1/traces',
     '/v1/judges',
@@ -413,6 +241,8 @@ test('deleting an org erases everything of it, also when workers are killed, and
   expect((await call(api, 'GET', '/v1/traces', { headers: gone.key })).status).toBe(401);
   expect(data(await call(other, 'GET', '/v1/budgets', { headers: anew.key }))).toMatchObject({ tokens: { used: 0, hard_limit: null } });
   upstream.behave(score(5));
+  // What the old one used does not count: it was more than this.
+  await ok(call(api, 'PUT', `/orgs/${GONE}/budget`, { headers: anew.owner, body: { tokens: { soft_limit: 40, hard_limit: 50 } } }));
   await ok(ingest(anew, [anEvent('t-warm')]));
   await landed(anew, 't-warm');
   expect(list(await call(api, 'GET', '/v1/traces', { headers: anew.key })).map(({ trace_id }) => trace_id)).toEqual(['t-warm']);
@@ -424,5 +254,51 @@ test('the org that the service makes at its start cannot be deleted, and an unkn
   expect(refused.json?.['detail']).toContain('SERVICE_BOOTSTRAP_ORG_ID');
   const unknown = await remove('org_that_is_not');
   expect([unknown.status, unknown.json?.['code']]).toEqual([404, 'org_not_found']);
-  expect((await call(api, 'GET', '/admin/jobs/job_0000000000000000', { headers: admin })).json).toMatchObject({ code: 'job_not_found' });
+  expect((await call(api, 'GET', '/admin/jobs/job_0000000000000000', { headers: asOperator })).json).toMatchObject({
+    code: 'job_not_found',
+  });
 });
+
+test('a deletion whose API process died before the job was stored is carried out, and one whose job failed begins again', async () => {
+  const orphan = await makeOrg(api, 'org_bluebuck');
+  const failed = await makeOrg(api, 'org_tarpan');
+  const deletions = await OrgDeletions.open(api.log, () => undefined);
+  const asked = (org_id: string, job_id: string): OrgDeletion => ({
+    org_id,
+    job_id,
+    state: 'running',
+    asked_at: new Date().toISOString(),
+    asked_by: 'operator',
+    request_id: 'req_test',
+    completed_at: null,
+  });
+  try {
+    // Its job ended as failed.
+    const job = newLongJob({
+      job_id: 'job_00000000000000f1',
+      org_id: OPERATOR_JOBS,
+      kind: DELETE_ORG,
+      args: { org_id: failed.org },
+      created_at: new Date().toISOString(),
+    });
+    const records = await JobRecords.open(api.log, () => undefined);
+    await records.create({ ...job, status: 'failed', error: 'of the test', ended_at: new Date().toISOString() });
+    records.close();
+    await deletions.begin(asked(failed.org, job.job_id), () => false);
+    await eventually(async () => (await ingest(failed, [anEvent('t')])).status === 401, { what: 'the org to be closed' });
+    await eventually(async () => (await jobOf(job.job_id))['status'] === 'failed', { what: 'the job' });
+    const again = await remove(failed.org);
+    expect(again.status).toBe(202);
+    expect(data(again)['job_id']).not.toBe(job.job_id);
+    // Its job was never stored.
+    await deletions.begin(asked(orphan.org, 'job_00000000000000f2'), () => false);
+    expect(await ended(data(again)['job_id'])).toMatchObject({ status: 'complete', result: { org_id: failed.org, remaining: 0 } });
+    await eventually(async () => (await call(api, 'GET', '/admin/jobs/job_00000000000000f2', { headers: asOperator })).status === 200, {
+      what: 'the job of the other org',
+    });
+    expect(await ended('job_00000000000000f2')).toMatchObject({ status: 'complete', result: { org_id: orphan.org, remaining: 0 } });
+    for (const { org } of [orphan, failed]) expect((await remove(org)).json).toMatchObject({ code: 'org_not_found' });
+  } finally {
+    deletions.close();
+  }
+}, 300_000);

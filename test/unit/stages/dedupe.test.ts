@@ -50,7 +50,12 @@ describe('dedupe', () => {
 
   it('knows what came within the window before an event, however long ago that was', () => {
     const window = new IdWindow(HOUR_MS, 1000);
-    const dedupe = createDedupeStage({ windowOf: () => window, forgottenOf: () => null, findLanded: () => Promise.resolve(new Set()), now: () => 100 * HOUR_MS });
+    const dedupe = createDedupeStage({
+      windowOf: () => window,
+      forgottenOf: () => null,
+      findLanded: () => Promise.resolve(new Set()),
+      now: () => 100 * HOUR_MS,
+    });
     const hex = '00112233445566ff';
     const at = (received_at: number, log_seq: number): DecodedEvent => ({ ...event('org_a', hex, log_seq), received_at });
     const other = (received_at: number, log_seq: number): DecodedEvent => ({ ...event('org_b', hex, log_seq), received_at });
@@ -92,11 +97,29 @@ describe('dedupe after an erasure', () => {
       await dedupe.prefetch?.(batch);
       return kinds(dedupe.run(batch));
     };
-    return { run, stored, asked, forgotten, forget: () => forget(forgotten) };
+    return {
+      run,
+      stored,
+      asked,
+      forgotten,
+      forget: () => {
+        forget(forgotten);
+      },
+    };
   }
   const scopes: [string, (forgotten: Forgotten) => void][] = [
-    ['its trace', (forgotten) => forgotten.addTraces('org_a', ['trace'], 2000)],
-    ['its organization', (forgotten) => forgotten.addOrg('org_a', 2000)],
+    [
+      'its trace',
+      (forgotten) => {
+        forgotten.addTraces('org_a', ['trace'], 2000);
+      },
+    ],
+    [
+      'its organization',
+      (forgotten) => {
+        forgotten.addOrg('org_a', 2000);
+      },
+    ],
   ];
 
   it.each(scopes)('lets the first identical event through once %s was erased, and drops its repeats', async (_, forget) => {
@@ -129,7 +152,7 @@ describe('dedupe after an erasure', () => {
     expect(stage.asked).toEqual([]);
   });
 
-  it('forgets an erasure when no id of before it can be in the window any more', async () => {
+  it('forgets an erasure when no id of before it can be in the window any more', () => {
     const stage = erased((forgotten) => {
       forgotten.addTraces('org_a', ['trace'], 2000);
       forgotten.addOrg('org_b', 2000);
