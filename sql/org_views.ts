@@ -61,6 +61,9 @@ export function orgSettings(memoryBytes: number): Record<string, number> {
     // A function is interrupted between blocks only, and every export that is under way holds some blocks in memory.
     max_block_size: BLOCK_ROWS_MAX,
     max_query_size: 262_144,
+    // Of the patterns of multiMatchAny and its relatives, which are compiled in one call.
+    max_hyperscan_regexp_length: 1000,
+    max_hyperscan_regexp_total_length: 10_000,
     max_threads: 2,
     cancel_http_readonly_queries_on_client_close: 1,
     implicit_select: 0,

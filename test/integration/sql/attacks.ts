@@ -178,6 +178,19 @@ export const ATTACKS: readonly Attack[] = [
   parser("SELECT finalizeAggregation(CAST('' AS AggregateFunction(groupFormat('CSV'), UInt8)))", 'not tried'),
   parser("SELECT CAST('', concat('AggregateFunction(groupFormat(1)', ', UInt8)'))", 'not tried'),
   { query: 'SELECT arrayReduce({f:String}, [1])', url: { param_f: 'aggThrow(0.5)' }, by: 'parser', operator: 'not tried' },
+  // Calls that go on when their query is killed, or that end the engine. Nobody sends them to the engine here.
+  ...[
+    'length(h3kRing(geoToH3(37., 55., toUInt8(9)), 1000))',
+    "editDistance(repeat('ab', 30000), repeat('ba', 30000))",
+    "levenshteinDistanceUTF8(repeat('ab', 30000), repeat('ba', 30000))",
+    'arrayLevenshteinDistance(range(1000000), arrayReverse(range(1000000)))',
+    'pointInPolygon((1., 1.), arrayMap(x -> (cos(x), sin(x)), range(300000)))',
+    "arrayMap(editDistance, [repeat('ab', 30000)], [repeat('ba', 30000)])",
+    "arrayReduce('kolmogorovSmirnovTest(\\'two-sided\\', \\'exact\\')', range(100000), range(100000))",
+    "JSONMergePatch(repeat('[', 200000))",
+    "jsonMergePatch('{}', '{}')",
+  ].map((call) => parser(`SELECT ${call}`, 'not tried')),
+  parser("SELECT multiMatchAny('x', [repeat('a', 1001)])", 'not tried'),
   // How many rows the engine read, which counts those of other orgs.
   ...['JSONEachRow', 'JSONStringsEachRow', 'JSONCompactEachRow', 'JSONCompactStringsEachRow'].flatMap((format): Attack[] => [
     parser(`SELECT count() FROM analyst_spans FORMAT ${format}WithProgress`),
