@@ -21,8 +21,19 @@ export const ORG_FILTER = `org_id = if(empty(getClientHTTPHeader('${ORG_HEADER}'
 
 /** A query of an analyst is cut here, seconds. */
 export const ORG_SECONDS_MAX = 60;
-/** Of all analysts of all orgs together, whatever the processes of the service let through. */
-const RUNNING_MAX = 16;
+/**
+ * Queries at a time of all analysts of all organizations, in the engine. An organization gets below ENGINE_ORG_MAX more, plus what each API
+ * process begins at the same moment (RUNNING_ORG_MAX of api/analysts/running.ts, 4): up to six API processes, one organization cannot
+ * take all.
+ */
+const RUNNING_MAX = 32;
+/**
+ * An organization with so many queries in the engine begins no further one. It has more than its share of one API process when the engine
+ * goes on with queries that were cancelled: a function that works on one block cannot be interrupted.
+ */
+export const ENGINE_ORG_MAX = 8;
+/** As many rows as a granule of the tables has. */
+const BLOCK_ROWS_MAX = 8192;
 const RESULT_BYTES_MAX = 268_435_456;
 /** Of sorting and grouping beyond memory, of one query; all together have twice that. */
 const DISK_BYTES_MAX = 1_073_741_824;
@@ -47,7 +58,12 @@ export function orgSettings(memoryBytes: number): Record<string, number> {
     max_result_bytes: RESULT_BYTES_MAX,
     max_temporary_data_on_disk_size_for_query: DISK_BYTES_MAX,
     max_temporary_data_on_disk_size_for_user: DISK_BYTES_MAX * 2,
+    // A function is interrupted between blocks only, and every export that is under way holds some blocks in memory.
+    max_block_size: BLOCK_ROWS_MAX,
     max_query_size: 262_144,
+    // Of the patterns of multiMatchAny and its relatives, which are compiled in one call.
+    max_hyperscan_regexp_length: 1000,
+    max_hyperscan_regexp_total_length: 10_000,
     max_threads: 2,
     cancel_http_readonly_queries_on_client_close: 1,
     implicit_select: 0,

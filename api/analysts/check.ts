@@ -2,6 +2,7 @@
 // and formats by lists of what is allowed. The first of two fences: grants and row policies in the engine are the other.
 // Pure: in comes the parser's text, out comes why not.
 import { isAllowedFunction, isAllowedTableFunction, whyLeftOut } from './functions.ts';
+import { problemOfNames } from './names.ts';
 
 /** Why a query is refused, as ClickHouse would say it. */
 export interface Refusal {
@@ -69,15 +70,21 @@ const SYSTEM_TABLES = new Set(
   ).split(' '),
 );
 
-/** Formats that read no schema and write to nobody but the caller. */
+/**
+ * Formats that read no schema and write to nobody but the caller. Formats with progress (JSONEachRowWithProgress and its variants) are left
+ * out: they report how many rows the engine read, which counts rows of other organizations in the same granules.
+ */
 const FORMATS =
-  /^(Tab(Separated|bed)\w*|TSV\w*|CSV(WithNames(AndTypes)?)?|JSON\w*|NDJSON|Pretty\w*|Values|Vertical|XML|Markdown|Null|Native|RowBinary\w*|Parquet|Arrow|ArrowStream|ORC|Avro|MsgPack|BSONEachRow|SQLInsert|ODBCDriver2)$/;
+  /^(Tab(Separated|bed)\w*|TSV\w*|CSV(WithNames(AndTypes)?)?|JSON(Strings|Columns(WithMetadata)?|Compact(Strings|Columns)?)?|JSON(L|Lines|ObjectEachRow)|JSON((Strings)?EachRow|Compact(Strings)?EachRow(WithNames(AndTypes)?)?)|NDJSON|Pretty\w*|Values|Vertical|XML|Markdown|Null|Native|RowBinary\w*|Parquet|Arrow|ArrowStream|ORC|Avro|MsgPack|BSONEachRow|SQLInsert|ODBCDriver2)$/;
 
-interface Node {
+/** A node of the parser's tree. */
+export interface Node {
   depth: number;
   kind: string;
+  /** What follows the kind on the node's line. */
   rest: string;
   parent: Node | null;
+  children: Node[];
 }
 
 export const isAllowedFormat = (name: string): boolean => FORMATS.test(name);
@@ -117,7 +124,10 @@ function refusalOfNode(node: Node, statement: Node, { database, isFunction }: Ch
   const name = firstWord(rest);
   if (kind === 'Function') {
     const ofTable = parent?.kind === 'TableExpression';
-    if (ofTable ? isAllowedTableFunction(name) : isAllowedFunction(name)) return null;
+    if (ofTable ? isAllowedTableFunction(name) : isAllowedFunction(name)) {
+      const problem = problemOfNames(name, node);
+      return problem === null ? null : denied(problem);
+    }
     return denied(ofTable ? `table function ${name} is not there for analysts` : `function ${name}: ${whyLeftOut(name)}`);
   }
   if (kind === 'TableIdentifier') return isAllowedTable(name, database) ? null : denied(`there is no ${name} for analysts`);
@@ -152,7 +162,8 @@ function readNodes(ast: string): Node[] {
     const space = text.indexOf(' ');
     const [kind, rest] = space === -1 ? [text, ''] : [text.slice(0, space), text.slice(space + 1)];
     while ((open.at(-1)?.depth ?? -1) >= depth) open.pop();
-    const node = { depth, kind, rest, parent: open.at(-1) ?? null };
+    const node: Node = { depth, kind, rest, parent: open.at(-1) ?? null, children: [] };
+    node.parent?.children.push(node);
     nodes.push(node);
     open.push(node);
   }

@@ -15,9 +15,11 @@ import { sendRefusal, statusOf } from './answer.ts';
 import type { Refusal } from './check.ts';
 import type { Confinement } from './confinement.ts';
 import type { AnalystEngine } from './engine.ts';
+import { type EngineRoomDeps, hasEngineRoom } from './engine_room.ts';
 import { checkQuery } from './parse.ts';
 import { joinQuery, loginOf, readAsked } from './request.ts';
 import type { Running } from './running.ts';
+import { watchForStall } from './stalled.ts';
 
 /** Of the text of a query, after decompression. */
 const QUERY_BYTES_MAX = 128 * 1024;
@@ -41,6 +43,7 @@ export interface AnalystsDeps {
   engine: AnalystEngine;
   confinement: Confinement;
   running: Running;
+  room: EngineRoomDeps;
   /** Whose user and SHA-256 of the password these are; null for nobody, or nobody any more. */
   login: (user: string, hash: string) => AnalystRecord | null;
 }
@@ -99,10 +102,7 @@ async function serve(req: IncomingMessage, res: ServerResponse, deps: AnalystsDe
     if (run !== null) leave = run.leave;
     // It may have waited, and the analyst be gone since.
     loggedIn(req, given, deps);
-    if (run === null)
-      throw new Refused(refusal(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', 'Too many queries run at a time. Send it again shortly'), {
-        'Retry-After': '1',
-      });
+    if (run === null) throw tooMany('Too many queries run at a time. Send it again shortly', 1);
     ends.push(run.signal);
     await answer(req, res, { analyst, given, signal: AbortSignal.any(ends) }, deps);
   } catch (thrown) {
@@ -148,6 +148,8 @@ async function answer(req: IncomingMessage, res: ServerResponse, { analyst, give
     throw new Refused(refusal(210, 'NETWORK_ERROR', 'Analysts are not served: the engine cannot confine them'));
   const refused = await checkQuery({ engine, functions: confined.functions }, query, { params: asked.params, user, signal });
   if (refused !== null) throw new Refused(refused);
+  if (!(await hasEngineRoom(deps.room, org_id, signal)))
+    throw tooMany('The engine still runs queries of this organization that were cancelled. Retry after the seconds in Retry-After', 5);
   const acceptEncoding = req.headers['accept-encoding'];
   const from = await engine.ask({
     org_id,
@@ -165,7 +167,12 @@ async function answer(req: IncomingMessage, res: ServerResponse, { analyst, give
     ...Object.fromEntries(headers),
     ...(asked.query_id === null ? {} : { 'X-ClickHouse-Query-Id': asked.query_id }),
   });
-  await pipeline(from, res, { signal });
+  const watch = watchForStall(res);
+  try {
+    await pipeline(from, res, { signal: AbortSignal.any([signal, watch.signal]) });
+  } finally {
+    watch.stop();
+  }
 }
 
 /** Says what ended it where nothing has been sent yet, else cuts the answer off. */
@@ -196,4 +203,6 @@ async function fail(
   sendRefusal(res, refused, thrown instanceof Refused ? thrown.headers : {});
 }
 
+const tooMany = (message: string, retryAfterSeconds: number): Refused =>
+  new Refused(refusal(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', message), { 'Retry-After': String(retryAfterSeconds) });
 const refusal = (code: number, type: string, message: string): Refusal => ({ code, type, message });

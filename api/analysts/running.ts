@@ -1,7 +1,7 @@
 // The queries of analysts that run in this process: how many of one org and in all, and whose, so that they can be cut. What is beyond waits
 // for a moment, as a dashboard asks for all of its panels at once.
 
-/** At a time, of one org, and in all. The engine bounds all processes together (sql/org_views.ts). */
+/** Queries at a time in this process, of one organization and in all. The engine bounds all processes together (sql/org_views.ts). */
 export const RUNNING_ORG_MAX = 4;
 export const RUNNING_MAX = 12;
 /** Of one org, those that wait, and for how long. */
@@ -67,7 +67,7 @@ export class Running {
   }
 
   #hasRoom(org_id: string): boolean {
-    return this.#all < RUNNING_MAX && (this.#ofOrg.get(org_id) ?? 0) < RUNNING_ORG_MAX;
+    return this.#all < RUNNING_MAX && this.#runningOf(org_id) < RUNNING_ORG_MAX;
   }
 
   #begin(org_id: string, user: string): Run {
@@ -90,7 +90,19 @@ export class Running {
     };
   }
 
+  /** Begins the waiting query whose organization has the fewest running, of equals the one that came first, while there is room. */
   #next(): void {
-    for (const waiting of this.#waiting) if (this.#hasRoom(waiting.org_id)) waiting.begin(this.#begin(waiting.org_id, waiting.user));
+    for (;;) {
+      let next: Waiting | null = null;
+      for (const waiting of this.#waiting)
+        if (this.#hasRoom(waiting.org_id) && (next === null || this.#runningOf(waiting.org_id) < this.#runningOf(next.org_id)))
+          next = waiting;
+      if (next === null) return;
+      next.begin(this.#begin(next.org_id, next.user));
+    }
+  }
+
+  #runningOf(org_id: string): number {
+    return this.#ofOrg.get(org_id) ?? 0;
   }
 }

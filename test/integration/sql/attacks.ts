@@ -168,6 +168,40 @@ export const ATTACKS: readonly Attack[] = [
   parser('SELECT currentProfiles()'),
   parser("SELECT getMacro('x')", 'refused'),
   parser('SELECT sleep(0.001)'),
+  // Functions whose names stand in strings.
+  parser("SELECT arrayReduce('groupFormat(\\'CSV\\')', [1])", 'not tried'),
+  parser("SELECT arrayReduce('aggThrow(0.5)', [1])", 'not tried'),
+  parser("SELECT arrayReduce(concat('agg', 'Throw(0.5)'), [1])", 'not tried'),
+  parser("WITH 'aggThrow(0.5)' AS f SELECT arrayReduce(f, [1])", 'not tried'),
+  parser("SELECT arrayReduceInRanges('aggThrowState(0.5)', [(1, 1)], [1])", 'not tried'),
+  parser("SELECT finalizeAggregation(initializeAggregation('aggThrowState(0.5)', 1))", 'not tried'),
+  parser("SELECT finalizeAggregation(CAST('' AS AggregateFunction(groupFormat('CSV'), UInt8)))", 'not tried'),
+  parser("SELECT CAST('', concat('AggregateFunction(groupFormat(1)', ', UInt8)'))", 'not tried'),
+  { query: 'SELECT arrayReduce({f:String}, [1])', url: { param_f: 'aggThrow(0.5)' }, by: 'parser', operator: 'not tried' },
+  // Calls that go on when their query is killed, or that end the engine. Nobody sends them to the engine here.
+  ...[
+    'length(h3kRing(geoToH3(37., 55., toUInt8(9)), 1000))',
+    "editDistance(repeat('ab', 30000), repeat('ba', 30000))",
+    "levenshteinDistanceUTF8(repeat('ab', 30000), repeat('ba', 30000))",
+    'arrayLevenshteinDistance(range(1000000), arrayReverse(range(1000000)))',
+    'pointInPolygon((1., 1.), arrayMap(x -> (cos(x), sin(x)), range(300000)))',
+    "arrayMap(editDistance, [repeat('ab', 30000)], [repeat('ba', 30000)])",
+    "arrayReduce('kolmogorovSmirnovTest(\\'two-sided\\', \\'exact\\')', range(100000), range(100000))",
+    "JSONMergePatch(repeat('[', 200000))",
+    "jsonMergePatch('{}', '{}')",
+  ].map((call) => parser(`SELECT ${call}`, 'not tried')),
+  parser("SELECT multiMatchAny('x', [repeat('a', 1001)])", 'not tried'),
+  // How many rows the engine read, which counts those of other orgs.
+  ...['JSONEachRow', 'JSONStringsEachRow', 'JSONCompactEachRow', 'JSONCompactStringsEachRow'].flatMap((format): Attack[] => [
+    parser(`SELECT count() FROM analyst_spans FORMAT ${format}WithProgress`),
+    { query: 'SELECT count() FROM analyst_spans', url: { default_format: `${format}WithProgress` }, by: 'parser', operator: 'not tried' },
+    {
+      query: 'SELECT count() FROM analyst_spans',
+      headers: { 'X-ClickHouse-Format': `${format}WithProgress` },
+      by: 'parser',
+      operator: 'not tried',
+    },
+  ]),
   // Settings.
   refused('SELECT 1 SETTINGS max_memory_usage = 0'),
   refused('SELECT 1 SETTINGS max_execution_time = 0'),

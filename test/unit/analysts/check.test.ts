@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { refusalOf } from '../../../api/analysts/check.ts';
+import { isAllowedFormat, refusalOf } from '../../../api/analysts/check.ts';
 import { isAllowedFunction, isAllowedTableFunction } from '../../../api/analysts/functions.ts';
 
 const options = { database: 'millrace_org', isFunction: (name: string) => ['file', 'plus', 'hostname'].includes(name) };
@@ -119,6 +119,84 @@ describe('the parser’s tree of a query', () => {
     ["SHOW TABLES INTO OUTFILE 'x'", false],
   ])('knows of SHOW only the form: %s', (query, allowed) => {
     expect(check('ShowTables', query) === null).toBe(allowed);
+  });
+});
+
+describe('names in strings', () => {
+  const call = (name: string, ...args: string[]): string =>
+    select(
+      `    Function ${name} (children 1)`,
+      `     ExpressionList (children ${String(args.length)})`,
+      ...args.map((arg) => `      ${arg}`),
+    );
+  const text = (value: string): string => `Literal '${value}'`;
+
+  it.each([
+    ['an aggregate function', call('arrayReduce', text('sum'), 'Identifier x')],
+    ['one with combinators and parameters', call('arrayReduce', text('quantilesIf(0.5, 0.9)'), 'Identifier x', 'Identifier y')],
+    ['one under an alias', call('initializeAggregation', `${text('uniqState')} (alias f)`, 'Identifier x')],
+    ['one by ranges', call('arrayReduceInRanges', text('max'), 'Identifier r', 'Identifier x')],
+    ['a type', call('CAST', 'Identifier x', text('Nullable(UInt8)'))],
+    ['the type of a state', call('CAST', 'Identifier x', text('AggregateFunction(1, quantiles(0.5), UInt8)'))],
+    ['a type in JSON', call('JSONExtract', 'Identifier x', text('a'), text('Array(String)'))],
+    ['an alternative to a value in JSON', call('JSONExtractString', 'Identifier x', 'Identifier key')],
+  ])('are let through: %s', (_, ast) => {
+    expect(check(ast)).toBeNull();
+  });
+
+  it.each([
+    ['an aggregate function that no list knows', call('arrayReduce', text('brandNew'), 'Identifier x'), 'function brandNew'],
+    ['one that writes by a schema', call('arrayReduce', text('groupFormat(1)'), 'Identifier x'), 'function groupFormat'],
+    ['one with a combinator', call('initializeAggregation', text('aggThrowState'), 'Identifier x'), 'function aggThrowState'],
+    ['one by ranges', call('arrayReduceInRanges', text('flameGraph'), 'Identifier x', 'Identifier y'), 'function flameGraph'],
+    ['a function in other letters', call('ArrayReduce', text('aggThrow'), 'Identifier x'), 'function aggThrow'],
+    [
+      'a name that is put together',
+      call('arrayReduce', 'Function concat (children 1)', ' ExpressionList (children 2)', `  ${text('agg')}`, `  ${text('Throw')}`),
+      'written as a string',
+    ],
+    ['a name under an alias', call('arrayReduce', 'Identifier f', 'Identifier x'), 'written as a string'],
+    ['a name in quotes', call('arrayReduce', text('`aggThrow`'), 'Identifier x'), 'written as a string'],
+    ['no name', call('arrayReduce'), 'written as a string'],
+    ['the type of a state', call('CAST', 'Identifier x', text('AggregateFunction(groupFormat(1), UInt8)')), 'function groupFormat'],
+    ['a type inside another', call('CAST', 'Identifier x', text('Array(Tuple(SimpleAggregateFunction(aggThrow, UInt8)))')), 'aggThrow'],
+    [
+      'a second state',
+      call('_CAST', 'Identifier x', text('Tuple(AggregateFunction(sum, Int8), AggregateFunction(aggThrow, Int8))')),
+      'aggThrow',
+    ],
+    ['a state whose name is quoted', call('CAST', 'Identifier x', text('AggregateFunction(`aggThrow`, UInt8)')), 'without quotes'],
+    ['a type that is put together', call('CAST', 'Identifier x', 'Function concat (children 1)'), 'written as a string'],
+    ['a type by its name', call('defaultValueOfTypeName', text('AggregateFunction(aggThrow, Int8)')), 'aggThrow'],
+    ['a type in JSON', call('JSONExtract', 'Identifier x', text('AggregateFunction(aggThrow, Int8)')), 'aggThrow'],
+  ])('are refused: %s', (_, ast, message) => {
+    expect(check(ast)).toContain(message);
+  });
+});
+
+describe('formats', () => {
+  it.each([
+    'JSONEachRow',
+    'JSON',
+    'JSONCompactStringsEachRowWithNamesAndTypes',
+    'JSONColumnsWithMetadata',
+    'TSVWithNames',
+    'PrettyCompact',
+    'Parquet',
+  ])('allow %s', (name) => {
+    expect(isAllowedFormat(name)).toBe(true);
+  });
+
+  it.each([
+    'JSONEachRowWithProgress',
+    'JSONStringsEachRowWithProgress',
+    'JSONCompactEachRowWithProgress',
+    'JSONCompactStringsEachRowWithProgress',
+    'JSONBrandNew',
+    'Template',
+    'Protobuf',
+  ])('do not allow %s', (name) => {
+    expect(isAllowedFormat(name)).toBe(false);
   });
 });
 

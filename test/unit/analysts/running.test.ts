@@ -39,6 +39,27 @@ describe('queries that run', () => {
     await leaveAll(all.slice(1));
   });
 
+  it('begin first for the organization that has the fewest, however many queries of others wait', async () => {
+    const running = new Running();
+    const full = ['a', 'b', 'c'].flatMap((org) => enterAll(running, org, RUNNING_ORG_MAX));
+    await Promise.all(full);
+    const began: string[] = [];
+    const gone = new AbortController();
+    const waiting = ['a', 'b', 'c', 'd'].flatMap((org) =>
+      enterAll(running, org, org === 'd' ? 1 : WAITING_ORG_MAX, gone.signal).map((run) =>
+        run.then((entered) => {
+          if (entered !== null) began.push(org);
+          return entered;
+        }),
+      ),
+    );
+    (await full[0])?.leave();
+    await waiting.at(-1);
+    expect(began).toEqual(['d']);
+    gone.abort();
+    await leaveAll([...full.slice(1), ...waiting]);
+  });
+
   it('are refused when too many wait, and give up their place when the caller goes away', async () => {
     const running = new Running();
     const first = enterAll(running, 'a', RUNNING_ORG_MAX);
