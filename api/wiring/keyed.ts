@@ -5,6 +5,7 @@ import { ANSWERS_TENANT_BYTES_MAX, ANSWERS_TENANT_MAX, Idempotency } from '../ht
 import { TenantShares } from '../http/keyed_shares.ts';
 import { KeyedStore } from '../http/keyed_store.ts';
 import { INGEST_KEYS_TENANT_MAX, IngestOnce } from '../ingest/once.ts';
+import type { NatsWaits } from './parts.ts';
 
 export interface KeyedDeps {
   log: Log;
@@ -12,12 +13,22 @@ export interface KeyedDeps {
   /** Milliseconds since the epoch. */
   now: () => number;
   onProblem: (problem: string, cause: unknown) => void;
+  waits?: NatsWaits | undefined;
 }
 
 /** What the edge and ingest need to do the work of a key once. */
-export async function openKeyed({ log, tracked, now, onProblem }: KeyedDeps): Promise<{ idempotency: Idempotency; once: IngestOnce }> {
+export async function openKeyed({ log, tracked, now, onProblem, waits }: KeyedDeps): Promise<{ idempotency: Idempotency; once: IngestOnce }> {
   const open = async (bucket: 'idempotency' | 'ingest_keys' | 'ingest_claims', keep: number | null): Promise<KeyedStore> =>
-    new KeyedStore({ bucket, nc: log.nc, kv: await log.bucket(bucket), jsm: log.jsm, keep, connected: () => tracked.connected, onProblem });
+    new KeyedStore({
+      bucket,
+      nc: log.nc,
+      kv: await log.bucket(bucket),
+      jsm: log.jsm,
+      keep,
+      storeMsMax: waits?.keyMsMax,
+      connected: () => tracked.connected,
+      onProblem,
+    });
   const answers = await open('idempotency', null);
   const shares = new TenantShares({
     bytesMax: ANSWERS_TENANT_BYTES_MAX,

@@ -7,6 +7,7 @@ import { connectNats } from '../../../ops/nats/connect.ts';
 import { type Log, openLog } from '../../../ops/nats/open_log.ts';
 import { createClickHouse } from '../../../sql/client.ts';
 import { assembleApi } from '../../../api/assemble.ts';
+import type { NatsWaits } from '../../../api/wiring/parts.ts';
 import type { SamplingSettings } from '../../../api/sampling/sampling.ts';
 import { closeGracefully, httpServer, listen } from '../../../api/http/server.ts';
 import { confirmed } from '../../support/wait.ts';
@@ -15,6 +16,7 @@ export const ORG = 'org_test';
 export const KEY = 'sk_svc_testkeytestkeytestkey';
 export const ADMIN_TOKEN = 'admin-token-of-the-tests';
 export const JWT_SECRET = 'jwt-secret-of-the-tests-0123456789abcdef';
+const PATIENT: NatsWaits = { commitMsMax: 15_000, keyMsMax: 10_000 };
 /** Nobody listens there. */
 const NO_CLICKHOUSE = 'http://app:secret@127.0.0.1:9/millrace';
 
@@ -44,6 +46,8 @@ export interface TestApiOptions {
   /** SERVICE_GATEWAY_CALLS_PER_ORG */
   gatewayCallsPerOrg?: number;
   sampling?: Partial<SamplingSettings>;
+  /** How long requests wait for NATS; left out, longer than the contract allows, so that a busy machine causes no 502. */
+  waits?: NatsWaits;
   /** An OIDC provider in the place of JWT_SECRET. */
   provider?: { jwksUrl: string; issuer?: string; audience?: string };
 }
@@ -88,6 +92,7 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
     ),
     now: options.now ?? Date.now,
     show: () => undefined,
+    waits: options.waits ?? PATIENT,
   });
   const server = httpServer(api.listener);
   const port = await listen(server, '127.0.0.1', 0);

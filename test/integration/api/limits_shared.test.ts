@@ -1,5 +1,6 @@
 // One tenant's rate over several API processes: three real ones hammered at once grant what one alone would, and when one of
-// them is killed and another takes its place no burst is given twice.
+// them is killed and another takes its place no burst is given twice. Bounds are by the clock that the buckets are refilled by, so they
+// hold on a busy machine too; what processes grant before they have heard of each other is at most one burst for each further process.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -133,11 +134,11 @@ test('a process that takes the place of a killed one gives no burst beside the o
   let done = false;
   const others = hammer([first, second], tenant, () => !done);
   const late = await start();
-  let left = 3 * BURST;
-  const ofLate = await hammer([late], tenant, () => left-- > 0);
+  let asked = 0;
+  const ofLate = await hammer([late], tenant, () => ++asked <= 3 * BURST);
   done = true;
   await others;
   // What flows meanwhile, at most; a fresh bucket would be BURST on top of it.
-  expect(ofLate.asked).toBeGreaterThan(2 * BURST);
+  expect(ofLate.asked).toBe(3 * BURST);
   expect(ofLate.granted).toBeLessThan((PER_MINUTE / 60) * ofLate.seconds + BURST / 2);
 }, 120_000);

@@ -20,7 +20,7 @@ beforeAll(async () => {
   [nats, store] = await Promise.all([startTestNats(), openTestStore()]);
   api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: store.database.url });
   worker = await startEvalWorker({ natsUrl: nats.url, clickhouseUrl: store.database.url });
-}, 60_000);
+});
 
 afterAll(async () => {
   await worker.stop();
