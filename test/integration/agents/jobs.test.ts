@@ -7,7 +7,7 @@ import { createLogger } from '../../../ops/log.ts';
 import { connectNats } from '../../../ops/nats/connect.ts';
 import { type Log, openLog } from '../../../ops/nats/open_log.ts';
 import type { Job, JobContext, JobResult } from '../../../pipeline/jobs/job.ts';
-import { JobLeases, type Lease, LEASE_MS } from '../../../pipeline/jobs/lease.ts';
+import { JobLeases, type Lease } from '../../../pipeline/jobs/lease.ts';
 import { JobRunner } from '../../../pipeline/jobs/runner.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
@@ -134,7 +134,6 @@ describe('a call', () => {
       return {};
     });
     const [leases] = [await aRunner('w1', [job]), await aRunner('w2', [job]), await aRunner('w3', [job])];
-    const deadline = (): number => Date.parse(leases.record('gated')?.deadline ?? '');
     const calls = Array.from({ length: 12 }, () => call('gated'));
     const early = await Promise.race(calls);
     expect(early).toEqual({ state: 'running' });

@@ -12,7 +12,7 @@ import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { decodeAnswer, decodeStatus } from '../../support/otlp.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
-import { confirmed, eventually } from '../../support/wait.ts';
+import { eventually } from '../../support/wait.ts';
 import { type Headers, makeOtherOrg, type Operation, operationsOf, OWNER } from './a_cast.ts';
 import { ADMIN_TOKEN, asUser, call, KEY, ORG, startTestApi, type TestApi, tokenOf } from './an_api.ts';
 import { type HostileCase, hostileCases } from './hostile.ts';

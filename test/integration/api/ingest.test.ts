@@ -248,9 +248,6 @@ describe('bodies', () => {
   });
 });
 
-/** The bound of the product is a second on its own clock, see the tests of the publisher; here a busy machine may add to it. */
-const ANSWERED_MS = 10_000;
-
 describe('a log that cannot store', () => {
   let ownNats: TestNats;
   let ownApi: TestApi;
