@@ -1,6 +1,6 @@
 // What a KV bucket holds under a filter, without the values: for counting.
 import type { KV, KvEntry } from '@nats-io/kv';
-import type { QueuedIterator } from '@nats-io/nats-core';
+import type { QueuedIterator } from '@nats-io/transport-node';
 
 /** Lists the entries of the keys that match, marks of deletions too; each has its length and its time, and no value. */
 export function kvHeaders(kv: KV, filter: string): Promise<QueuedIterator<KvEntry>> {

@@ -133,7 +133,7 @@ describe('a call', () => {
       running -= 1;
       return {};
     });
-    const [leases] = [await aRunner('w1', [job]), await aRunner('w2', [job]), await aRunner('w3', [job])];
+    for (const worker of ['w1', 'w2', 'w3']) await aRunner(worker, [job]);
     const calls = Array.from({ length: 12 }, () => call('gated'));
     const early = await Promise.race(calls);
     expect(early).toEqual({ state: 'running' });
