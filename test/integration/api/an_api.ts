@@ -46,6 +46,8 @@ export interface TestApiOptions {
   /** SERVICE_GATEWAY_CALLS_PER_ORG */
   gatewayCallsPerOrg?: number;
   sampling?: Partial<SamplingSettings>;
+  /** Told of every query of ClickHouse by its name, when it has been answered. */
+  observeQuery?: (name: string) => void;
   /** How long requests wait for NATS; left out, longer than the contract allows, so that a busy machine causes no 502. */
   waits?: NatsWaits;
   /** An OIDC provider in the place of JWT_SECRET. */
@@ -56,7 +58,9 @@ export interface TestApiOptions {
 export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
   const nc = await connectNats({ url: options.natsUrl, name: 'api-test', waitMs: 5000 });
   const log = await openLog(nc, { replicas: 1, logBytesMax: options.logBytesMax ?? 64 * 1024 * 1024 });
-  const clickhouse = createClickHouse({ url: options.clickhouseUrl ?? NO_CLICKHOUSE });
+  const url = options.clickhouseUrl ?? NO_CLICKHOUSE;
+  const { observeQuery } = options;
+  const clickhouse = createClickHouse(observeQuery === undefined ? { url } : { url, observeQuery });
   const api = await assembleApi({
     env: {
       SERVICE_ENV: options.production === true ? 'production' : 'development',
