@@ -36,7 +36,9 @@ const rule = z
       .string()
       .min(1)
       .optional()
-      .describe('regex_absent, regex_present: a regular expression in the syntax of RE2, which has no look-around and no back-references, of at most 1000 instructions once its repetitions are written out. A trace on which the rules of the org take too long gets the verdict error from those that are not through'),
+      .describe(
+        'regex_absent, regex_present: a regular expression in the syntax of RE2, which has no look-around and no back-references, of at most 1000 instructions once its repetitions are written out. A trace on which the rules of the org take too long gets the verdict error from those that are not through',
+      ),
     value: z.string().max(VALUE_CHARS_MAX).optional().describe('contains, not_contains, equals'),
     schema: z
       .union([z.record(z.string(), z.unknown()), z.boolean()])

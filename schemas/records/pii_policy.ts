@@ -17,7 +17,9 @@ const customPattern = z.strictObject({
     .string()
     .min(1)
     .max(CUSTOM_PATTERN_CHARS_MAX)
-    .describe('A regular expression in the syntax of RE2: no look-around and no back-references; (?i) in front for any case. At most 500 instructions once its repetitions are written out: a{1,20} has 41'),
+    .describe(
+      'A regular expression in the syntax of RE2: no look-around and no back-references; (?i) in front for any case. At most 500 instructions once its repetitions are written out: a{1,20} has 41',
+    ),
 });
 export type CustomPattern = z.infer<typeof customPattern>;
 

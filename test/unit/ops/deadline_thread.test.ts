@@ -33,7 +33,8 @@ describe('a job in a thread', () => {
   }, 60_000);
 
   it('that kills its thread has failed, and the next one gets a new thread', async () => {
-    expect(await run({ parts: 1, then: 'dies' })).toEqual({ how: 'failed', parts: [0] });
+    // What a thread said just before it died may be lost.
+    expect((await run({ parts: 1, then: 'dies' })).how).toBe('failed');
     expect(await run({ parts: 1, then: 'done' })).toEqual({ how: 'done', parts: [0] });
   }, 60_000);
 
