@@ -36,7 +36,15 @@ function orgOf(index: number): OrgRecord {
 
 function keyOf(index: number): KeyRecord {
   const key_prefix = rawKeyOf(index).slice(0, 12);
-  return { id: `ak_bench_${padded(index)}`, org_id: orgIdOf(index), name: 'bench', key_prefix, scopes: ['*'], created_at: AT, created_by: null };
+  return {
+    id: `ak_bench_${padded(index)}`,
+    org_id: orgIdOf(index),
+    name: 'bench',
+    key_prefix,
+    scopes: ['*'],
+    created_at: AT,
+    created_by: null,
+  };
 }
 
 function agentOf(index: number): AgentRecord {

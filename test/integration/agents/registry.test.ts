@@ -51,7 +51,7 @@ async function aKey(scopes: string[]): Promise<Record<string, string>> {
 /** A token's record as it lies in KV. */
 const tokenRecord = async (token: string) => {
   const kv = await one.log.bucket('register_tokens');
-  const key = hash('sha256', token, 'hex');
+  const key = `${ORG}.${hash('sha256', token, 'hex')}`;
   const entry = await kv.get(key);
   return { kv, key, revision: entry?.revision ?? 0, record: entry?.json<Record<string, unknown>>() ?? {} };
 };
@@ -107,6 +107,15 @@ describe('register tokens', () => {
     const late = await register({ name: 'x', agent_id: 'late', register_token: token });
     expect(codeOf(late)).toEqual([403, 'invalid_register_token']);
     expect(late.json?.['detail']).toContain('expired');
+  });
+
+  test('one that an older version stored under its hash alone still lets one agent in', async () => {
+    const token = await aToken();
+    const { kv, key, record } = await tokenRecord(token);
+    await kv.put(hash('sha256', token, 'hex'), JSON.stringify(record));
+    await one.log.jsm.streams.purge('KV_register_tokens', { filter: `$KV.register_tokens.${key}` });
+    expect((await register({ name: 'x', agent_id: 'of-old', register_token: token })).status).toBe(201);
+    expect(codeOf(await register({ name: 'x', agent_id: 'thief', register_token: token }))).toEqual([403, 'invalid_register_token']);
   });
 
   test('one is spent on one agent', async () => {
