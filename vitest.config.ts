@@ -1,7 +1,7 @@
 // Three suites: unit runs alone in milliseconds; integration and e2e run against a real nats-server and one real ClickHouse engine.
 import { defineConfig } from 'vitest/config';
 
-const engines = { globalSetup: ['test/support/engines.ts'], testTimeout: 90_000, hookTimeout: 90_000 };
+const engines = { globalSetup: ['test/support/engines.ts'], testTimeout: 300_000, hookTimeout: 300_000 };
 
 export default defineConfig({
   test: {
@@ -11,9 +11,9 @@ export default defineConfig({
     passWithNoTests: false,
     setupFiles: ['test/support/properties.ts'],
     projects: [
-      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 10_000 } },
+      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], testTimeout: 60_000 } },
       { extends: true, test: { name: 'integration', include: ['test/integration/**/*.test.ts'], ...engines } },
-      { extends: true, test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...engines, testTimeout: 90_000, hookTimeout: 90_000 } },
+      { extends: true, test: { name: 'e2e', include: ['test/e2e/**/*.test.ts'], ...engines } },
     ],
   },
 });

@@ -67,6 +67,7 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
     port: new AckInbox(log.nc, tracked),
     partitions,
     now: () => performance.now(),
+    commitMsMax: given.waits?.commitMsMax,
     observe: observePublish,
     onStored: (events, positions) => {
       shares.stored(events, positions);

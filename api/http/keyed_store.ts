@@ -65,6 +65,8 @@ export interface KeyedStoreDeps {
   jsm: Pick<JetStreamManager, 'streams'>;
   /** Records of one tenant that outlive a trim, the newest. */
   keep: number;
+  /** In the place of STORE_MS_MAX. */
+  storeMsMax?: number | undefined;
   connected: () => boolean;
   onProblem: (problem: string, cause: unknown) => void;
 }
@@ -72,11 +74,13 @@ export interface KeyedStoreDeps {
 export class KeyedStore {
   readonly #deps: KeyedStoreDeps;
   readonly #wire: KeyedWire;
+  readonly #storeMsMax: number;
   #trimming = false;
 
   constructor(deps: KeyedStoreDeps) {
     this.#deps = deps;
     this.#wire = new KeyedWire(deps.nc, deps.bucket);
+    this.#storeMsMax = deps.storeMsMax ?? STORE_MS_MAX;
   }
 
   /** Refuses at once what could only time out. @throws ApiError upstream_unavailable */
@@ -89,7 +93,7 @@ export class KeyedStore {
    * @returns the new revision; null when the record stands at another one
    * @throws ApiError upstream_unavailable, rate_limited when the bucket is full
    */
-  async write(place: Place, text: string, revision: number, withinMs = STORE_MS_MAX): Promise<number | null> {
+  async write(place: Place, text: string, revision: number, withinMs = this.#storeMsMax): Promise<number | null> {
     const { kv } = this.#deps;
     let written: number;
     try {
@@ -106,7 +110,7 @@ export class KeyedStore {
   /** The record, null without one. @throws ApiError upstream_unavailable */
   async read(place: Place): Promise<Found | null> {
     try {
-      return await this.#wire.get(place.at, STORE_MS_MAX);
+      return await this.#wire.get(place.at, this.#storeMsMax);
     } catch (cause) {
       throw unavailable(cause);
     }
@@ -124,7 +128,7 @@ export class KeyedStore {
 
   /** Takes a record away if it still stands at this revision. @throws what the client throws */
   async remove(place: Place, revision: number): Promise<void> {
-    await within(this.#deps.kv.delete(place.at, { previousSeq: revision }), STORE_MS_MAX);
+    await within(this.#deps.kv.delete(place.at, { previousSeq: revision }), this.#storeMsMax);
   }
 
   /** Forgets a tenant's oldest records beyond `keep`. One at a time: a trim holds the bucket up for some milliseconds. */

@@ -68,6 +68,8 @@ export interface PublisherDeps {
   partitions: number;
   /** Milliseconds, monotonic. */
   now: () => number;
+  /** In the place of COMMIT_MS_MAX. */
+  commitMsMax?: number | undefined;
   /** Told of every confirmed message: its events, and seconds from sending to confirmation. */
   observe: (events: number, seconds: number) => void;
   /** Told of the events of each publish that the log has, with their places. */
@@ -76,6 +78,7 @@ export interface PublisherDeps {
 
 export class Publisher {
   readonly #deps: PublisherDeps;
+  readonly #commitMsMax: number;
   /** One for each partition. */
   readonly #lanes: Lane[];
   /** Its queue is filled from the partitions' queues just before it is sent. */
@@ -90,6 +93,7 @@ export class Publisher {
 
   constructor(deps: PublisherDeps) {
     this.#deps = deps;
+    this.#commitMsMax = deps.commitMsMax ?? COMMIT_MS_MAX;
     this.#lanes = Array.from({ length: deps.partitions }, (_, partition) => ({
       subject: ingestSubject(partition),
       queue: [],
@@ -106,7 +110,7 @@ export class Publisher {
    */
   publish(events: readonly OutgoingEvent[], spentMs = 0): Promise<ReadonlyMap<number, number>> {
     if (!this.#deps.port.connected) return Promise.reject(unavailable('not connected to the log'));
-    const deadline = this.#deps.now() + Math.max(0, COMMIT_MS_MAX - spentMs);
+    const deadline = this.#deps.now() + Math.max(0, this.#commitMsMax - spentMs);
     return new Promise((resolve, reject) => {
       const stored = (positions: ReadonlyMap<number, number>): void => {
         this.#deps.onStored?.(events, positions);
@@ -261,7 +265,7 @@ export class Publisher {
   #watchMessage(lane: Lane, now: number): void {
     const { message } = lane;
     if (message === null) return;
-    if (now - message.sent_at >= COMMIT_MS_MAX) {
+    if (now - message.sent_at >= this.#commitMsMax) {
       this.#finish(lane, message, unavailable('the log did not confirm in time'));
       return;
     }

@@ -45,7 +45,7 @@ export async function openEdge(parts: WiringParts, { orgs, keys, grants }: Store
     },
   });
   const sharing = await shareLimits(limits, { nc: log.nc, tracked, onProblem });
-  const { idempotency, once } = await openKeyed({ log, tracked, now, onProblem });
+  const { idempotency, once } = await openKeyed({ log, tracked, now, onProblem, waits: parts.waits });
   const audit = createAuditTrail(log, { now, connected: () => tracked.connected, onProblem });
   const deps: EdgeDeps = {
     auth: { keys, adminToken, tokens, memberships: orgs, grants },

@@ -42,6 +42,16 @@ export interface ApiParts {
   now: () => number;
   /** Shows a secret that this process has made up, once. */
   show: (line: string) => void;
+  /** How long requests wait for NATS; left out, as long as the contract allows. */
+  waits?: NatsWaits;
+}
+
+/** Bounds on the waits of a request, milliseconds. */
+export interface NatsWaits {
+  /** For the confirmation of an ingest, in the place of COMMIT_MS_MAX. */
+  commitMsMax: number;
+  /** For a record of an Idempotency-Key, in the place of STORE_MS_MAX. */
+  keyMsMax: number;
 }
 
 /** The same with what the process has found out about its surroundings. */

@@ -6,7 +6,7 @@ import { SMALL } from '../chaos/stack.ts';
 /** One of each kind of process killed, and a worker paused. The rest is for npm run chaos. */
 const NAMES = ['kill-api', 'kill-worker', 'kill-nats', 'kill-clickhouse', 'stop-worker'];
 
-it('loses and doubles nothing when each process is killed and a worker is paused under load', { timeout: 180_000 }, async () => {
+it('loses and doubles nothing when each process is killed and a worker is paused under load', { timeout: 900_000 }, async () => {
   const result = await runChaos({
     stack: SMALL,
     faults: FAULTS.filter(({ name }) => NAMES.includes(name)),

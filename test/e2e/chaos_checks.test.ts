@@ -20,15 +20,15 @@ beforeAll(async () => {
   log = await openLog(await connectNats({ url: stack.address.natsUrl, name: 'test', waitMs: 5000 }), { replicas: 1, logBytesMax: 2 ** 30 });
   events = new EventsRead(log);
   sender.start();
-  await eventually(() => sender.acknowledged > 300, { withinMs: 30_000 });
+  await eventually(() => sender.acknowledged > 300);
   await sender.stop();
   const rows = [...sender.expected.spans.values()].reduce((sum, count) => sum + count, 0);
   await eventually(
     async () =>
       Number(await runSql('SELECT count() FROM spans')) === rows && (await runSql('SELECT count() FROM span_texts_recent')) === '0',
-    { withinMs: 30_000, what: 'all rows landed and searchable' },
+    { what: 'all rows landed and searchable' },
   );
-  await eventually(() => allCompleted(events, sender.expected.traces), { withinMs: 30_000, what: 'all traces complete' });
+  await eventually(() => allCompleted(events, sender.expected.traces), { what: 'all traces complete' });
   await eventually(async () => (await lagMessages(stack.address.url)) === 0, { what: 'no lag' });
 });
 

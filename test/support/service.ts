@@ -11,7 +11,7 @@ import { removeDir, tempDir } from './temp.ts';
 import { eventually } from './wait.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-const READY_MS_MAX = 60_000;
+const READY_MS_MAX = 180_000;
 
 export type ChildName = 'api' | 'pipeline' | 'nats' | 'clickhouse';
 

@@ -287,7 +287,6 @@ describe('the whole way', () => {
     expect(await row('busy')).toMatchObject({ last_seen_at: null, status: 'registered' });
     const heard = await hear('busy');
     await eventually(async () => (await row('busy'))['last_seen_at'] === new Date(heard).toISOString(), {
-      withinMs: 60_000,
       what: 'last_seen_at',
     });
     expect(await counts()).toEqual({ checked: 0, deprecated: 0, revived: 0 });
@@ -322,11 +321,11 @@ describe('the whole way', () => {
     ]);
 
     await hear('quiet');
-    await eventually(async () => (await row('quiet'))['status'] === 'registered', { withinMs: 60_000, what: 'the agent to be back' });
+    await eventually(async () => (await row('quiet'))['status'] === 'registered', { what: 'the agent to be back' });
     expect(await row('quiet')).toMatchObject({ deprecated_at: null });
     expect(await counts()).toEqual({ checked: 1, deprecated: 0, revived: 1 });
     expect((await kv.get(agentKey(ORG, 'quiet')))?.json()).toMatchObject({ deprecated_at: null });
-  }, 150_000);
+  });
 
   it('registering takes a deprecation back', async () => {
     expect(await register('back')).toBe(201);

@@ -7,6 +7,7 @@ import { connectNats } from '../../../ops/nats/connect.ts';
 import { type Log, openLog } from '../../../ops/nats/open_log.ts';
 import { createClickHouse } from '../../../sql/client.ts';
 import { assembleApi } from '../../../api/assemble.ts';
+import type { NatsWaits } from '../../../api/wiring/parts.ts';
 import type { SamplingSettings } from '../../../api/sampling/sampling.ts';
 import { closeGracefully, httpServer, listen } from '../../../api/http/server.ts';
 
@@ -14,6 +15,7 @@ export const ORG = 'org_test';
 export const KEY = 'sk_svc_testkeytestkeytestkey';
 export const ADMIN_TOKEN = 'admin-token-of-the-tests';
 export const JWT_SECRET = 'jwt-secret-of-the-tests-0123456789abcdef';
+const PATIENT: NatsWaits = { commitMsMax: 15_000, keyMsMax: 10_000 };
 /** Nobody listens there. */
 const NO_CLICKHOUSE = 'http://app:secret@127.0.0.1:9/millrace';
 
@@ -40,6 +42,10 @@ export interface TestApiOptions {
   /** File of the gateway's routing table, and where its keys are looked up. */
   gateway?: { routes: string; keys?: Record<string, string> };
   sampling?: Partial<SamplingSettings>;
+  /** Told of every query of ClickHouse by its name, when it has been answered. */
+  observeQuery?: (name: string) => void;
+  /** How long requests wait for NATS; left out, longer than the contract allows, so that a busy machine causes no 502. */
+  waits?: NatsWaits;
   /** An OIDC provider in the place of JWT_SECRET. */
   provider?: { jwksUrl: string; issuer?: string; audience?: string };
 }
@@ -48,7 +54,9 @@ export interface TestApiOptions {
 export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
   const nc = await connectNats({ url: options.natsUrl, name: 'api-test', waitMs: 5000 });
   const log = await openLog(nc, { replicas: 1, logBytesMax: options.logBytesMax ?? 64 * 1024 * 1024 });
-  const clickhouse = createClickHouse({ url: options.clickhouseUrl ?? NO_CLICKHOUSE });
+  const url = options.clickhouseUrl ?? NO_CLICKHOUSE;
+  const { observeQuery } = options;
+  const clickhouse = createClickHouse(observeQuery === undefined ? { url } : { url, observeQuery });
   const api = await assembleApi({
     env: {
       SERVICE_ENV: options.production === true ? 'production' : 'development',
@@ -82,6 +90,7 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
     ),
     now: options.now ?? Date.now,
     show: () => undefined,
+    waits: options.waits ?? PATIENT,
   });
   const server = httpServer(api.listener);
   const port = await listen(server, '127.0.0.1', 0);

@@ -33,7 +33,6 @@ beforeAll(async () => {
   api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url, llmUrl: models.url });
   await eventually(async () => (await call(api, 'GET', '/readyz')).text.includes('"clickhouse":"ok"'), {
     what: 'the migrations',
-    withinMs: 30_000,
   });
   const document = (await call(api, 'GET', '/openapi.json')).json as {
     paths: Record<string, Record<string, Omit<Operation, 'method' | 'path'>>>;
@@ -286,7 +285,7 @@ describe('hostile input never makes a 5xx', () => {
       }),
       { numRuns: 4000 },
     );
-  }, 60_000);
+  });
 
   test('bytes of any kind at ingest, under any encoding', async () => {
     await fc.assert(
@@ -306,7 +305,7 @@ describe('hostile input never makes a 5xx', () => {
       ),
       { numRuns: 2000 },
     );
-  }, 60_000);
+  });
 
   test('any path, query, header value and body on the other routes', async () => {
     const token = fc.string({ unit: fc.constantFrom(...Array.from('abc019-_.~%/?#&=[]{}" ü')), maxLength: 24 });
@@ -342,5 +341,5 @@ describe('hostile input never makes a 5xx', () => {
       ),
       { numRuns: 4000 },
     );
-  }, 60_000);
+  });
 });

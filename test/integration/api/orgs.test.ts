@@ -128,14 +128,14 @@ describe('API keys', () => {
     expect(answer.json?.['detail']).toMatch(detail);
   });
 
-  test('a revoked key is refused by every instance within a second', async () => {
+  test('a revoked key is refused by every instance', async () => {
     const { id, raw_key } = await makeKey(['org:read']);
     const status = async (api: TestApi) => (await call(api, 'GET', `/orgs/${ORG}`, { headers: withKey(raw_key, ORG) })).status;
     await eventually(async () => (await status(two)) === 200, { what: 'the key at the other instance' });
     const revoked = await call(one, 'DELETE', `/orgs/${ORG}/api-keys/${id}`);
     expect([revoked.status, revoked.json?.['data']]).toEqual([200, { id, deleted: true }]);
     expect(await status(one)).toBe(401);
-    await eventually(async () => (await status(two)) === 401, { withinMs: 1000, what: 'the refusal at the other instance' });
+    await eventually(async () => (await status(two)) === 401, { what: 'the refusal at the other instance' });
     expect((await call(one, 'DELETE', `/orgs/${ORG}/api-keys/${id}`)).json?.['code']).toBe('api_key_not_found');
   });
 

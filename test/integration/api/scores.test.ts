@@ -173,7 +173,7 @@ describe('a score', () => {
     expect((await give({ trace_id, name: 'stars', value: 2 })).status).toBe(201);
     worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url });
     await worker.ready;
-    await eventually(async () => scoresOf(await list(trace_id)).length === 1, { withinMs: 60_000 });
+    await eventually(async () => scoresOf(await list(trace_id)).length === 1);
   });
 });
 

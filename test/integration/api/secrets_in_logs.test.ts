@@ -211,7 +211,7 @@ test('no secret is in what the processes print', async () => {
   for (const status of [200, 201, 401, 403, 404, 422, 500, 502]) expect([...statuses]).toContain(status);
 
   // The mails to Ann fail, and the worker says so; the webhook, too.
-  await eventually(() => /mail/i.test(printed) && /ECONNREFUSED|refused/i.test(printed), { what: 'a mail that fails', withinMs: 30_000 });
+  await eventually(() => /mail/i.test(printed) && /ECONNREFUSED|refused/i.test(printed), { what: 'a mail that fails' });
   for (const { child } of [api, away, worker]) {
     const ended = once(child, 'exit');
     child.kill('SIGTERM');
@@ -219,4 +219,4 @@ test('no secret is in what the processes print', async () => {
   }
   expect(printed.split('\n').length).toBeGreaterThan(20);
   expect([...secrets].filter(([, secret]) => printed.includes(secret)).map(([name]) => name)).toEqual([]);
-}, 180_000);
+});

@@ -58,7 +58,7 @@ beforeAll(async () => {
   const spans = [aSpan({ org_id: OTHER_ORG, trace_id: other.trace_id })];
   await store.landSpans(spans);
   await store.landTraces(tracesOf(spans).map((state) => ({ state, version: 1, sign: 1 as const })));
-}, 120_000);
+});
 
 afterAll(async () => {
   await api.close();
@@ -201,7 +201,7 @@ test('every caller at every operation gets what the contract says', async () => 
   }
   expect(wrong).toEqual([]);
   expect(asked).toBeGreaterThan(operations.length * 10);
-}, 240_000);
+});
 
 describe('what another org has', () => {
   /** An answer without what is of this very request, and without the id that was asked for. */

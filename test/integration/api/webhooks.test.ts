@@ -54,8 +54,7 @@ async function create(body: Data = {}): Promise<Data> {
   return dataOf(answer);
 }
 const one = (webhook: Data, rest = ''): string => `${ROOT}/${String(webhook['webhook_id'])}${rest}`;
-const settled = () =>
-  eventually(async () => (await worker.log.jsm.streams.info(WEBHOOKS_STREAM)).state.messages === 0, { withinMs: 20_000 });
+const settled = () => eventually(async () => (await worker.log.jsm.streams.info(WEBHOOKS_STREAM)).state.messages === 0);
 
 describe('an endpoint', () => {
   it('is made with a secret that is shown once, read by every process, changed and deleted', async () => {
@@ -210,7 +209,7 @@ describe('deliveries', () => {
     expect(got?.json).toMatchObject({ event: 'webhook.test', webhook_id: made['webhook_id'], org_id: ORG });
     expect(got?.event_id).toBe(event_id);
     expect(got === undefined ? [] : signersOf(got, [String(made['secret'])])).toHaveLength(1);
-    await eventually(async () => listOf(await call(api, 'GET', one(made, '/deliveries'))).length === 1, { withinMs: 20_000 });
+    await eventually(async () => listOf(await call(api, 'GET', one(made, '/deliveries'))).length === 1);
     const log = await call(api, 'GET', one(made, '/deliveries'));
     expect(listOf(log)).toEqual([
       {
@@ -288,16 +287,13 @@ describe('deliveries', () => {
     expect(listOf(await call(api, 'GET', letters))).toEqual([]);
     expect((await call(api, 'POST', `${letters}/${event_id}/replay`)).status).toBe(404);
     expect((await call(api, 'POST', `${letters}/no.such/replay`)).status).toBe(422);
-    await eventually(
-      async () => {
-        const log = listOf(await call(api, 'GET', `${one(made, '/deliveries')}?event_id=${event_id}`));
-        return (
-          log[0]?.['outcome'] === 'delivered' &&
-          log.at(-1)?.['outcome'] === 'retrying' &&
-          log.some((row) => row['outcome'] === 'dead-lettered')
-        );
-      },
-      { withinMs: 20_000 },
-    );
+    await eventually(async () => {
+      const log = listOf(await call(api, 'GET', `${one(made, '/deliveries')}?event_id=${event_id}`));
+      return (
+        log[0]?.['outcome'] === 'delivered' &&
+        log.at(-1)?.['outcome'] === 'retrying' &&
+        log.some((row) => row['outcome'] === 'dead-lettered')
+      );
+    });
   });
 });

@@ -20,7 +20,7 @@ let orgs = 0;
 beforeAll(async () => {
   service = await TestService.start();
   api = await service.startApi();
-}, 60_000);
+});
 
 afterAll(async () => {
   await service.close();

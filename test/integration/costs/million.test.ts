@@ -28,7 +28,7 @@ beforeAll(async () => {
       FROM numbers(${String(CALLS)})`,
     timeoutMs: 60_000,
   });
-}, 120_000);
+});
 
 afterAll(() => store.close());
 

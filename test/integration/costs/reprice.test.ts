@@ -1,15 +1,13 @@
 // Repricing end to end: a real API, real workers, the real engine. After it spans, texts, traces, usage and the views of analysts
 // hold the same cost to the last digit, whatever was killed on the way and however often it was asked for.
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { headers } from '@nats-io/transport-node';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { picoToDecimal, usdToPico } from '../../../pipeline/domain/money.ts';
 import type { OrgPrice } from '../../../pipeline/domain/pricing.ts';
 import { CorrectionLog, correctionMessages } from '../../../pipeline/jobs/correction_log.ts';
 import { JobLeases, type Lease } from '../../../pipeline/jobs/lease.ts';
 import { createReprice, type RepriceDeps } from '../../../pipeline/jobs/reprice.ts';
-import { LIMITS } from '../../../pipeline/topology.ts';
 import { createLogger } from '../../../ops/log.ts';
 import type { Log } from '../../../ops/nats/open_log.ts';
 import { ingestSubject } from '../../../ops/streams.ts';
@@ -22,8 +20,6 @@ import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { PARTITIONS, startWorker, type TestWorker } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, call, startTestApi, type TestApi } from '../api/an_api.ts';
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -145,7 +141,7 @@ async function repriced(more: Record<string, unknown> = {}): Promise<Record<stri
       answers.push(await reprice(more));
       return answers.at(-1)?.status !== 409;
     },
-    { what: 'the job', withinMs: 60_000 },
+    { what: 'the job' },
   );
   const answer = answers.at(-1);
   expect([answer?.status, answer?.json]).toEqual([200, answer?.json]);
@@ -212,7 +208,7 @@ const landed = (spans: number, of = org) =>
       );
       return counts === [spans, spans, spans].join('\t');
     },
-    { what: `${String(spans)} spans of ${of}`, withinMs: 20_000 },
+    { what: `${String(spans)} spans of ${of}` },
   );
 const noLookups = async (): Promise<void> => {
   expect(await one("SELECT count() FROM system.tables WHERE database = currentDatabase() AND name LIKE 'span_corrections_%'")).toBe('0');
@@ -249,7 +245,7 @@ describe('POST /admin/reprice', () => {
     const seenAgents = `SELECT agent_id, max(last_seen_at) FROM agent_activity WHERE org_id = '${org}' GROUP BY agent_id ORDER BY agent_id`;
     // Written with the checkpoint after a landing.
     await eventually(async () => (await one(seenAgents)).split('\n').length === 2, { what: 'when both agents were heard of' });
-    await sleep(2 * LIMITS.checkpoint_interval_ms);
+    await new CorrectionLog(api.log, PARTITIONS).landed(AbortSignal.timeout(60_000));
     const heard = await one(seenAgents);
     // Each span is rounded by itself to whole pico-USD; these come out even but for the last digit of each.
     const seen = await repriced();
@@ -260,8 +256,7 @@ describe('POST /admin/reprice', () => {
     const expected = after / 1_000_000n + usdToPico('0.2525');
     expect(Number(spansNow - expected)).toBeLessThanOrEqual(4);
     expect(Number(expected - spansNow)).toBeLessThanOrEqual(4);
-    // What the corrections would say of their agents would be written with the next checkpoint.
-    await sleep(2 * LIMITS.checkpoint_interval_ms);
+    // What the corrections would say of their agents would have been written with the checkpoint that the job has waited for.
     expect(await one(seenAgents)).toBe(heard);
     expect(seen['delta_usd']).toBe(Number(picoToDecimal(spansNow - before)));
     await expectAgreement();
@@ -373,7 +368,7 @@ describe('POST /admin/reprice', () => {
     // Mutations wait from now on; what goes through the log lands.
     await database.run('SYSTEM STOP MERGES spans');
     const asked = reprice();
-    await eventually(async () => usdToPico((await costs())['usage'] ?? '') === 2n * before, { what: 'usage corrected', withinMs: 20_000 });
+    await eventually(async () => usdToPico((await costs())['usage'] ?? '') === 2n * before, { what: 'usage corrected' });
     await eventually(
       async () =>
         (await one(
@@ -429,7 +424,7 @@ describe('POST /admin/reprice', () => {
       };
       const args = { org_id: org, since: Date.now() - DAY_MS, until: Date.now() + HOUR_MS, model: null };
       let lease: Lease | null = null;
-      await eventually(async () => (lease = await leases.take(REPRICE)) !== null, { what: 'the lease', withinMs: 60_000 });
+      await eventually(async () => (lease = await leases.take(REPRICE)) !== null, { what: 'the lease' });
       try {
         await createReprice(deps)({ now: Date.now(), signal: AbortSignal.timeout(60_000), log: createLogger('test', 'silent'), args });
       } finally {

@@ -127,7 +127,7 @@ it('of an org’s dead letters the newest are kept', async () => {
   expect(keys).toContain(`org_many.wh_1.evt_${String(count - 1)}`);
   expect(keys).not.toContain('org_many.wh_1.evt_0');
   expect(await letters.keys('org_few')).toHaveLength(1);
-}, 60_000);
+});
 
 it('outside development nothing inside is connected to, by address or by name, and the reason is kept', async () => {
   const worker = await startTestWebhooks(nats.url, {

@@ -37,14 +37,14 @@ it('a worker killed between the send and the acknowledgement: another one sends 
   const sent = await publishEvents(log, 3, { org_id: 'org_kill' });
   await killed;
   const second = await forkWebhooks(nats.url);
-  await eventually(() => receiver.at(path).length >= 4 && ids(path).size === 3, { withinMs: 20_000 });
+  await eventually(() => receiver.at(path).length >= 4 && ids(path).size === 3);
   expect(ids(path)).toEqual(new Set(sent));
   const again = receiver.at(path).filter(({ event_id }) => event_id === receiver.at(path)[0]?.event_id);
   // A try that nobody saw the end of is made again as the same try.
   expect(again.map(({ attempt }) => attempt)).toEqual([0, 0]);
-  await eventually(async () => (await log.jsm.streams.info(WEBHOOKS_STREAM)).state.messages === 0, { withinMs: 20_000 });
+  await eventually(async () => (await log.jsm.streams.info(WEBHOOKS_STREAM)).state.messages === 0);
   second.kill('SIGKILL');
-}, 60_000);
+});
 
 it('a worker killed while tries wait: the count of tries goes on where it was', async () => {
   const path = '/count';
@@ -62,19 +62,19 @@ it('a worker killed while tries wait: the count of tries goes on where it was', 
   const before = receiver.at(path).length;
   failing = false;
   const second = await startTestWebhooks(nats.url);
-  await eventually(() => receiver.at(path).length > before, { withinMs: 20_000 });
+  await eventually(() => receiver.at(path).length > before);
   const attempts = receiver.at(path).map(({ attempt }) => attempt);
   expect(attempts.at(-1)).toBeGreaterThanOrEqual(attempts[before - 1] ?? 0);
   expect(attempts.at(-1)).toBeGreaterThanOrEqual(3);
   await second.stop();
-}, 60_000);
+});
 
 it('events told while no worker runs are delivered when one does', async () => {
   const path = '/later';
   await putEndpoint(log, { org_id: 'org_later', url: receiver.url + path });
   const sent = await publishEvents(log, 500, { org_id: 'org_later' });
   const worker = await startTestWebhooks(nats.url);
-  await eventually(() => ids(path).size === 500, { withinMs: 20_000 });
+  await eventually(() => ids(path).size === 500);
   expect(ids(path)).toEqual(new Set(sent));
   await worker.stop();
 });
@@ -115,8 +115,8 @@ it('NATS killed and back in the middle: every event arrives', async () => {
         .filter(({ attempt }) => attempt > 0)
         .map(({ event_id }) => event_id),
     );
-  await eventually(() => delivered().size === 200, { withinMs: 40_000, what: 'all events' });
+  await eventually(() => delivered().size === 200, { what: 'all events' });
   expect(delivered()).toEqual(new Set(sent));
-  await eventually(async () => (await log.jsm.streams.info(WEBHOOKS_STREAM)).state.messages === 0, { withinMs: 20_000 });
+  await eventually(async () => (await log.jsm.streams.info(WEBHOOKS_STREAM)).state.messages === 0);
   await worker.stop();
-}, 90_000);
+});

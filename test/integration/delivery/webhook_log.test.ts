@@ -59,10 +59,10 @@ it('deliveries are made while ClickHouse is away, and their rows land when it is
   });
   await putEndpoint(worker.log, { org_id: 'org_away', url: `${receiver.url}/hook` });
   await publishEvents(worker.log, 30, { org_id: 'org_away' });
-  await eventually(() => receiver.at('/hook').length === 60, { withinMs: 20_000 });
+  await eventually(() => receiver.at('/hook').length === 60);
   expect(await count('org_away')).toBe('');
   await gate.open();
-  await eventually(async () => (await count('org_away')) === 'delivered\t30\nretrying\t30', { withinMs: 20_000 });
+  await eventually(async () => (await count('org_away')) === 'delivered\t30\nretrying\t30');
   await worker.stop();
   gate.close();
 });
@@ -84,16 +84,17 @@ it('rows that wait are bounded: the oldest make room and are counted, also those
   const client = createClickHouse({ url: database.url });
   const logger = createLogger('test', 'silent');
   let dropped = 0;
-  const release = Promise.withResolvers<undefined>();
+  const [begun, release] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
   const clickhouse = {
     execute: async (statement: Parameters<typeof client.execute>[0]) => {
+      begun.resolve(undefined);
       await release.promise;
       return client.execute(statement);
     },
   };
   const log = new WebhookLog({ clickhouse, logger, flushMs: 1, rowsMax: 100, onDropped: (rows) => (dropped += rows) });
   for (let at = 0; at < 60; at += 1) log.add(row(`evt_${String(at)}`));
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await begun.promise;
   for (let at = 60; at < 150; at += 1) log.add(row(`evt_${String(at)}`));
   expect([log.size, dropped]).toEqual([100, 50]);
   release.resolve(undefined);

@@ -22,7 +22,7 @@ beforeAll(async () => {
     worker: { SERVICE_DATA_DIR: folder, SERVICE_OBJECT_STORE: `file://${folder}/objects`, SERVICE_TRACE_GRACE_MS: '50' },
   });
   api = await service.startApi();
-}, 90_000);
+});
 afterAll(async () => {
   await service.close();
   removeDir(folder);

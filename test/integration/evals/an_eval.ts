@@ -95,7 +95,6 @@ export async function makeOrg(api: TestApi): Promise<TestOrg> {
     ended: async (eval_id) => {
       await eventually(async () => (await get<EvalShown>(`/v1/evals/${eval_id}`)).status !== 'running', {
         what: 'the end of an eval',
-        withinMs: 60_000,
       });
       return get<EvalShown>(`/v1/evals/${eval_id}`);
     },

@@ -24,7 +24,7 @@ beforeAll(async () => {
     more: { SERVICE_LLM_BASE_URL: upstream.url, SERVICE_TRACE_GRACE_MS: '50' },
   });
   await worker.ready;
-}, 90_000);
+});
 
 afterAll(async () => {
   worker.kill('SIGKILL');

@@ -1,5 +1,4 @@
 // Evals over stored traces: real API, real worker, the real engine.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readScoreStats } from '../../../sql/judge_scores.ts';
 import { startEvalWorker, type TestEvalWorker } from '../../support/evals.ts';
@@ -15,12 +14,15 @@ let store: TestStore;
 let api: TestApi;
 let worker: TestEvalWorker;
 let org: TestOrg;
+/** Names of the queries that the API has had answers to. */
+let queries: string[] = [];
 
 beforeAll(async () => {
   [nats, store] = await Promise.all([startTestNats(), openTestStore()]);
-  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: store.database.url });
+  const observeQuery = (name: string) => queries.push(name);
+  api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: store.database.url, observeQuery });
   worker = await startEvalWorker({ natsUrl: nats.url, clickhouseUrl: store.database.url });
-}, 60_000);
+});
 
 afterAll(async () => {
   await worker.stop();
@@ -172,8 +174,9 @@ test('what cannot be an eval is refused by name', async () => {
 
 test('a trace that was acknowledged and is still landing is waited for', async () => {
   const judge_id = await makeJudge(org);
+  queries = [];
   const asked = org.post<EvalShown>('/v1/evals', { judge_id, trace_ids: ['trc_landing'] });
-  await sleep(400);
+  await eventually(() => queries.includes('eval_known_traces'), { what: 'a look that finds nothing' });
   await landTraces(store, org.org, [{ response: 'all ok', trace_id: 'trc_landing' }]);
   expect(await asked).toMatchObject({ status: 'complete', queued_traces: 1, stats: { total: 1, passed: 1 } });
 });

@@ -17,7 +17,7 @@ beforeAll(async () => {
   upstream = await startModelServer();
   service = await TestService.start({ api: { llmUrl: upstream.url }, worker: { SERVICE_TRACE_GRACE_MS: '50' } });
   api = await service.startApi();
-}, 120_000);
+});
 afterAll(async () => {
   await service.close();
   await upstream.close();

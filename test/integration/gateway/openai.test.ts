@@ -20,7 +20,7 @@ beforeAll(async () => {
   service = await TestService.start({ api: { llmUrl: upstream.url, llmKey: UPSTREAM_KEY }, worker: { SERVICE_TRACE_GRACE_MS: '50' } });
   api = await service.startApi();
   client = new OpenAI({ apiKey: KEY, baseURL: `${api.url}/v1`, maxRetries: 0 });
-}, 120_000);
+});
 afterAll(async () => {
   await service.close();
   await upstream.close();

@@ -22,7 +22,7 @@ beforeAll(async () => {
   reader = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
   worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url, more: { SERVICE_TRACE_GRACE_MS: '50' } });
   await worker.ready;
-}, 120_000);
+});
 afterAll(async () => {
   worker.kill('SIGKILL');
   await worker.exited;

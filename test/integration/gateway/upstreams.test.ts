@@ -43,7 +43,7 @@ beforeAll(async () => {
   bare = await startTestApi({ natsUrl: nats.url, clickhouseUrl });
   worker = startWorker({ natsUrl: nats.url, clickhouseUrl, more: { SERVICE_TRACE_GRACE_MS: '50' } });
   await worker.ready;
-}, 120_000);
+});
 afterAll(async () => {
   worker.kill('SIGKILL');
   await worker.exited;

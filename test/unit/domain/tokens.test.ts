@@ -3,6 +3,8 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, it } from 'vitest';
 import { charsForTokens, estimateTokens } from '../../../pipeline/domain/tokens.ts';
 
+/** Time of the processor, so that others' work does not count; text of this length takes minutes where time grows with the square. */
+const CPU_MS_MAX = 5000;
 const PROSE = 'An agent asked for the weather in Lisbon; the tool answered within 240 ms (24 degrees, sunny). ';
 
 describe('estimateTokens', () => {
@@ -25,11 +27,11 @@ describe('estimateTokens', () => {
   it.each([
     ['one unbroken word', 'a'.repeat(5_000_000)],
     ['rare characters', Array.from({ length: 1_000_000 }, (_, i) => String.fromCharCode(0x4e00 + ((i * 7919) % 20_000))).join('')],
-  ])('takes well under a second for megabytes of %s', (_name, text) => {
+  ])('takes no time that grows with the square of megabytes of %s', (_name, text) => {
     estimateTokens('warm');
     const before = process.cpuUsage().user;
     expect(estimateTokens(text)).toBeGreaterThan(text.length / 20);
-    expect((process.cpuUsage().user - before) / 1000).toBeLessThan(500);
+    expect((process.cpuUsage().user - before) / 1000).toBeLessThan(CPU_MS_MAX);
   });
 });
 

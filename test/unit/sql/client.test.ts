@@ -1,90 +1,129 @@
-// How long reads may take, against a server that answers in drops.
+// How long reads may take, against a server that answers in drops. The clock is simulated, so a busy machine changes nothing.
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type ClickHouse, createClickHouse, StoreUnavailable } from '../../../sql/client.ts';
 
 const SILENCE_MS = 600;
-const DROP_MS = 100;
 
 let server: Server;
 let clickhouse: ClickHouse;
+let answers: ServerResponse[];
+
+beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  answers = [];
+  server = createServer((req, res) => {
+    req.resume();
+    answers.push(res);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  clickhouse = createClickHouse({ url: `http://app:x@127.0.0.1:${String((server.address() as AddressInfo).port)}/millrace` });
+});
 afterEach(async () => {
+  vi.useRealTimers();
   await clickhouse.close();
   server.closeAllConnections();
   server.close();
 });
 
-/** A store that sends a record every now and then, and then ends or falls silent. */
-async function aStore(records: number, then: (res: ServerResponse) => void): Promise<void> {
-  server = createServer((req, res) => {
-    req.resume();
-    let sent = 0;
-    const drops = setInterval(() => {
-      if (sent < records) res.write(Buffer.from([0, 0, 0, sent++]));
-      else {
-        clearInterval(drops);
-        then(res);
-      }
-    }, DROP_MS);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  clickhouse = createClickHouse({ url: `http://app:x@127.0.0.1:${String((server.address() as AddressInfo).port)}/millrace` });
+const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+/** Resolves once check gives true. Simulated time stands still meanwhile, but for the client's timers of no time at all. */
+async function until(check: () => boolean): Promise<void> {
+  while (!check()) {
+    await pass(0);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+/** The answer to the one request. */
+async function answer(): Promise<ServerResponse> {
+  await until(() => answers.length > 0);
+  return answers[0] as ServerResponse;
 }
 
-async function read(): Promise<number> {
-  let bytes = 0;
-  await clickhouse.records({ name: 'many', sql: 'SELECT 1 FORMAT RowBinary', timeoutMs: SILENCE_MS }, 4, (records) => {
-    bytes += records.length;
+interface Reading {
+  /** Records that have come. */
+  records: number;
+  ended: Promise<void>;
+}
+function read(): Reading {
+  const reading: Reading = { records: 0, ended: Promise.resolve() };
+  reading.ended = clickhouse.records({ name: 'many', sql: 'SELECT 1 FORMAT RowBinary', timeoutMs: SILENCE_MS }, 4, (records) => {
+    reading.records += records.length / 4;
   });
-  return bytes / 4;
+  reading.ended.catch(() => undefined);
+  return reading;
+}
+
+/** Sends a record every now and then. */
+async function drip(reading: Reading, records: number): Promise<ServerResponse> {
+  const res = await answer();
+  for (let sent = 1; sent <= records; sent += 1) {
+    await pass(SILENCE_MS - 1);
+    res.write(Buffer.from([0, 0, 0, sent]));
+    await until(() => reading.records === sent);
+  }
+  return res;
 }
 
 it('reads records for as long as they come, however long that takes in all', async () => {
-  await aStore(20, (res) => res.end());
-  expect(await read()).toBe(20);
+  const reading = read();
+  (await drip(reading, 20)).end();
+  await reading.ended;
+  expect(reading.records).toBe(20);
 });
 
 it.each([0, 3])('gives up when nothing comes any more (after %i records)', async (records) => {
-  await aStore(records, () => undefined);
-  await expect(read()).rejects.toThrow(StoreUnavailable);
+  const reading = read();
+  await drip(reading, records);
+  await pass(SILENCE_MS);
+  await expect(reading.ended).rejects.toThrow(StoreUnavailable);
 });
 
-/** A store that begins to answer with rows and then falls silent. */
-async function aSilentStore(): Promise<void> {
-  server = createServer((req, res) => {
-    req.resume();
-    res.write('{"n":1}\n{"n":2}\n');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  clickhouse = createClickHouse({ url: `http://app:x@127.0.0.1:${String((server.address() as AddressInfo).port)}/millrace` });
+/** Begins to answer with rows and then falls silent. */
+async function answerTwoRows(): Promise<void> {
+  (await answer()).write('{"n":1}\n{"n":2}\n');
 }
 const SILENT = { name: 'silent', sql: 'SELECT 1', timeoutMs: SILENCE_MS };
 
 it('gives up on rows whose answer has begun and does not go on', async () => {
-  await aSilentStore();
-  await expect(clickhouse.rows(SILENT)).rejects.toThrow(StoreUnavailable);
+  const reading = clickhouse.rows(SILENT);
+  reading.catch(() => undefined);
+  await answerTwoRows();
+  await pass(SILENCE_MS);
+  await expect(reading).rejects.toThrow(StoreUnavailable);
 });
 
 it('gives up on a stream that does not go on, however long its reader took for what came', async () => {
-  await aSilentStore();
   const seen: unknown[] = [];
+  let isReading = false;
   const reading = async (): Promise<void> => {
     for await (const rows of clickhouse.stream<{ n: number }>(SILENT)) {
+      isReading = true;
       seen.push(...rows);
-      await new Promise((resolve) => setTimeout(resolve, 2 * SILENCE_MS));
+      await pass(2 * SILENCE_MS);
+      isReading = false;
     }
   };
-  await expect(reading()).rejects.toThrow(StoreUnavailable);
+  let isOver = false;
+  const ended = reading().finally(() => (isOver = true));
+  ended.catch(() => undefined);
+  await answerTwoRows();
+  await until(() => seen.length === 2 && !isReading);
+  // From here on nothing comes, and time passes for the stream itself.
+  while (!isOver) {
+    await pass(SILENCE_MS / 10);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await expect(ended).rejects.toThrow(StoreUnavailable);
   expect(seen).toEqual([{ n: 1 }, { n: 2 }]);
 });
 
 it('ends a read whose caller has gone, also in the middle of its answer', async () => {
-  await aSilentStore();
   const gone = new AbortController();
   const reading = clickhouse.rows({ ...SILENT, timeoutMs: 60_000, signal: gone.signal });
-  setTimeout(() => {
-    gone.abort();
-  }, DROP_MS);
+  reading.catch(() => undefined);
+  await answerTwoRows();
+  gone.abort();
   await expect(reading).rejects.toThrow();
 });
