@@ -213,7 +213,12 @@ const passes = (name: string, names: ReadonlySet<string>, prefixes: readonly str
 
 /** Returns the names that a Connection header takes for one hop, in lower case. */
 const hopNames = (connection: string | undefined): ReadonlySet<string> =>
-  new Set((connection ?? '').toLowerCase().split(',').map((name) => name.trim()));
+  new Set(
+    (connection ?? '')
+      .toLowerCase()
+      .split(',')
+      .map((name) => name.trim()),
+  );
 
 /**
  * Returns the headers for a target: those of the caller that are on the list, without any whose value holds the caller's credential,

@@ -17,7 +17,13 @@ export interface KeyedDeps {
 }
 
 /** What the edge and ingest need to do the work of a key once. */
-export async function openKeyed({ log, tracked, now, onProblem, waits }: KeyedDeps): Promise<{ idempotency: Idempotency; once: IngestOnce }> {
+export async function openKeyed({
+  log,
+  tracked,
+  now,
+  onProblem,
+  waits,
+}: KeyedDeps): Promise<{ idempotency: Idempotency; once: IngestOnce }> {
   const open = async (bucket: 'idempotency' | 'ingest_keys' | 'ingest_claims', keep: number | null): Promise<KeyedStore> =>
     new KeyedStore({
       bucket,

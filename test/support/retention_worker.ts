@@ -68,7 +68,8 @@ if (TEST_WORK === 'restore') {
   const store = new RetentionStore(clickhouse);
   const days = Number(TEST_DELETE_DAYS);
   const telemetry_events = { full_prompt_response_days: days, metadata_only_days: days, delete_after_days: days };
-  const policies = days > 0 ? [{ org_id: 'org_a', policy: changedRetention(DEFAULT_RETENTION, { telemetry_events }), budget: MONTHLY }] : [];
+  const policies =
+    days > 0 ? [{ org_id: 'org_a', policy: changedRetention(DEFAULT_RETENTION, { telemetry_events }), budget: MONTHLY }] : [];
   await createRetention({ store, tables, cold, policies: () => Promise.resolve(policies), tracesDeleted: () => Promise.resolve(), step })({
     now,
     signal,

@@ -54,8 +54,7 @@ async function create(body: Data = {}): Promise<Data> {
   return dataOf(answer);
 }
 const one = (webhook: Data, rest = ''): string => `${ROOT}/${String(webhook['webhook_id'])}${rest}`;
-const settled = () =>
-  eventually(async () => (await worker.log.jsm.streams.info(WEBHOOKS_STREAM)).state.messages === 0);
+const settled = () => eventually(async () => (await worker.log.jsm.streams.info(WEBHOOKS_STREAM)).state.messages === 0);
 
 describe('an endpoint', () => {
   it('is made with a secret that is shown once, read by every process, changed and deleted', async () => {
@@ -288,15 +287,13 @@ describe('deliveries', () => {
     expect(listOf(await call(api, 'GET', letters))).toEqual([]);
     expect((await call(api, 'POST', `${letters}/${event_id}/replay`)).status).toBe(404);
     expect((await call(api, 'POST', `${letters}/no.such/replay`)).status).toBe(422);
-    await eventually(
-      async () => {
-        const log = listOf(await call(api, 'GET', `${one(made, '/deliveries')}?event_id=${event_id}`));
-        return (
-          log[0]?.['outcome'] === 'delivered' &&
-          log.at(-1)?.['outcome'] === 'retrying' &&
-          log.some((row) => row['outcome'] === 'dead-lettered')
-        );
-      },
-    );
+    await eventually(async () => {
+      const log = listOf(await call(api, 'GET', `${one(made, '/deliveries')}?event_id=${event_id}`));
+      return (
+        log[0]?.['outcome'] === 'delivered' &&
+        log.at(-1)?.['outcome'] === 'retrying' &&
+        log.some((row) => row['outcome'] === 'dead-lettered')
+      );
+    });
   });
 });
