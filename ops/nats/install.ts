@@ -13,7 +13,7 @@ const run = promisify(execFile);
 const MAJOR = 2;
 const MINOR_MIN = 10;
 /** What nats-server -v prints, whole: a binary that answers anything else is of no known version. */
-const VERSION_LINE = /^nats-server: v((\d+)\.(\d+)\.\d+[\w.+~-]*)$/;
+const VERSION_LINE = /^nats-server: v((\d+)\.(\d+)\.\d+(?:[A-Za-z.+~_-][\w.+~-]*)?)$/;
 /** Suites that carry a newer one than the machine's own, newest first; the later ones ask for an older libc. */
 const SUITES = ['sid', 'trixie'] as const;
 const KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg';

@@ -105,13 +105,15 @@ it('gives up on a stream that does not go on, however long its reader took for w
       isReading = false;
     }
   };
-  let isOver = false;
-  const ended = reading().finally(() => (isOver = true));
+  const over = new AbortController();
+  const ended = reading().finally(() => {
+    over.abort();
+  });
   ended.catch(() => undefined);
   await answerTwoRows();
   await until(() => seen.length === 2 && !isReading);
   // From here on nothing comes, and time passes for the stream itself.
-  while (!isOver) {
+  while (!over.signal.aborted) {
     await pass(SILENCE_MS / 10);
     await new Promise((resolve) => setImmediate(resolve));
   }
