@@ -86,7 +86,11 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
   });
   const migration = migrateInBackground(parts, slices.follow);
   const pingClickHouse = async () => migration.done && (await clickhouse.ping());
-  const readiness = await ReadinessWatch.open(log, { tracked, partitions, pingClickHouse, budgetsReady: slices.budgets.isReady }, onProblem);
+  const readiness = await ReadinessWatch.open(
+    log,
+    { tracked, partitions, pingClickHouse, budgetsReady: slices.budgets.isReady },
+    onProblem,
+  );
   const stopGauges = startServiceGauges({ readiness, jsm: log.jsm, tracked });
   const listener = createApp({
     edge: edge.deps,
