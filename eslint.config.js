@@ -37,13 +37,13 @@ export default tseslint.config(
   },
   linearExpressions,
   // Builds expressions of pieces whose repetitions are bounded; its tests count what they cost.
-  { files: ['pipeline/domain/pii_prefix.ts'], rules: { 'no-restricted-syntax': 'off' } },
+  { files: ['pipeline/domain/pii/prefix.ts'], rules: { 'no-restricted-syntax': 'off' } },
   {
     files: ['api/**/*.ts', 'pipeline/**/*.ts', 'ops/**/*.ts'],
     // The launcher may read its own folder only, and compiles nothing when it ends.
-    ignores: ['ops/process/leave.ts', 'ops/clickhouse/launcher.ts', 'ops/check.ts'],
+    ignores: ['ops/platform/leave.ts', 'ops/launch/clickhouse/launcher.ts', 'ops/tools/check.ts'],
     rules: {
-      'no-restricted-properties': ['error', { object: 'process', property: 'exit', message: 'It may hang: ops/process/leave.ts.' }],
+      'no-restricted-properties': ['error', { object: 'process', property: 'exit', message: 'It may hang: ops/platform/leave.ts.' }],
     },
   },
 );

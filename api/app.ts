@@ -2,21 +2,21 @@
 // Ingest, OTLP, the gateway and analysts' queries are dispatched ahead of Express, as they have to be fast; everything else is declared routes on Express 5.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
-import { type AnalystsDeps, createAnalystsHandler, isForAnalysts } from './analysts/handler.ts';
-import { GATEWAY_DOCS } from './gateway/docs.ts';
-import { createGatewayHandler, type GatewayDeps, gatewayPathOf } from './gateway/handler.ts';
+import { type AnalystsDeps, createAnalystsHandler, isForAnalysts } from './telemetry/analysts/handler.ts';
+import { GATEWAY_DOCS } from './intake/gateway/docs.ts';
+import { createGatewayHandler, type GatewayDeps, gatewayPathOf } from './intake/gateway/handler.ts';
 import { createCors } from './http/cors.ts';
 import { ApiError } from './http/errors.ts';
 import { answerError, attend, type EdgeDeps, mountRoutes } from './http/mount.ts';
 import { newRequestId } from './http/request_id.ts';
 import type { Route } from './http/route.ts';
-import { INGEST_DOCS } from './ingest/docs.ts';
-import { createIngestHandler, ingestPathOf, type IngestDeps } from './ingest/handler.ts';
-import { storeEvents } from './ingest/store.ts';
-import { openApiDocument } from './openapi.ts';
-import { OTLP_DOCS } from './otlp/docs.ts';
-import { createOtlpHandler, otlpPathOf } from './otlp/handler.ts';
-import { docsPage } from './system/docs_page.ts';
+import { INGEST_DOCS } from './intake/ingest/docs.ts';
+import { createIngestHandler, ingestPathOf, type IngestDeps } from './intake/ingest/handler.ts';
+import { storeEvents } from './intake/ingest/store.ts';
+import { openApiDocument } from './openapi/document.ts';
+import { OTLP_DOCS } from './intake/otlp/docs.ts';
+import { createOtlpHandler, otlpPathOf } from './intake/otlp/handler.ts';
+import { docsPage } from './openapi/docs_page.ts';
 import type { ReadinessWatch } from './system/readiness.ts';
 import { systemRoutes } from './system/routes.ts';
 

@@ -1,20 +1,20 @@
 // Everything between a process's clients and its request listener, put together: stores, edge, slices, ingest. Reads
 // ClickHouse's state in the background, so that it may come later than the rest.
 import type { ServerResponse } from 'node:http';
-import * as metrics from '../ops/metrics.ts';
-import { DiskWatch } from '../ops/disk_watch.ts';
-import { trackConnected } from '../ops/nats/connect.ts';
-import { fixedPartitions } from '../ops/nats/open_log.ts';
+import * as metrics from '../ops/platform/metrics.ts';
+import { DiskWatch } from '../ops/platform/disk_watch.ts';
+import { trackConnected } from '../ops/platform/nats/connect.ts';
+import { fixedPartitions } from '../ops/platform/nats/open_log.ts';
 import { createApp, type RequestListener } from './app.ts';
-import { AckInbox } from './ingest/ack_inbox.ts';
-import { callsEnded } from './gateway/handler.ts';
-import { Recorder } from './gateway/recorder.ts';
+import { AckInbox } from './intake/ingest/ack_inbox.ts';
+import { callsEnded } from './intake/gateway/handler.ts';
+import { Recorder } from './intake/gateway/recorder.ts';
 import { OrgSlots } from './http/org_slots.ts';
-import { hearLanded } from '../ops/landings.ts';
-import { Admission } from './ingest/admission.ts';
-import { Shares } from './ingest/shares.ts';
-import type { IngestDeps } from './ingest/handler.ts';
-import { Publisher } from './ingest/publisher.ts';
+import { hearLanded } from '../ops/exchange/landing_reports.ts';
+import { Admission } from './admission/in_flight.ts';
+import { Shares } from './admission/backlog_shares.ts';
+import type { IngestDeps } from './intake/ingest/handler.ts';
+import { Publisher } from './intake/ingest/publisher.ts';
 import { startServiceGauges } from './system/gauges.ts';
 import { ReadinessWatch } from './system/readiness.ts';
 import { openEdge } from './wiring/edge.ts';

@@ -2,14 +2,14 @@
 // connections, requests in flight end, what they published is confirmed, then the clients close.
 // ClickHouse being away does not keep ingest from starting; NATS being away does, after a bounded wait.
 import { flushCompileCache } from 'node:module';
-import { EnvError, parseEnv } from '../ops/env.ts';
-import { openRoutes } from '../ops/llm/routes.ts';
-import { createLogger } from '../ops/log.ts';
-import * as metrics from '../ops/metrics.ts';
-import { connectNats } from '../ops/nats/connect.ts';
-import { openLog } from '../ops/nats/open_log.ts';
-import { die, leave } from '../ops/process/leave.ts';
-import { createClickHouse } from '../sql/client.ts';
+import { EnvError, parseEnv } from '../ops/platform/env.ts';
+import { openRoutes } from '../ops/platform/llm/routes.ts';
+import { createLogger } from '../ops/platform/logger.ts';
+import * as metrics from '../ops/platform/metrics.ts';
+import { connectNats } from '../ops/platform/nats/connect.ts';
+import { openLog } from '../ops/platform/nats/open_log.ts';
+import { die, leave } from '../ops/platform/leave.ts';
+import { createClickHouse } from '../sql/client/client.ts';
 import { assembleApi } from './assemble.ts';
 import { closeGracefully, httpServer, listen } from './http/server.ts';
 

@@ -2,8 +2,8 @@
 // A stage gets a batch in log order and gives exactly one outcome for each input, in the same order. It does no I/O of
 // its own beyond what it was constructed with; the runner alone reads the log, lands rows and moves the checkpoint.
 import type { SourceFormat } from '../schemas/codec.ts';
-import type { Outcomes } from './domain/outcomes.ts';
-import type { Span } from './domain/span.ts';
+import type { Outcomes } from './domain/pricing/outcomes.ts';
+import type { Span } from './domain/traces/span.ts';
 
 export type StageName = 'decode' | 'dedupe' | 'sample' | 'meter' | 'score' | 'land';
 export type DropReason = 'duplicate';

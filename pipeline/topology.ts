@@ -3,7 +3,7 @@
 //   ingest.<partition>  ──▶ decode ▸ dedupe ▸ sample ▸ meter ▸ score ▸ land ──▶ spans, span_texts, traces, usage_events, judge_scores
 //                                                                     ├──▶ events.batch (trace.started, trace.completed, judge.threshold_breach)
 //                                                                     └──▶ judging.live (traces for LLM judges)
-//   score is not for events: it judges the traces that a batch completes (stages/score/score.ts, runtime/score_traces.ts).
+//   score is not for events: it judges the traces that a batch completes (stages/score/score.ts, judging/score_completed.ts).
 //   what can never land ──▶ dead.<stage>
 //
 // Corrections of costs (a schema of their own on ingest.<partition>, sent by a repricing) pass no stage: they go to land alone.
@@ -12,7 +12,7 @@ import type { DecodedEvent, LoggedEvent, MeteredEvent, SampledEvent, Stage } fro
 
 /**
  * The stages of one worker. They hold no event between two batches: traces that wait for tail sampling are the runtime's
- * (runtime/tail_sampling.ts), as is land (runtime/landing.ts).
+ * (traces/tail_sampling.ts), as is land (landing/landing.ts).
  */
 export interface Topology {
   /** Five formats to one canonical span; truncation, tokens, price. */

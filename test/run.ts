@@ -1,11 +1,11 @@
-// `npm test [-- filters and options of vitest]`. Without arguments it runs the static checks (ops/check.ts) and then all
+// `npm test [-- filters and options of vitest]`. Without arguments it runs the static checks (ops/tools/check.ts) and then all
 // unit, integration and e2e tests; with arguments it runs the tests whose path contains a filter. The last line of its
 // output is `N passed, N failed`, followed by `, N skipped` where tests were skipped. The exit code is 0 only when at least
 // one test ran and nothing failed; failed checks, files that cannot be loaded and errors outside of tests count as failed.
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { type Vitest, parseCLI, startVitest } from 'vitest/node';
-import { leave } from '../ops/process/leave.ts';
+import { leave } from '../ops/platform/leave.ts';
 
 interface Counts {
   passed: number;
@@ -32,7 +32,7 @@ function count(vitest: Vitest): Counts {
 
 /** Runs the static checks, which print their own results, and returns 1 when one of them failed. */
 function failedChecks(): number {
-  const { status } = spawnSync(process.execPath, ['ops/check.ts'], { stdio: ['ignore', 'inherit', 'inherit'] });
+  const { status } = spawnSync(process.execPath, ['ops/tools/check.ts'], { stdio: ['ignore', 'inherit', 'inherit'] });
   return status === 0 ? 0 : 1;
 }
 

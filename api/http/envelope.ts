@@ -1,7 +1,7 @@
 // The shapes of answers: {data, meta} for a success, {detail, request_id, code} for an error, as text ready to send.
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { wellFormedJson } from '../../pipeline/domain/well_formed.ts';
+import { wellFormedJson } from '../../pipeline/domain/text/well_formed.ts';
 import type { ApiError } from './errors.ts';
 import { REQUEST_ID_HEADER } from './request_id.ts';
 

@@ -3,9 +3,9 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Express, Request, Response } from 'express';
 import type { Logger } from 'pino';
-import { deeperThan, DEPTH_MAX } from '../../pipeline/domain/nesting.ts';
-import { wellFormedJson } from '../../pipeline/domain/well_formed.ts';
-import { tenantOfOrg } from '../../ops/tenant_token.ts';
+import { deeperThan, DEPTH_MAX } from '../../pipeline/domain/text/nesting.ts';
+import { wellFormedJson } from '../../pipeline/domain/text/well_formed.ts';
+import { tenantOfOrg } from '../../ops/platform/tenant_token.ts';
 import type { AuditActor } from '../../schemas/records/audit.ts';
 import type { AuditNotes, AuditTrail } from './audit.ts';
 import { authenticate, type AuthDeps, type AuthRequest, permit, rawCredentialOf, type Resource } from './auth.ts';

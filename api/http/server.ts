@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { SECURITY_HEADERS } from '../../ops/security_headers.ts';
+import { SECURITY_HEADERS } from '../../ops/platform/security_headers.ts';
 import { newRequestId } from './request_id.ts';
 import { holdContinue, lingerAfter, stopDiscarding } from './unread_body.ts';
 

@@ -1,7 +1,7 @@
 // What a failure of ClickHouse means to a caller: away or overloaded (502, try again), or a statement of ours that it
 // refuses (500, a bug). Anything that is not ClickHouse's is neither.
 import { ClickHouseError } from '@clickhouse/client';
-import { StoreUnavailable } from '../../sql/client.ts';
+import { StoreUnavailable } from '../../sql/client/client.ts';
 
 /**
  * Codes that pass by themselves (src/Common/ErrorCodes.cpp): 60 and 81 a table or database that migrations have not made

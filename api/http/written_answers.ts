@@ -3,11 +3,11 @@
 // connection; what is beyond waits for a moment; a caller that reads nothing for STALL_MS is let go.
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { wellFormedJson } from '../../pipeline/domain/well_formed.ts';
-import { FairSlots } from '../../ops/fair_slots.ts';
+import { wellFormedJson } from '../../pipeline/domain/text/well_formed.ts';
+import { FairSlots } from '../../ops/platform/fair_slots.ts';
 import { ApiError } from './errors.ts';
 
-/** At a time in a process, well below its connections to the store (CONNECTIONS_MAX of sql/client.ts), and of one org. */
+/** At a time in a process, well below its connections to the store (CONNECTIONS_MAX of sql/client/client.ts), and of one org. */
 export const WRITTEN_MAX = 6;
 export const WRITTEN_ORG_MAX = 3;
 const WAIT_MS_MAX = 20_000;

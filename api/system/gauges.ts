@@ -1,7 +1,7 @@
 // Shows what this process sees of the service as a whole: readiness, partitions without a worker, how full the streams of NATS are.
 // Every API process shows the same, so whoever adds up takes the largest.
 import type { JetStreamManager } from '@nats-io/jetstream';
-import * as metrics from '../../ops/metrics.ts';
+import * as metrics from '../../ops/platform/metrics.ts';
 import type { ReadinessWatch } from './readiness.ts';
 
 const LOOK_MS = 5000;

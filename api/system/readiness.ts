@@ -3,9 +3,9 @@
 // A process that starts is ready once all of it holds, and a worker takes calls to run jobs. After that a restart of workers is no
 // reason to send callers elsewhere: ingest and reads go on, so a partition may be without a worker for RESTART_MS.
 import { z } from 'zod';
-import { HeartbeatListener } from '../../ops/heartbeats.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/watched_bucket.ts';
+import { HeartbeatListener } from '../../ops/exchange/heartbeats.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 
 /** A worker that was not heard for this long is dead. */
 const WORKER_ALIVE_MS = 5000;

@@ -1,10 +1,10 @@
 // What operators and tools ask of the process itself: health, readiness, metrics, the API document and its page.
 import { z } from 'zod';
-import { joinExpositions, registry } from '../../ops/metrics.ts';
-import { styledPagePolicy } from '../../ops/security_headers.ts';
+import { joinExpositions, registry } from '../../ops/platform/metrics.ts';
+import { styledPagePolicy } from '../../ops/platform/security_headers.ts';
 import { API_VERSION } from '../http/envelope.ts';
 import { type Context, definePublicRoute, type Route, STREAMED } from '../http/route.ts';
-import { DOCS_CSS } from './docs_style.ts';
+import { DOCS_CSS } from '../openapi/docs_style.ts';
 import { readiness, type ReadinessWatch } from './readiness.ts';
 
 /** The documentation has one inline style and no script. */

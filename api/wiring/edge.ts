@@ -1,14 +1,14 @@
 // The edge of one API process: who is calling, how much of it is let in, what is written down of it, what is done once.
 import { randomBytes } from 'node:crypto';
-import * as metrics from '../../ops/metrics.ts';
-import { createAuditTrail } from '../audit/trail.ts';
+import * as metrics from '../../ops/platform/metrics.ts';
+import { createAuditTrail } from '../telemetry/audit/trail.ts';
 import { createTokenVerifier } from '../http/jwt.ts';
 import type { EdgeDeps } from '../http/mount.ts';
 import { classifyStoreFailure } from '../http/store_errors.ts';
-import type { IngestOnce } from '../ingest/once.ts';
-import { limitsOfTenant } from '../limits/plans.ts';
-import { shareLimits } from '../limits/sharing.ts';
-import { TenantLimits } from '../limits/tenant_limits.ts';
+import type { IngestOnce } from '../intake/ingest/once.ts';
+import { limitsOfTenant } from '../admission/rate/plans.ts';
+import { shareLimits } from '../admission/rate/sharing.ts';
+import { TenantLimits } from '../admission/rate/tenant_limits.ts';
 import { openKeyed } from './keyed.ts';
 import type { WiringParts } from './parts.ts';
 import type { Stores } from './stores.ts';

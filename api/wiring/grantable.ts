@@ -1,9 +1,9 @@
 // What a grant can be for, across slices: how each type of thing is looked up in its org.
-import type { ClickHouse } from '../../sql/client.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
 import type { Resource } from '../http/auth.ts';
 import { ApiError, type ErrorCode } from '../http/errors.ts';
-import type { Exists } from '../orgs/grants.ts';
-import { locateTrace } from '../traces/locate.ts';
+import type { Exists } from '../control/orgs/grants.ts';
+import { locateTrace } from '../telemetry/traces/locate.ts';
 
 export interface GrantableDeps {
   clickhouse: ClickHouse;

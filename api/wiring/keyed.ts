@@ -1,10 +1,10 @@
 // Opens what remembers Idempotency-Keys: one store for declared routes, two for ingest. Wiring only.
-import type { Log } from '../../ops/nats/open_log.ts';
-import { BUCKETS } from '../../ops/streams.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { BUCKETS } from '../../schemas/streams.ts';
 import { ANSWERS_TENANT_BYTES_MAX, ANSWERS_TENANT_MAX, Idempotency } from '../http/idempotency.ts';
 import { TenantShares } from '../http/keyed_shares.ts';
 import { KeyedStore } from '../http/keyed_store.ts';
-import { INGEST_KEYS_TENANT_MAX, IngestOnce } from '../ingest/once.ts';
+import { INGEST_KEYS_TENANT_MAX, IngestOnce } from '../intake/ingest/once.ts';
 import type { NatsWaits } from './parts.ts';
 
 export interface KeyedDeps {

@@ -1,5 +1,5 @@
 // Migrations of an API process: applied in the background until they work, so that ingest need not wait for ClickHouse.
-import { migrate } from '../../sql/migrate.ts';
+import { migrate } from '../../sql/client/migrate.ts';
 import type { ApiParts } from './parts.ts';
 
 const RETRY_MS = 1000;

@@ -1,9 +1,9 @@
 // What every part of the API's wiring gets.
-import type { Env } from '../../ops/env.ts';
-import type { GatewayRoutes } from '../../ops/llm/routes.ts';
-import type { Logger } from '../../ops/log.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import type { ClickHouse } from '../../sql/client.ts';
+import type { Env } from '../../ops/platform/env.ts';
+import type { GatewayRoutes } from '../../ops/platform/llm/routes.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
 
 /** The settings that an API process reads. */
 export type ApiSettings = Pick<

@@ -1,24 +1,24 @@
 // The state of the control plane as one API process holds it: every bucket that requests are answered from, watched into memory.
-import { JobRecords } from '../../ops/job_records.ts';
-import * as metrics from '../../ops/metrics.ts';
-import { PatternRunner } from '../../ops/pattern_runner.ts';
-import { ownBounds } from '../../pipeline/domain/pattern_bounds.ts';
-import { OrgDeletions } from '../../ops/org_deletions.ts';
-import { AgentStore } from '../agents/store.ts';
-import { AnalystStore } from '../analysts/store.ts';
-import { CostSettings } from '../costs/settings.ts';
-import { DatasetStore } from '../datasets/store.ts';
-import { EvalStore } from '../evals/store.ts';
-import { type OpenIncidents, openIncidentRecords } from '../incidents/store.ts';
+import { JobRecords } from '../../ops/exchange/job_records.ts';
+import * as metrics from '../../ops/platform/metrics.ts';
+import { PatternRunner } from '../../ops/platform/pattern_runner.ts';
+import { ownBounds } from '../../pipeline/domain/patterns/bounds.ts';
+import { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
+import { AgentStore } from '../control/agents/store.ts';
+import { AnalystStore } from '../telemetry/analysts/store.ts';
+import { CostSettings } from '../telemetry/costs/settings.ts';
+import { DatasetStore } from '../control/datasets/store.ts';
+import { EvalStore } from '../control/evals/store.ts';
+import { type OpenIncidents, openIncidentRecords } from '../telemetry/incidents/store.ts';
 
-import { JudgeStore } from '../judges/store.ts';
-import { GrantStore } from '../orgs/grant_store.ts';
-import { PolicyStore } from '../orgs/policy_store.ts';
-import { KeyStore, OrgStore } from '../orgs/store.ts';
-import { PiiPolicyStore } from '../privacy/store.ts';
-import { PromptStore } from '../prompts/store.ts';
-import { RetentionStore } from '../retention/store.ts';
-import { WebhookStore } from '../webhooks/store.ts';
+import { JudgeStore } from '../control/judges/store.ts';
+import { GrantStore } from '../control/orgs/grant_store.ts';
+import { PolicyStore } from '../control/orgs/policy_store.ts';
+import { KeyStore, OrgStore } from '../control/orgs/store.ts';
+import { PiiPolicyStore } from '../control/privacy/store.ts';
+import { PromptStore } from '../control/prompts/store.ts';
+import { RetentionStore } from '../control/retention/store.ts';
+import { WebhookStore } from '../control/webhooks/store.ts';
 import type { WiringParts } from './parts.ts';
 
 export interface Stores {

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { z } from 'zod';
-import { EnvError, parseEnv } from '../env.ts';
+import { EnvError, parseEnv } from '../platform/env.ts';
 import { compareTotals, countTagged, expectedTotals, listTagged, readTotals, waitForTraces, type Totals } from './checks.ts';
 import { runEvents, type RunEvents } from './events.ts';
 import { outline, outlineSpan } from './outline.ts';

@@ -1,7 +1,7 @@
 // Where a tool that runs beside the service finds it: the address and the key that `npm start` left in its data folder.
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { readAddresses, secretsFile } from '../secrets.ts';
+import { readAddresses, secretsFile } from '../launch/secrets.ts';
 
 /** A setting that is missing or wrong; message is one line for the user. */
 export class SettingsError extends Error {}

@@ -3,20 +3,20 @@
 // Order of effects: events and mails first, with ids that follow from what they tell, then the note that they were told. So
 // after a crash in between they go out again under the same ids, and none is forgotten.
 import type { Logger } from 'pino';
-import { UsageFollower } from '../../ops/usage_follower.ts';
-import { WatchedBucket } from '../../ops/watched_bucket.ts';
-import { type Log, logBaseReader } from '../../ops/nats/open_log.ts';
+import { UsageFollower } from '../../ops/exchange/usage_follower.ts';
+import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { type Log, logBaseReader } from '../../ops/platform/nats/open_log.ts';
 import type { Mail } from '../../schemas/codec.ts';
 import { type BudgetRecord, type BudgetState, budgetState } from '../../schemas/records/budget.ts';
 import { orgKey, orgOfKey } from '../../schemas/records/org.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { readPeriodSums } from '../../sql/usage.ts';
-import { addUsed, isBudgeted, limitedAgents, nothingUsed } from '../domain/budget.ts';
-import { type BudgetNow, cumulativeAlerts, type DueAlert, projectedAlerts, stateIn, toldBy, toldState } from '../domain/budget_alerts.ts';
-import { type AlertEvent, type AlertPlace, eventsOfAlert, mailOfAlert } from '../domain/budget_events.ts';
-import { picoToDecimal, usdToPico } from '../domain/money.ts';
-import { periodAt, type PeriodRule } from '../domain/period.ts';
-import { UsageLedger } from '../domain/usage_ledger.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { readPeriodSums } from '../../sql/stores/usage.ts';
+import { addUsed, isBudgeted, limitedAgents, nothingUsed } from '../domain/budgets/budget.ts';
+import { type BudgetNow, cumulativeAlerts, type DueAlert, projectedAlerts, stateIn, toldBy, toldState } from '../domain/budgets/alerts.ts';
+import { type AlertEvent, type AlertPlace, eventsOfAlert, mailOfAlert } from '../domain/budgets/alert_events.ts';
+import { picoToDecimal, usdToPico } from '../domain/pricing/money.ts';
+import { periodAt, type PeriodRule } from '../domain/budgets/period.ts';
+import { UsageLedger } from '../domain/budgets/usage_ledger.ts';
 
 const TICK_MS = 200;
 

@@ -1,19 +1,19 @@
 // Wires the keeper of budgets into a worker: its watches, its ways to tell, and the reports of this worker's landings.
-import type { Logger } from '../../ops/log.ts';
-import { queueMail } from '../../ops/mail_queue.ts';
-import { publishRecord } from '../../ops/nats/publish_record.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { EVENTS_SUBJECT } from '../../ops/streams.ts';
-import { tellLanded } from '../../ops/landings.ts';
-import { WatchedBucket } from '../../ops/watched_bucket.ts';
-import { freshDelivery, publishDelivery } from '../../ops/webhook_queue.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import { queueMail } from '../../ops/exchange/mail_queue.ts';
+import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { EVENTS_SUBJECT } from '../../schemas/streams.ts';
+import { tellLanded } from '../../ops/exchange/landing_reports.ts';
+import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { freshDelivery, publishDelivery } from '../../ops/exchange/webhook_queue.ts';
 import { serviceEventsCodec } from '../../schemas/codec.ts';
 import { ALERT_TARGET_ID, type BudgetRecord } from '../../schemas/records/budget.ts';
 import { orgKey, ownerOf, parseOrg } from '../../schemas/records/org.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import type { Policies } from '../runtime/policies.ts';
-import type { PartitionState } from '../runtime/partition_state.ts';
-import type { Prepared } from '../runtime/prepare.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import type { Policies } from '../settings/org_policies.ts';
+import type { PartitionState } from '../worker/partition_state.ts';
+import type { Prepared } from '../worker/prepare.ts';
 import { UsageReports } from './feed.ts';
 import { BudgetKeeper } from './keeper.ts';
 

@@ -8,9 +8,9 @@
 // Guarantees: an object is verified by its length, the SHA-256 of what is read back and the number of its rows. Memory is bounded by a
 // row group, whatever the size of a day. One run writes at a time (the lease of its job); anybody may read beside it.
 import { createHash } from 'node:crypto';
-import type { ObjectStore } from '../../ops/object_store/object_store.ts';
-import type { ColdObject, ColdTables, DueDay, OrgDay } from '../../sql/cold.ts';
-import { dateOf } from '../domain/days.ts';
+import type { ObjectStore } from '../../ops/platform/object_store/object_store.ts';
+import type { ColdObject, ColdTables, DueDay, OrgDay } from '../../sql/stores/cold.ts';
+import { dateOf } from '../domain/time/days.ts';
 import { checkObject, ColdDataError, LocalFile } from './local_file.ts';
 
 export interface ColdStorageDeps {

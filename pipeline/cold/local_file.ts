@@ -3,7 +3,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, open, rm, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import { type ObjectStore, ObjectStoreError } from '../../ops/object_store/object_store.ts';
+import { type ObjectStore, ObjectStoreError } from '../../ops/platform/object_store/object_store.ts';
 import { footerBytes, layoutOf, ParquetError, type ParquetLayout, type RowGroup, TAIL_BYTES } from './parquet.ts';
 
 /** An object that is not what it was when it was verified: asking again does not help. The message names the object and why. */

@@ -3,10 +3,10 @@
 // verified; a text that is there already is left, so it may run again; restored texts stay as long as new ones would.
 import { type RestoreArgs, restoreArgs } from '../../schemas/records/job_record.ts';
 import type { RetentionPolicy } from '../../schemas/records/retention.ts';
-import type { ColdObject, ColdTables } from '../../sql/cold.ts';
-import { dayOf } from '../domain/days.ts';
-import type { LongJobContext, LongJobHandler } from '../long_jobs/runner.ts';
-import { retentionClassDays } from '../stages/land/rows.ts';
+import type { ColdObject, ColdTables } from '../../sql/stores/cold.ts';
+import { dayOf } from '../domain/time/days.ts';
+import type { LongJobContext, LongJobHandler } from '../jobs/long_jobs.ts';
+import { retentionClassDays } from '../landing/row_encoders.ts';
 import type { ColdStorage } from './cold_storage.ts';
 
 const DATE_MAX_DAYS = 65_535;

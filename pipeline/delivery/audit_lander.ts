@@ -1,17 +1,17 @@
 // Lands the audit log: intents and outcomes of mutations from the queue AUDIT into ClickHouse, and the platform events that
 // some of them are into EVENTS. Guarantees: nothing leaves the queue before its row is on the disk; a batch that lands twice
 // changes nothing, as rows of one key and version are one. Events do not wait for ClickHouse; told twice, they have the same id.
-import type { Logger } from '../../ops/log.ts';
-import { publishRecord } from '../../ops/nats/publish_record.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { AUDIT_STREAM, EVENTS_SUBJECT } from '../../ops/streams.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { AUDIT_STREAM, EVENTS_SUBJECT } from '../../schemas/streams.ts';
 import { type AuditEntry, auditEntryCodec, type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { storeTime } from '../../sql/store_time.ts';
-import { eventOfMutation } from '../domain/audit_events.ts';
-import { createBurial } from './dead_items.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { storeTime } from '../../sql/client/store_time.ts';
+import { eventOfMutation } from '../domain/webhooks/audit_events.ts';
+import { createBurial } from '../queues/dead_items.ts';
 import { landRows } from './land_rows.ts';
-import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from './work_queue.ts';
+import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
 
 /** Days that a record is kept where an org has no policy of its own: seven years. */
 export const AUDIT_DAYS = 2555;

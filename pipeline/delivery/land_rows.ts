@@ -1,6 +1,6 @@
 // One batch of a work queue into its table of ClickHouse. Resolves when the rows are on the disk.
-import { classifyStoreError, type ClickHouse } from '../../sql/client.ts';
-import { NeverPossible } from './work_queue.ts';
+import { classifyStoreError, type ClickHouse } from '../../sql/client/client.ts';
+import { NeverPossible } from '../queues/work_queue.ts';
 
 const INSERT_TIMEOUT_MS = 15_000;
 

@@ -2,12 +2,12 @@
 // after the server has taken it; one that the server does not take for a day, or refuses for good, is kept in the dead
 // letters. At least once: a mail that comes twice has the same Message-ID. Neither log nor dead letter shows a mail's secret.
 import { createTransport, type Transporter } from 'nodemailer';
-import type { Logger } from '../../ops/log.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { MAIL_BYTES_MAX, MAIL_STREAM } from '../../ops/streams.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { MAIL_BYTES_MAX, MAIL_STREAM } from '../../schemas/streams.ts';
 import { type Mail, mailCodec } from '../../schemas/codec.ts';
-import { createBurial } from './dead_items.ts';
-import { type DeadItem, NeverPossible, WorkQueue, type WorkQueueOptions } from './work_queue.ts';
+import { createBurial } from '../queues/dead_items.ts';
+import { type DeadItem, NeverPossible, WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
 
 const QUEUE = 'mail';
 /** Mails on their way at a time, of one worker. */

@@ -1,15 +1,15 @@
 // Lands scores that people and applications gave: from the queue SCORES into ClickHouse. Guarantees: nothing leaves the queue before its row
 // is on the disk; a batch that lands twice changes nothing, as rows of one key are one; what the org has redacted is redacted here, as in spans.
-import type { Logger } from '../../ops/log.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { SCORES_STREAM } from '../../ops/streams.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { SCORES_STREAM } from '../../schemas/streams.ts';
 import { type UserScore, userScoreCodec } from '../../schemas/codec.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { storeTime } from '../../sql/store_time.ts';
-import type { PiiRedactor } from '../domain/pii.ts';
-import { createBurial } from './dead_items.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { storeTime } from '../../sql/client/store_time.ts';
+import type { PiiRedactor } from '../domain/pii/pii.ts';
+import { createBurial } from '../queues/dead_items.ts';
 import { landRows } from './land_rows.ts';
-import { WorkQueue, type WorkQueueOptions } from './work_queue.ts';
+import { WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
 
 const QUEUE = 'scores';
 const BATCH_MAX = 500;

@@ -3,8 +3,8 @@
 // is refused. In: host names of receivers. Out: addresses, or Refused. Resolving uses no thread that others wait for.
 import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
-import { whyNotPublic } from '../domain/addresses.ts';
-import { isLocalName } from '../domain/webhook_url.ts';
+import { whyNotPublic } from '../domain/webhooks/public_addresses.ts';
+import { isLocalName } from '../domain/webhooks/url.ts';
 
 /** A query is given up after this long, and tried so often; with both families at once a name takes 4 s at most. */
 const DNS_TIMEOUT_MS = 2000;

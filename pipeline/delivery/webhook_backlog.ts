@@ -1,8 +1,8 @@
 // How much waits for each receiver, each org and in all. In: counts of the stream, asked for every few seconds, and what this
 // worker has put in since. Out: whether one more may wait. Guarantees: no receiver and no org can fill the queue for the rest.
-import type { Logger } from '../../ops/log.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { WEBHOOKS_STREAM, webhookSubject } from '../../ops/streams.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { WEBHOOKS_STREAM, webhookSubject } from '../../schemas/streams.ts';
 import { tokenOf } from '../../schemas/records/webhook.ts';
 
 export const BACKLOG = {

@@ -4,7 +4,7 @@
 import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
-import { hostOf } from '../domain/webhook_url.ts';
+import { hostOf } from '../domain/webhooks/url.ts';
 import { allowedAddresses, type GuardOptions, guardedLookup } from './ssrf.ts';
 
 /** A connection that is not used again within this time is closed. */

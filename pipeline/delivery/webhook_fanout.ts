@@ -3,10 +3,10 @@
 // what is stored twice within the stream's window is one; what finds no room goes to the dead letters, so that no receiver
 // holds up the rest. Events of orgs without endpoints cost a look into memory.
 import type { JsMsg } from '@nats-io/jetstream';
-import type { Logger } from '../../ops/log.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { EVENTS_STREAM, WEBHOOK_MESSAGE_BYTES_MAX } from '../../ops/streams.ts';
-import { freshDelivery, letterOf, publishDelivery, type WebhookDeadLetters } from '../../ops/webhook_queue.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { EVENTS_STREAM, WEBHOOK_MESSAGE_BYTES_MAX } from '../../schemas/streams.ts';
+import { freshDelivery, letterOf, publishDelivery, type WebhookDeadLetters } from '../../ops/exchange/webhook_queue.ts';
 import {
   FINGERPRINT_HEADER,
   type ServiceEvent,
@@ -15,11 +15,11 @@ import {
   type WebhookDelivery,
 } from '../../schemas/codec.ts';
 import type { DeadReason } from '../../schemas/records/webhook.ts';
-import { backoffMs } from '../runtime/backoff.ts';
-import { DurableReader } from './durable_reader.ts';
+import { backoffMs } from '../queues/backoff.ts';
+import { DurableReader } from '../queues/durable_reader.ts';
 import type { WebhookBacklog } from './webhook_backlog.ts';
 import type { WebhookTargets } from './webhook_targets.ts';
-import type { DeadItem } from './work_queue.ts';
+import type { DeadItem } from '../queues/work_queue.ts';
 
 const DURABLE = 'webhook_fanout';
 const ACK_WAIT_MS = 30_000;

@@ -2,9 +2,9 @@
 // Guarantees: no delivery waits for it; while ClickHouse is away rows wait here, bounded, the oldest making room and being
 // counted. A batch whose answer was lost is written again: readers take a row that stands twice for one. What a process has
 // not written when it is killed is lost: at most FLUSH_MS of rows while ClickHouse answers.
-import type { Logger } from '../../ops/log.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import type { DeliveryOutcome } from '../domain/webhook_retry.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import type { DeliveryOutcome } from '../domain/webhooks/retry.ts';
 
 const ROWS_MAX = 100_000;
 const BATCH_ROWS_MAX = 10_000;

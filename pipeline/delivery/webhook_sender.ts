@@ -3,20 +3,20 @@
 // last word, dropped with its receiver, or kept in the dead letters; a try that failed is put back as the next one before it
 // is acknowledged, so tries are counted across workers and crashes. Sent twice after a crash, it has the same event id.
 import type { JsMsg } from '@nats-io/jetstream';
-import type { Logger } from '../../ops/log.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { WEBHOOKS_STREAM } from '../../ops/streams.ts';
-import { letterOf, publishDelivery, type WebhookDeadLetters } from '../../ops/webhook_queue.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { WEBHOOKS_STREAM } from '../../schemas/streams.ts';
+import { letterOf, publishDelivery, type WebhookDeadLetters } from '../../ops/exchange/webhook_queue.ts';
 import { FINGERPRINT_HEADER, UnknownSchemaError, type WebhookDelivery, webhookDeliveryCodec } from '../../schemas/codec.ts';
-import { type DeliveryOutcome, nextTryAt, retryAfterMs, type RetryTimings, verdictOf } from '../domain/webhook_retry.ts';
-import { signatureOf } from '../domain/webhook_signature.ts';
-import { DurableReader } from './durable_reader.ts';
-import { NakBatch } from './nak_batch.ts';
+import { type DeliveryOutcome, nextTryAt, retryAfterMs, type RetryTimings, verdictOf } from '../domain/webhooks/retry.ts';
+import { signatureOf } from '../domain/webhooks/signature.ts';
+import { DurableReader } from '../queues/durable_reader.ts';
+import { NakBatch } from '../queues/nak_batch.ts';
 import type { AttemptResult, WebhookClient } from './webhook_client.ts';
 import { type Freed, Gate } from './webhook_gate.ts';
 import type { WebhookLog } from './webhook_log.ts';
 import type { Target, WebhookTargets } from './webhook_targets.ts';
-import type { DeadItem } from './work_queue.ts';
+import type { DeadItem } from '../queues/work_queue.ts';
 
 const DURABLE = 'webhook_sender';
 /** Messages that are asked for at a time: more than a burst of those that only have to be put off. */

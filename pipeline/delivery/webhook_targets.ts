@@ -1,8 +1,8 @@
 // Receivers as a worker knows them: endpoints out of the bucket `webhooks`, watched into memory and sorted by org, and the
 // addresses of budget alerts, which somebody else keeps. Reads never leave the process.
-import type { Sealer } from '../../ops/sealing.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/watched_bucket.ts';
+import type { Sealer } from '../../ops/platform/sealing.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import { type WebhookRecord, webhookRecord, webhookSealContext } from '../../schemas/records/webhook.ts';
 
 /** Where to send, and what to sign with. */

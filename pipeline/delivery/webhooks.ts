@@ -1,13 +1,13 @@
 // Webhooks of one worker, put together: receivers, fan-out of platform events, sender, the log of tries. Any number of workers
 // share the work.
-import type { Logger } from '../../ops/log.ts';
-import * as metrics from '../../ops/metrics.ts';
-import type { Sealer } from '../../ops/sealing.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { WebhookDeadLetters } from '../../ops/webhook_queue.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { RETRY } from '../domain/webhook_retry.ts';
-import { createBurial } from './dead_items.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import * as metrics from '../../ops/platform/metrics.ts';
+import type { Sealer } from '../../ops/platform/sealing.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { WebhookDeadLetters } from '../../ops/exchange/webhook_queue.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { RETRY } from '../domain/webhooks/retry.ts';
+import { createBurial } from '../queues/dead_items.ts';
 import { createResolve, type Resolve } from './ssrf.ts';
 import { WebhookBacklog } from './webhook_backlog.ts';
 import { WebhookClient } from './webhook_client.ts';

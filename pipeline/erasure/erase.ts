@@ -7,14 +7,14 @@
 // kept away meanwhile, so no text leaves for cold storage beside it.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eraseArgs } from '../../schemas/records/erasure.ts';
-import type { EraseAskState } from '../../ops/erase_asks.ts';
+import type { EraseAskState } from '../../ops/exchange/erase_requests.ts';
 import type { DeadLetter } from '../../schemas/codec.ts';
-import { StoreUnavailable } from '../../sql/client.ts';
-import { ERASED, type ErasureStore, type Scope } from '../../sql/erasure.ts';
+import { StoreUnavailable } from '../../sql/client/client.ts';
+import { ERASED, type ErasureStore, type Scope } from '../../sql/stores/erasure.ts';
 import type { ColdStorage } from '../cold/cold_storage.ts';
-import { TEXT_PLACES } from '../domain/text_refs.ts';
+import { TEXT_PLACES } from '../domain/text/text_refs.ts';
 import type { Lease } from '../jobs/lease.ts';
-import type { LongJobContext, LongJobHandler } from '../long_jobs/runner.ts';
+import type { LongJobContext, LongJobHandler } from '../jobs/long_jobs.ts';
 import { FORGET_AT_ONCE, type Forgettable } from './forget.ts';
 
 /** How often what is left is taken out again before the work fails. */

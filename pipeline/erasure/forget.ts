@@ -6,9 +6,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
-import type { Logger } from '../../ops/log.ts';
-import { StoreUnavailable } from '../../sql/client.ts';
-import { partitionOf } from '../domain/ids.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import { StoreUnavailable } from '../../sql/client/client.ts';
+import { partitionOf } from '../domain/traces/ids.ts';
 
 const subjectOf = (partition: number | '*'): string => `erase.forget.${String(partition)}`;
 const ASK_MS_MAX = 5000;

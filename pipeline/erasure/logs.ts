@@ -3,8 +3,8 @@
 // The ingest log is purged as a whole up to a position, of all orgs: its messages hold events of many, every one of them has landed,
 // and what it keeps of them is there for mending a decoder, no more.
 import { DeliverPolicy } from '@nats-io/jetstream';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { DEAD_LETTERS_STREAM, INGEST_STREAM } from '../../ops/streams.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { DEAD_LETTERS_STREAM, INGEST_STREAM } from '../../schemas/streams.ts';
 import { BODY_BYTES_HEADER, type DeadLetter, deadLetterCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
 
 /** Letters that are looked at together. */

@@ -1,6 +1,6 @@
 // Open incidents show the error of one of their traces: records in KV lose it with the trace. Whoever keeps them writes rows from the
 // records, so these are emptied before the rows.
-import type { Log } from '../../ops/nats/open_log.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { incidentKey, parseIncident } from '../../schemas/records/incident.ts';
 
 const TRIES_MAX = 10;

@@ -1,12 +1,12 @@
 // The end of evals: what they came to, and what is told of it. Guarantees: an eval ends once, by one CAS write with its numbers;
 // a regression is told once under the eval's own id, whatever dies in between; what is left undone a later call does.
 // A cancelled eval publishes nothing. Its numbers are final once no worker holds a chunk of it.
-import type { Logger } from '../../ops/log.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { readScoreStats } from '../../sql/judge_scores.ts';
-import { isThrough } from '../domain/eval_chunks.ts';
-import { previousEval, type RegressionEvent, regressionOf } from '../domain/eval_regression.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { readScoreStats } from '../../sql/stores/judge_scores.ts';
+import { isThrough } from '../domain/evals/chunks.ts';
+import { previousEval, type RegressionEvent, regressionOf } from '../domain/evals/regression.ts';
 import { type EvalRecords, keyOf } from './records.ts';
 
 export interface EvalFinisherOptions {

@@ -1,11 +1,11 @@
 // Looks after evals that nobody works on: chunks whose message was lost, ends that were broken off. In: the records, and how much
 // the queue holds. Out: messages put into the queue again, evals ended and settled. The leader does so for all.
-import { queueChunks, laneOf } from '../../ops/eval_queue.ts';
-import type { Logger } from '../../ops/log.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { JUDGING_STREAM } from '../../ops/streams.ts';
+import { queueChunks, laneOf } from '../../ops/exchange/eval_queue.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { JUDGING_STREAM } from '../../schemas/streams.ts';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
-import { isThrough, resentChunks, SILENT_MS } from '../domain/eval_chunks.ts';
+import { isThrough, resentChunks, SILENT_MS } from '../domain/evals/chunks.ts';
 import type { EvalFinisher } from './finish.ts';
 import { type EvalRecords, keyOf } from './records.ts';
 

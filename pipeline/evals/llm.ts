@@ -1,5 +1,5 @@
 // What an LLM judge is to an eval: a judgement of each trace, or the end of the eval where it can make none.
-import { JudgeQuotaExceeded } from '../../ops/judge_quota.ts';
+import { JudgeQuotaExceeded } from '../../ops/exchange/judge_quota.ts';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
 import type { LlmJudges } from '../judging/llm_judges.ts';

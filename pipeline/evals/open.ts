@@ -1,17 +1,17 @@
 // Wires evals into a worker: two lanes of the judging queue, one for rules over stored traces, one for all that calls models, and a look
 // after what was left behind. All workers share both lanes.
-import type { Logger } from '../../ops/log.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { JUDGING_STREAM, judgingSubject } from '../../ops/streams.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { JUDGING_STREAM, judgingSubject } from '../../schemas/streams.ts';
 import { type JudgingTask, judgingTaskCodec } from '../../schemas/codec.ts';
 import { evalKey } from '../../schemas/records/eval.ts';
 import type { Policy } from '../../schemas/records/policy.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { type ScoreRow, writeScores } from '../../sql/judge_scores.ts';
-import { createBurial } from '../delivery/dead_items.ts';
-import { WorkQueue, type WorkQueueOptions } from '../delivery/work_queue.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { type ScoreRow, writeScores } from '../../sql/stores/judge_scores.ts';
+import { createBurial } from '../queues/dead_items.ts';
+import { WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
 import type { SpanDeps } from '../domain/decode/span.ts';
-import type { Runner } from '../domain/pattern_bounds.ts';
+import type { Runner } from '../domain/patterns/bounds.ts';
 import { tellEvent } from '../jobs/tell.ts';
 import type { LlmJudges } from '../judging/llm_judges.ts';
 import type { RecordedCalls } from '../judging/recorded_calls.ts';

@@ -1,8 +1,8 @@
 // The records of evals in KV, watched, and what belongs to one of them: the ids of its traces, its judge and its prompt as they were
 // when it began. Writes are CAS.
 import type { KV } from '@nats-io/kv';
-import { type Held, WatchedBucket } from '../../ops/watched_bucket.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
+import { type Held, WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { type DatasetItem, datasetKey, datasetPartKey, parseDataset, parseDatasetPart, partsOf } from '../../schemas/records/dataset.ts';
 import { evalJudgeKey, evalKey, evalPartKey, evalPromptKey, type EvalRecord, parseEval, PART_IDS } from '../../schemas/records/eval.ts';
 import { type JudgeRecord, parseJudge } from '../../schemas/records/judge.ts';

@@ -1,8 +1,8 @@
 // Rows of scores of an eval: what was judged, by which judge, and what came of it. Pure.
 import type { EvalRecord } from '../../schemas/records/eval.ts';
 import { type JudgeRecord, verdictOf } from '../../schemas/records/judge.ts';
-import type { ScoreRow } from '../../sql/judge_scores.ts';
-import type { JudgedTrace } from '../domain/judged_trace.ts';
+import type { ScoreRow } from '../../sql/stores/judge_scores.ts';
+import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
 
 const REASON_CHARS_MAX = 4000;
 

@@ -2,20 +2,20 @@
 // In: the chunk's items. Out: a row for each. Guarantees: an item that was answered is not sent again (RecordedCalls), one that has a row
 // is not judged again; an item that cannot be sent has a row too, with the verdict error and no trace.
 import { createHash } from 'node:crypto';
-import { type ChatMessage, UpstreamFailed } from '../../ops/llm/upstream.ts';
+import { type ChatMessage, UpstreamFailed } from '../../ops/platform/llm/upstream.ts';
 import type { DatasetItem } from '../../schemas/records/dataset.ts';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
 import type { PromptRecord } from '../../schemas/records/prompt.ts';
-import { scoredTraces, type ScoreRow } from '../../sql/judge_scores.ts';
-import { itemMessages } from '../domain/dataset_items.ts';
+import { scoredTraces, type ScoreRow } from '../../sql/stores/judge_scores.ts';
+import { itemMessages } from '../domain/evals/dataset_items.ts';
 import { spansOf } from '../domain/decode/decode.ts';
 import type { SpanDeps } from '../domain/decode/span.ts';
-import { chunkRange } from '../domain/eval_chunks.ts';
-import type { JudgedTrace } from '../domain/judged_trace.ts';
-import { picoToDecimal } from '../domain/money.ts';
-import type { Redaction } from '../domain/pii.ts';
-import type { Span } from '../domain/span.ts';
+import { chunkRange } from '../domain/evals/chunks.ts';
+import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
+import { picoToDecimal } from '../domain/pricing/money.ts';
+import type { Redaction } from '../domain/pii/pii.ts';
+import type { Span } from '../domain/traces/span.ts';
 import type { RecordedCalls } from '../judging/recorded_calls.ts';
 import { EvalFailed } from './records.ts';
 import { type Judgement, scoreRow } from './rows.ts';

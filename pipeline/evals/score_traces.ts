@@ -4,12 +4,12 @@
 import { setTimeout } from 'node:timers/promises';
 import type { EvalRecord } from '../../schemas/records/eval.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { readScoreStats, scoredTraces, type ScoreRow } from '../../sql/judge_scores.ts';
-import { chunkRange } from '../domain/eval_chunks.ts';
-import { compileRule, RuleError, type RuleScorer } from '../domain/judge_rules.ts';
-import type { JudgedTrace } from '../domain/judged_trace.ts';
-import { type Runner, runRules, TRACE_STEPS_MAX } from '../domain/pattern_bounds.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { readScoreStats, scoredTraces, type ScoreRow } from '../../sql/stores/judge_scores.ts';
+import { chunkRange } from '../domain/evals/chunks.ts';
+import { compileRule, RuleError, type RuleScorer } from '../domain/judging/rules.ts';
+import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
+import { type Runner, runRules, TRACE_STEPS_MAX } from '../domain/patterns/bounds.ts';
 import { judgedTraceGroups } from '../judging/read_traces.ts';
 import { EvalFailed, type EvalRecords } from './records.ts';
 import { type Judgement, scoreRow } from './rows.ts';

@@ -2,12 +2,12 @@
 // next one put into the queue; after the last one the eval ends. Guarantees: at least once a chunk, and once a trace: what has a score
 // already is not judged again. Whatever step a worker dies after, the task comes again and goes on from there. A chunk of an eval that was
 // cancelled is aborted within milliseconds, its calls of models too, and what it has judged is not stored.
-import { queueChunks } from '../../ops/eval_queue.ts';
-import { UpstreamFailed } from '../../ops/llm/upstream.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
+import { queueChunks } from '../../ops/exchange/eval_queue.ts';
+import { UpstreamFailed } from '../../ops/platform/llm/upstream.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
 import type { JudgingTask } from '../../schemas/codec.ts';
 import { evalKey, type EvalRecord } from '../../schemas/records/eval.ts';
-import { finishedChunk, heardChunk, isThrough, stoppedChunk } from '../domain/eval_chunks.ts';
+import { finishedChunk, heardChunk, isThrough, stoppedChunk } from '../domain/evals/chunks.ts';
 import type { EvalFinisher } from './finish.ts';
 import { EvalFailed, type EvalRecords, keyOf } from './records.ts';
 

@@ -1,9 +1,9 @@
 // Counts failing traces: from what EVENTS tells of them to rows of incident_traces. In: traces whose completion with a failure
 // was told. Out: the clusters in which there is something new. Guarantees: a trace is counted once, in one cluster, however often
 // its completion is told; what is counted already is handed on again, as whoever counted it may have died right after.
-import type { Logger } from '../../ops/log.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { type FailingTrace, LOOKUP_MAX, readCounted, writeFailingTraces } from '../../sql/incidents.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { type FailingTrace, LOOKUP_MAX, readCounted, writeFailingTraces } from '../../sql/stores/incidents.ts';
 import { keyOf, lookUpFailures, type ToldFailure } from './lookup.ts';
 
 /** A trace that is told of and not there yet may lie on another replica of the store; after this long it was deleted. */

@@ -1,13 +1,13 @@
 // Opens, moves on and resolves incidents. In: clusters in which traces were counted, and the passing of time. Out: records in KV,
 // which are settled (shown and told) afterwards. Any number of workers do so at a time, and a step is taken by one of them: an
 // org has one open incident of a cluster at most.
-import type { SystemMutation } from '../../ops/audit_log.ts';
-import type { Logger } from '../../ops/log.ts';
+import type { SystemMutation } from '../../ops/exchange/audit_log.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
 import { incidentKey, type IncidentRecord, type IncidentTraces, RESOLVED_BY_TIME } from '../../schemas/records/incident.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { LOOKUP_MAX, readFloors, readStretches, readTallies } from '../../sql/incidents.ts';
-import { closedIncident, movedIncident, openedIncident } from '../domain/incident_record.ts';
-import { firstSpell, isQuiet, lookFrom, progressOf, QUIET_MS, type Spell } from '../domain/incidents.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { LOOKUP_MAX, readFloors, readStretches, readTallies } from '../../sql/stores/incidents.ts';
+import { closedIncident, movedIncident, openedIncident } from '../domain/incidents/incident_record.ts';
+import { firstSpell, isQuiet, lookFrom, progressOf, QUIET_MS, type Spell } from '../domain/incidents/incidents.ts';
 import type { Touched } from './counter.ts';
 import type { IncidentRecords, StoredIncident } from './records.ts';
 import type { IncidentSettler } from './settler.ts';

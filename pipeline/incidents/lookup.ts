@@ -1,9 +1,9 @@
 // What failing traces failed of: their agent, root span and error, read where they have landed. In: ids of traces whose failure
 // was told. Out: what each is counted by. It writes nothing; a trace that is not there (any more) is left out.
-import type { ClickHouse } from '../../sql/client.ts';
-import { readBounds, readEndedTraces, readErrors, readResponses } from '../../sql/incidents.ts';
-import { ERROR_CHARS_MAX } from '../domain/error_text.ts';
-import { clusterOf } from '../domain/incidents.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { readBounds, readEndedTraces, readErrors, readResponses } from '../../sql/stores/incidents.ts';
+import { ERROR_CHARS_MAX } from '../domain/incidents/error_text.ts';
+import { clusterOf } from '../domain/incidents/incidents.ts';
 
 /** Characters of an error that are kept as they came. */
 const SAMPLE_CHARS_MAX = 500;

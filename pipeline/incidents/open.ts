@@ -3,16 +3,16 @@
 // a crash. While ClickHouse is away the messages wait in EVENTS.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { AuditLog, recordSystemMutation } from '../../ops/audit_log.ts';
-import type { Logger } from '../../ops/log.ts';
-import { trackConnected } from '../../ops/nats/connect.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { EVENTS_STREAM } from '../../ops/streams.ts';
+import { AuditLog, recordSystemMutation } from '../../ops/exchange/audit_log.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import { trackConnected } from '../../ops/platform/nats/connect.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { EVENTS_STREAM } from '../../schemas/streams.ts';
 import { type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { createBurial } from '../delivery/dead_items.ts';
-import { NeverPossible, WorkQueue, type WorkQueueOptions } from '../delivery/work_queue.ts';
-import type { IncidentEvent } from '../domain/incident_record.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { createBurial } from '../queues/dead_items.ts';
+import { NeverPossible, WorkQueue, type WorkQueueOptions } from '../queues/work_queue.ts';
+import type { IncidentEvent } from '../domain/incidents/incident_record.ts';
 import type { Incidents } from '../jobs/incidents.ts';
 import { tellEvent } from '../jobs/tell.ts';
 import { countFailures } from './counter.ts';

@@ -1,8 +1,8 @@
 // The records of incidents that are not over and told yet, in KV: watched, for what may be a moment old, and read anew for what
 // must not. Writes are CAS; one that lost says so.
 import type { KV } from '@nats-io/kv';
-import { RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
+import { RevisionConflict, WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { type IncidentRecord, parseIncident } from '../../schemas/records/incident.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 

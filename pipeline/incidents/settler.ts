@@ -1,10 +1,10 @@
 // Shows and tells what has become of incidents. In: records whose newest state is not settled. Out: rows in ClickHouse, events,
 // and the note that this is done. The leader does so for all; whoever needs a record out of the way does so for that one.
 // Guarantees: what a crash leaves undone is done later; what is told twice has the same id; a row is there before it is told of.
-import type { Logger } from '../../ops/log.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { writeIncidents } from '../../sql/incidents.ts';
-import { createdEvent, type IncidentEvent, incidentRow, resolvedEvent } from '../domain/incident_record.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { writeIncidents } from '../../sql/stores/incidents.ts';
+import { createdEvent, type IncidentEvent, incidentRow, resolvedEvent } from '../domain/incidents/incident_record.ts';
 import type { IncidentRecords, StoredIncident } from './records.ts';
 
 /** How often the leader looks for what was left undone. */

@@ -2,10 +2,10 @@
 // again are registered once more. In: the registry, the store's table of activity. Out: records changed with CAS, each with a
 // record in the audit log. Guarantees: an agent that changes meanwhile is decided on anew, so no registration is undone;
 // running again changes nothing more.
-import { type AgentRef, type AgentSeen, lookupBatches } from '../../sql/agent_activity.ts';
-import type { SystemMutation } from '../../ops/audit_log.ts';
+import { type AgentRef, type AgentSeen, lookupBatches } from '../../sql/stores/agent_activity.ts';
+import type { SystemMutation } from '../../ops/exchange/audit_log.ts';
 import { agentKey, type AgentRecord } from '../../schemas/records/agent.ts';
-import { deprecated, driftOf, INACTIVE_DAYS, revived } from '../domain/agents.ts';
+import { deprecated, driftOf, INACTIVE_DAYS, revived } from '../domain/agents/agent_life.ts';
 import type { JobContext, JobResult } from './job.ts';
 
 export const AGENT_DRIFT = 'agent-drift';

@@ -3,13 +3,13 @@
 // one cost.anomaly for each. Guarantees: the event goes out before its row is written, under an id that follows from org and
 // day, so that after a crash in between it goes out again under the same id, and none is forgotten.
 import { createHash } from 'node:crypto';
-import type { Logger } from '../../ops/log.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
 import type { AnomalyConfig } from '../../schemas/records/cost_config.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { readAnomalyTimes, readCostOrgs, readCostShares, readFirstDay, writeAnomaly } from '../../sql/costs.ts';
-import { type DayCost, findAnomaly, type FoundAnomaly } from '../domain/anomaly.ts';
-import { dateOf, dayOf } from '../domain/days.ts';
-import { picoToDecimal, picoToUsd, usdToPico } from '../domain/money.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { readAnomalyTimes, readCostOrgs, readCostShares, readFirstDay, writeAnomaly } from '../../sql/stores/costs.ts';
+import { type DayCost, findAnomaly, type FoundAnomaly } from '../domain/stats/anomaly.ts';
+import { dateOf, dayOf } from '../domain/time/days.ts';
+import { picoToDecimal, picoToUsd, usdToPico } from '../domain/pricing/money.ts';
 import type { JobContext, JobResult } from './job.ts';
 import type { JobEvent } from './tell.ts';
 

@@ -2,12 +2,12 @@
 // partition that owns its trace. In: what changes, in an order that is always the same. Out: resolves when all of it has landed.
 import { createHash } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { INGEST_STREAM, ingestSubject, MESSAGE_BYTES_MAX, MIXED_SUBJECT } from '../../ops/streams.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { INGEST_STREAM, ingestSubject, MESSAGE_BYTES_MAX, MIXED_SUBJECT } from '../../schemas/streams.ts';
 import { type CostChange, type CostCorrections, costCorrectionsCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
-import { partitionOf } from '../domain/ids.ts';
-import { pieces } from '../domain/pieces.ts';
-import { partitionRecord } from '../runtime/ownership.ts';
+import { partitionOf } from '../domain/traces/ids.ts';
+import { pieces } from '../domain/text/pieces.ts';
+import { partitionRecord } from '../worker/ownership.ts';
 
 /** Changes of one message: each is a few hundred bytes as a rule, and 8 KiB with the longest names in the longest UTF-8. */
 const MESSAGE_CHANGES = { count: 2000, bytes: MESSAGE_BYTES_MAX - 64 * 1024 };

@@ -1,7 +1,7 @@
 // What an operator is told of a job that failed: the reason in a line, without statements and stacks, which go to the log.
 import { ClickHouseError } from '@clickhouse/client';
-import { ObjectStoreError } from '../../ops/object_store/object_store.ts';
-import { StoreUnavailable } from '../../sql/client.ts';
+import { ObjectStoreError } from '../../ops/platform/object_store/object_store.ts';
+import { StoreUnavailable } from '../../sql/client/client.ts';
 
 const DETAIL_CHARS_MAX = 300;
 

@@ -6,13 +6,13 @@
 import { createHash } from 'node:crypto';
 import { type BudgetRecord, type BudgetState, RESOURCES, type ResourceName } from '../../schemas/records/budget.ts';
 import { orgKey } from '../../schemas/records/org.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { readDailyUse, readFirstUse } from '../../sql/costs.ts';
-import { amountOf } from '../domain/budget.ts';
-import { stateIn, toldState } from '../domain/budget_alerts.ts';
-import { dateOf, dayOf } from '../domain/days.ts';
-import { projectUse, trainForecast, TRAINING_DAYS } from '../domain/forecast.ts';
-import { periodAt, type PeriodRule } from '../domain/period.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { readDailyUse, readFirstUse } from '../../sql/stores/costs.ts';
+import { amountOf } from '../domain/budgets/budget.ts';
+import { stateIn, toldState } from '../domain/budgets/alerts.ts';
+import { dateOf, dayOf } from '../domain/time/days.ts';
+import { projectUse, trainForecast, TRAINING_DAYS } from '../domain/stats/forecast.ts';
+import { periodAt, type PeriodRule } from '../domain/budgets/period.ts';
 import type { JobContext, JobResult } from './job.ts';
 import type { JobEvent } from './tell.ts';
 

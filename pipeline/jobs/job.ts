@@ -1,5 +1,5 @@
 // What a scheduled job is.
-import type { Logger } from '../../ops/log.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
 
 export interface JobContext {
   /** The instant as of which the job works, milliseconds since the epoch: usually now. */

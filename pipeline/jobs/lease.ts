@@ -4,7 +4,7 @@
 // else may begin; one that was paused for longer finds its next write refused.
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { KV } from '@nats-io/kv';
-import { RevisionConflict, WatchedBucket } from '../../ops/watched_bucket.ts';
+import { RevisionConflict, WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import { jobRecord, type JobRecord } from '../../schemas/records/job.ts';
 
 export const LEASE_MS = 12_000;

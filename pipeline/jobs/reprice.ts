@@ -11,14 +11,14 @@
 // projection, in the background of the engine. For operators, now and then.
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
-import type { Logger } from '../../ops/log.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
 import type { SourceFormat } from '../../schemas/codec.ts';
 import { type RepriceArgs, repriceArgs, type RepricingRecord, repricingRecord } from '../../schemas/records/repricing.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { type CallRow, type PlannedCorrection, readCalls, readChanges, readPlan, type RepricingStore } from '../../sql/repricing.ts';
-import { picoToDecimal, picoToUsd, usdToPico } from '../domain/money.ts';
-import { createPriceBook, type OrgPrice, type PriceBook } from '../domain/pricing.ts';
-import { COUNTING_ATTRIBUTES, COUNTING_PREFIX, differs, repriced, type StoredCall } from '../domain/repricing.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { type CallRow, type PlannedCorrection, readCalls, readChanges, readPlan, type RepricingStore } from '../../sql/stores/repricing.ts';
+import { picoToDecimal, picoToUsd, usdToPico } from '../domain/pricing/money.ts';
+import { createPriceBook, type OrgPrice, type PriceBook } from '../domain/pricing/pricing.ts';
+import { COUNTING_ATTRIBUTES, COUNTING_PREFIX, differs, repriced, type StoredCall } from '../domain/pricing/repricing.ts';
 import type { CorrectionLog } from './correction_log.ts';
 import type { JobContext, JobResult } from './job.ts';
 

@@ -1,9 +1,9 @@
 // Brings the scheduled jobs of one worker up.
-import { AuditLog } from '../../ops/audit_log.ts';
-import type { Logger } from '../../ops/log.ts';
-import { trackConnected } from '../../ops/nats/connect.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import type { ClickHouse } from '../../sql/client.ts';
+import { AuditLog } from '../../ops/exchange/audit_log.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import { trackConnected } from '../../ops/platform/nats/connect.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
 import type { Budgets } from './budgets.ts';
 import type { RetentionDeps } from '../retention/retention.ts';
 import type { Incidents } from './incidents.ts';

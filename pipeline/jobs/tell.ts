@@ -1,7 +1,7 @@
 // How a job tells of something: a platform event, stored in EVENTS before the job goes on.
-import { publishRecord } from '../../ops/nats/publish_record.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { EVENTS_SUBJECT } from '../../ops/streams.ts';
+import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { EVENTS_SUBJECT } from '../../schemas/streams.ts';
 import { serviceEventsCodec } from '../../schemas/codec.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;

@@ -4,8 +4,8 @@
 // whose task comes first is judged, and none that completed before one that was.
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { isLostWrite, waitAfterLostWrite } from '../../ops/nats/conflict.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
+import { isLostWrite, waitAfterLostWrite } from '../../ops/platform/nats/conflict.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
 import type { JudgingTask } from '../../schemas/codec.ts';
 import { judgeKey } from '../../schemas/records/judge.ts';
 

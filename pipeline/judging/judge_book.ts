@@ -1,7 +1,7 @@
 // Judges as workers look them up: the newest version of each from memory, kept current by a watch; older ones read one by one.
 import type { KV } from '@nats-io/kv';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/watched_bucket.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import { judgeKey, type JudgeRecord, judgeVersionKey, parseJudge } from '../../schemas/records/judge.ts';
 
 export class JudgeBook {

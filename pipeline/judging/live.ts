@@ -5,19 +5,19 @@
 // by one turn. Everything held is bounded; what finds no room comes again.
 // What can repeat: see recorded_calls.ts; and an event of a breach, told twice under one id.
 import type { JsMsg } from '@nats-io/jetstream';
-import { UpstreamFailed } from '../../ops/llm/upstream.ts';
-import type { Logger } from '../../ops/log.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { JUDGING_STREAM, judgingSubject } from '../../ops/streams.ts';
+import { UpstreamFailed } from '../../ops/platform/llm/upstream.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { JUDGING_STREAM, judgingSubject } from '../../schemas/streams.ts';
 import { FINGERPRINT_HEADER, type JudgingTask, judgingTaskCodec, UnknownSchemaError } from '../../schemas/codec.ts';
 import type { JudgeRecord } from '../../schemas/records/judge.ts';
-import { type ClickHouse, StoreUnavailable } from '../../sql/client.ts';
-import { createBurial } from '../delivery/dead_items.ts';
-import { DurableReader } from '../delivery/durable_reader.ts';
-import { NakBatch } from '../delivery/nak_batch.ts';
-import { retryDelayMs, type RetryBounds } from '../delivery/work_queue.ts';
+import { type ClickHouse, StoreUnavailable } from '../../sql/client/client.ts';
+import { createBurial } from '../queues/dead_items.ts';
+import { DurableReader } from '../queues/durable_reader.ts';
+import { NakBatch } from '../queues/nak_batch.ts';
+import { retryDelayMs, type RetryBounds } from '../queues/work_queue.ts';
 import type { Cooldown } from './cooldown.ts';
-import { FairSlots } from '../../ops/fair_slots.ts';
+import { FairSlots } from '../../ops/platform/fair_slots.ts';
 import type { JudgeBook } from './judge_book.ts';
 import { type JudgementOutcome, LiveJudgement, NotYet } from './live_judgement.ts';
 import type { LlmJudges } from './llm_judges.ts';

@@ -1,16 +1,16 @@
 // One live trace by one LLM judge. In: a task. Out: a row of scores, the breach where it is one, and how it ended. Guarantees: what has a row
 // is not judged again; the row is stored before the breach is told, and told again by whoever finds the row.
 import { createHash } from 'node:crypto';
-import { JudgeQuotaExceeded } from '../../ops/judge_quota.ts';
-import { publishRecord } from '../../ops/nats/publish_record.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { EVENTS_SUBJECT } from '../../ops/streams.ts';
+import { JudgeQuotaExceeded } from '../../ops/exchange/judge_quota.ts';
+import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { EVENTS_SUBJECT } from '../../schemas/streams.ts';
 import { type JudgingTask, serviceEventsCodec } from '../../schemas/codec.ts';
 import { breachOf, type JudgeRecord } from '../../schemas/records/judge.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { writeScores } from '../../sql/judge_scores.ts';
-import { readLiveScore } from '../../sql/judging.ts';
-import type { JudgedTrace } from '../domain/judged_trace.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { writeScores } from '../../sql/stores/judge_scores.ts';
+import { readLiveScore } from '../../sql/stores/judging.ts';
+import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
 import type { JudgeBook } from './judge_book.ts';
 import type { LlmJudgement, LlmJudges } from './llm_judges.ts';
 import { readJudgedTraces } from './read_traces.ts';

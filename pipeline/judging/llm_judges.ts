@@ -2,8 +2,8 @@
 // without a score. Guarantees: no more calls than the org's quota, counted before each; each answered call is a span (RecordedCalls);
 // the same judgement asked for again, after a crash, takes the answers that there are; what the org has redacted is in no reason.
 import { createHash, randomBytes } from 'node:crypto';
-import { UpstreamFailed } from '../../ops/llm/upstream.ts';
-import { JudgeQuotaExceeded, type JudgeQuotas } from '../../ops/judge_quota.ts';
+import { UpstreamFailed } from '../../ops/platform/llm/upstream.ts';
+import { JudgeQuotaExceeded, type JudgeQuotas } from '../../ops/exchange/judge_quota.ts';
 import { type JudgeRecord, type Verdict, verdictOf } from '../../schemas/records/judge.ts';
 import type { Policy } from '../../schemas/records/policy.ts';
 import {
@@ -14,10 +14,10 @@ import {
   judgementFormat,
   readJudgement,
   REASON_CHARS_MAX,
-} from '../domain/judge_prompt.ts';
-import type { JudgedTrace } from '../domain/judged_trace.ts';
-import type { PiiRedactor } from '../domain/pii.ts';
-import { periodAt } from '../domain/period.ts';
+} from '../domain/judging/llm_prompt.ts';
+import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
+import type { PiiRedactor } from '../domain/pii/pii.ts';
+import { periodAt } from '../domain/budgets/period.ts';
 import type { RecordedAnswer, RecordedCalls } from './recorded_calls.ts';
 
 /** Of each try. */

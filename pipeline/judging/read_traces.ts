@@ -1,6 +1,6 @@
 // Reads traces as judges see them. In: an org and ids. Out: one JudgedTrace for each that the store has; one that is missing is
 // simply not there. Whole texts: whoever sends them on cuts them. Bounded: traces and bytes of a group, statements by the stretches of time.
-import type { ClickHouse } from '../../sql/client.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
 import {
   type JudgedHead,
   type JudgedSource,
@@ -8,10 +8,10 @@ import {
   readJudgedHeads,
   readJudgedSources,
   readJudgedTexts,
-} from '../../sql/judging.ts';
-import type { JudgedTrace } from '../domain/judged_trace.ts';
-import type { TraceOutcome } from '../domain/span.ts';
-import { unfoldTexts } from '../domain/text_refs.ts';
+} from '../../sql/stores/judging.ts';
+import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
+import type { TraceOutcome } from '../domain/traces/span.ts';
+import { unfoldTexts } from '../domain/text/text_refs.ts';
 
 /** Traces of one call: their ids fit into the parameters of a statement. */
 export const JUDGED_TRACES_MAX = 200;

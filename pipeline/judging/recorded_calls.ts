@@ -5,16 +5,16 @@
 // all, whoever asks. What can repeat: a process that dies after the upstream has answered and before the answer is kept, some
 // milliseconds, calls again; the first answer then is recorded nowhere. A call that is not answered is no span.
 import { createHash } from 'node:crypto';
-import { type ChatRequest, type Completion, readCompletion, type Upstream } from '../../ops/llm/upstream.ts';
-import { isLostWrite } from '../../ops/nats/conflict.ts';
-import { publishRecord } from '../../ops/nats/publish_record.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { ingestSubject } from '../../ops/streams.ts';
+import { type ChatRequest, type Completion, readCompletion, type Upstream } from '../../ops/platform/llm/upstream.ts';
+import { isLostWrite } from '../../ops/platform/nats/conflict.ts';
+import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { ingestSubject } from '../../schemas/streams.ts';
 import { type IngestEvent, ingestBatchCodec } from '../../schemas/codec.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 import { chatcompletionEvent } from '../../schemas/formats/chatcompletion.ts';
-import { eventHex, partitionOf } from '../domain/ids.ts';
-import type { FairSlots } from '../../ops/fair_slots.ts';
+import { eventHex, partitionOf } from '../domain/traces/ids.ts';
+import type { FairSlots } from '../../ops/platform/fair_slots.ts';
 
 const PUBLISH_TIMEOUT_MS = 5000;
 

@@ -3,9 +3,9 @@
 // Guarantees: processes that watch a bucket hear of each deletion, as keys are deleted one by one first; the marks that deletions leave,
 // which name the organization, are removed in a second step, once everybody has had the time to hear.
 import type { KV } from '@nats-io/kv';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { type BucketName, BUCKETS } from '../../ops/streams.ts';
-import { nameDigest, orgTenantToken } from '../../ops/tenant_token.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { type BucketName, BUCKETS } from '../../schemas/streams.ts';
+import { nameDigest, orgTenantToken } from '../../ops/platform/tenant_token.ts';
 import { agentOrgToken } from '../../schemas/records/agent.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 

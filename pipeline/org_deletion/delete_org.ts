@@ -1,17 +1,17 @@
 // The deletion of an organization, as long work: erases everything of it from KV, the queues, the ingest log, ClickHouse and cold storage,
 // looks again until nothing is found, and then opens the organization's id again.
 //
-// In: the org id. The record of the deletion (ops/org_deletions.ts) has closed the organization before this begins: its keys are refused,
+// In: the org id. The record of the deletion (ops/exchange/org_deletions.ts) has closed the organization before this begins: its keys are refused,
 // nothing of it is accepted, and workers drop its events as they read them. Out: what was erased, and remaining: 0, or the work fails.
 // Every step may be repeated, so a worker that takes over begins from the start. The organization's record goes last: until then nobody
 // can make one of the same id.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeadLetter } from '../../schemas/codec.ts';
 import { deleteOrgArgs, type OrgDeletion } from '../../schemas/records/org_deletion.ts';
-import { StoreUnavailable } from '../../sql/client.ts';
-import type { OrgErasureStore } from '../../sql/org_erasure.ts';
+import { StoreUnavailable } from '../../sql/client/client.ts';
+import type { OrgErasureStore } from '../../sql/stores/org_erasure.ts';
 import type { Lease } from '../jobs/lease.ts';
-import type { LongJobContext, LongJobHandler } from '../long_jobs/runner.ts';
+import type { LongJobContext, LongJobHandler } from '../jobs/long_jobs.ts';
 
 /**
  * Requests, deliveries and statements that began before the organization was closed have ended after this: longer than the timeout of a

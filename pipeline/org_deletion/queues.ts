@@ -4,8 +4,8 @@
 // Bounds: queues are read message by message, up to the newest one at the beginning; no more than one is held.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { AUDIT_STREAM, EVENTS_STREAM, JUDGING_STREAM, MAIL_STREAM, SCORES_STREAM, WEBHOOKS_STREAM } from '../../ops/streams.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { AUDIT_STREAM, EVENTS_STREAM, JUDGING_STREAM, MAIL_STREAM, SCORES_STREAM, WEBHOOKS_STREAM } from '../../schemas/streams.ts';
 import {
   auditEntryCodec,
   type Codec,
@@ -16,7 +16,7 @@ import {
   userScoreCodec,
 } from '../../schemas/codec.ts';
 import { tokenOf } from '../../schemas/records/webhook.ts';
-import { StoreUnavailable } from '../../sql/client.ts';
+import { StoreUnavailable } from '../../sql/client/client.ts';
 
 const LOOK_MS = 250;
 const GET_MS_MAX = 5000;

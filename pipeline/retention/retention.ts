@@ -8,12 +8,20 @@
 // anything is dropped. Killed anywhere, the next run does the rest. Running again changes nothing more.
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ColdTables, DueDay } from '../../sql/cold.ts';
-import { canBeDue, type Condition, type CutoffParams, dueBy, type Removed, type RetentionStore, tracesDueBy } from '../../sql/retention.ts';
+import type { ColdTables, DueDay } from '../../sql/stores/cold.ts';
+import {
+  canBeDue,
+  type Condition,
+  type CutoffParams,
+  dueBy,
+  type Removed,
+  type RetentionStore,
+  tracesDueBy,
+} from '../../sql/stores/retention.ts';
 import type { ColdStorage, Export } from '../cold/cold_storage.ts';
 import { ColdDataError } from '../cold/local_file.ts';
-import { dayOf } from '../domain/days.ts';
-import { type CutoffRange, cutoffRanges, type Kept, type OrgPolicy } from '../domain/retention.ts';
+import { dayOf } from '../domain/time/days.ts';
+import { type CutoffRange, cutoffRanges, type Kept, type OrgPolicy } from '../domain/traces/retention.ts';
 import type { JobContext, JobResult } from '../jobs/job.ts';
 import { CLEARED, DELETED, type DeletedTable } from './tables.ts';
 

@@ -1,7 +1,7 @@
 // Which table follows which days of a policy, as data. What a table holds of telemetry goes with telemetry; what it holds of money with
 // usage, which outlives the spans. Not here: span_corrections and landing_fences (gone or of no org), and what its own TTL takes away sooner.
-import { INACTIVE_DAYS } from '../domain/agents.ts';
-import type { Kept } from '../domain/retention.ts';
+import { INACTIVE_DAYS } from '../domain/agents/agent_life.ts';
+import type { Kept } from '../domain/traces/retention.ts';
 
 export interface DeletedTable {
   table: string;

@@ -1,17 +1,17 @@
 // Cold storage of a worker: the store of objects, retention's job, and long work that was asked for.
 import path from 'node:path';
-import { JobRecords } from '../../ops/job_records.ts';
-import * as metrics from '../../ops/metrics.ts';
-import type { ObjectStore } from '../../ops/object_store/object_store.ts';
-import { openObjectStore } from '../../ops/object_store/open.ts';
+import { JobRecords } from '../../ops/exchange/job_records.ts';
+import * as metrics from '../../ops/platform/metrics.ts';
+import type { ObjectStore } from '../../ops/platform/object_store/object_store.ts';
+import { openObjectStore } from '../../ops/platform/object_store/open.ts';
 import { RESTORE } from '../../schemas/records/job_record.ts';
-import { ColdTables } from '../../sql/cold.ts';
-import { RetentionStore } from '../../sql/retention.ts';
+import { ColdTables } from '../../sql/stores/cold.ts';
+import { RetentionStore } from '../../sql/stores/retention.ts';
 import { ColdStorage } from '../cold/cold_storage.ts';
 import { createRestore } from '../cold/restore.ts';
-import { type LongJobHandler, LongJobRunner } from '../long_jobs/runner.ts';
+import { type LongJobHandler, LongJobRunner } from '../jobs/long_jobs.ts';
 import { tellTracesDeleted } from '../retention/deleted_traces.ts';
-import { type RetentionPolicies, readRetentionPolicies } from '../retention/policies.ts';
+import { type RetentionPolicies, readRetentionPolicies } from '../settings/retention_policies.ts';
 import type { RetentionDeps } from '../retention/retention.ts';
 import type { WorkerParts } from './parts.ts';
 

@@ -1,14 +1,14 @@
 // What a worker delivers beside landing: webhooks, mails, the audit log, scores. None of it waits for ClickHouse to begin.
-import * as metrics from '../../ops/metrics.ts';
-import type { Sealer } from '../../ops/sealing.ts';
-import type { WatchedBucket } from '../../ops/watched_bucket.ts';
+import * as metrics from '../../ops/platform/metrics.ts';
+import type { Sealer } from '../../ops/platform/sealing.ts';
+import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import type { BudgetRecord } from '../../schemas/records/budget.ts';
-import { alertTargets } from '../budgets/records.ts';
+import { alertTargets } from '../settings/budget_records.ts';
 import { createAuditLander } from '../delivery/audit_lander.ts';
 import { createMailer } from '../delivery/mail.ts';
 import { createScoreLander } from '../delivery/score_lander.ts';
 import { startWebhooks } from '../delivery/webhooks.ts';
-import type { PiiPolicies } from '../runtime/pii_policies.ts';
+import type { PiiPolicies } from '../settings/pii_policies.ts';
 import { onTold, type WorkerParts } from './parts.ts';
 
 /** Starts all of it. `stop` ends what is under way within seconds; the rest is another worker's, or waits. */

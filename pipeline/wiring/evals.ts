@@ -1,11 +1,11 @@
 // Evals and dataset runs of a worker.
-import * as metrics from '../../ops/metrics.ts';
-import type { Runner } from '../domain/pattern_bounds.ts';
-import { createPriceBook } from '../domain/pricing.ts';
+import * as metrics from '../../ops/platform/metrics.ts';
+import type { Runner } from '../domain/patterns/bounds.ts';
+import { createPriceBook } from '../domain/pricing/pricing.ts';
 import { type Evals, openEvals } from '../evals/open.ts';
-import type { PiiPolicies } from '../runtime/pii_policies.ts';
-import type { Policies } from '../runtime/policies.ts';
-import type { Prices } from '../runtime/prices.ts';
+import type { PiiPolicies } from '../settings/pii_policies.ts';
+import type { Policies } from '../settings/org_policies.ts';
+import type { Prices } from '../settings/prices.ts';
 import type { Models } from './judging.ts';
 import { onTold, type WorkerParts } from './parts.ts';
 

@@ -1,16 +1,16 @@
 // LLM judging of a worker: the upstream, what is shared by all who call it, and the judging of live traces.
-import { openUpstream, type Upstream } from '../../ops/llm/upstream.ts';
-import { JudgeQuotas } from '../../ops/judge_quota.ts';
-import * as metrics from '../../ops/metrics.ts';
-import type { OrgDeletions } from '../../ops/org_deletions.ts';
+import { openUpstream, type Upstream } from '../../ops/platform/llm/upstream.ts';
+import { JudgeQuotas } from '../../ops/exchange/judge_quota.ts';
+import * as metrics from '../../ops/platform/metrics.ts';
+import type { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
 import { Cooldown } from '../judging/cooldown.ts';
-import { FairSlots } from '../../ops/fair_slots.ts';
+import { FairSlots } from '../../ops/platform/fair_slots.ts';
 import { JudgeBook } from '../judging/judge_book.ts';
 import { LiveJudging, type LiveTimings } from '../judging/live.ts';
 import { LlmJudges } from '../judging/llm_judges.ts';
 import { RecordedCalls } from '../judging/recorded_calls.ts';
-import type { PiiPolicies } from '../runtime/pii_policies.ts';
-import type { Policies } from '../runtime/policies.ts';
+import type { PiiPolicies } from '../settings/pii_policies.ts';
+import type { Policies } from '../settings/org_policies.ts';
 import { onTold, type WorkerParts } from './parts.ts';
 
 /** Calls of models under way in this process, of all orgs and of one. */

@@ -1,9 +1,9 @@
 // What a worker shows of itself: metrics, and whether it is up. API processes on the same machine show its metrics with their own.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Env } from '../../ops/env.ts';
-import * as metrics from '../../ops/metrics.ts';
-import { SECURITY_HEADERS } from '../../ops/security_headers.ts';
+import type { Env } from '../../ops/platform/env.ts';
+import * as metrics from '../../ops/platform/metrics.ts';
+import { SECURITY_HEADERS } from '../../ops/platform/security_headers.ts';
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 

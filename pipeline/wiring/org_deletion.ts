@@ -1,18 +1,18 @@
 // Deletion of organizations in a worker: the handler of the long work `delete_org`, and a look after deletions whose job was never stored.
-import type { JobRecords } from '../../ops/job_records.ts';
-import type { OrgDeletions } from '../../ops/org_deletions.ts';
-import type { ObjectStore } from '../../ops/object_store/object_store.ts';
-import { RevisionConflict } from '../../ops/watched_bucket.ts';
+import type { JobRecords } from '../../ops/exchange/job_records.ts';
+import type { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
+import type { ObjectStore } from '../../ops/platform/object_store/object_store.ts';
+import { RevisionConflict } from '../../ops/platform/nats/watched_bucket.ts';
 import { newLongJob } from '../../schemas/records/job_record.ts';
 import { DELETE_ORG, type DeleteOrgArgs, OPERATOR_JOBS } from '../../schemas/records/org_deletion.ts';
-import { ErasureStore } from '../../sql/erasure.ts';
-import { OrgErasureStore } from '../../sql/org_erasure.ts';
+import { ErasureStore } from '../../sql/stores/erasure.ts';
+import { OrgErasureStore } from '../../sql/stores/org_erasure.ts';
 import { takeLease } from '../erasure/erase.ts';
 import { forgetOrg } from '../erasure/forget.ts';
 import { eraseLettersThat, ingestPosition, purgeIngest } from '../erasure/logs.ts';
 import { CorrectionLog } from '../jobs/correction_log.ts';
 import { JobLeases } from '../jobs/lease.ts';
-import type { LongJobHandler } from '../long_jobs/runner.ts';
+import type { LongJobHandler } from '../jobs/long_jobs.ts';
 import { OrgBuckets } from '../org_deletion/buckets.ts';
 import { createDeleteOrg, type DeleteOrgDeps } from '../org_deletion/delete_org.ts';
 import { eraseQueued, isLetterOf, purgeEvents } from '../org_deletion/queues.ts';

@@ -1,10 +1,10 @@
 // What every part of a worker's wiring gets.
-import type { Env } from '../../ops/env.ts';
-import type { Logger } from '../../ops/log.ts';
-import * as metrics from '../../ops/metrics.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import type { ClickHouse } from '../../sql/client.ts';
-import { backoffMs } from '../runtime/backoff.ts';
+import type { Env } from '../../ops/platform/env.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import * as metrics from '../../ops/platform/metrics.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
+import { backoffMs } from '../queues/backoff.ts';
 
 export interface WorkerParts {
   env: Env;

@@ -1,10 +1,10 @@
 // Brings the store up for a worker: the newest schema, its place in the log, and how its rows are made durable.
-import { createSyncer } from '../../ops/clickhouse/durability.ts';
-import { spreadParts } from '../../ops/clickhouse/spread.ts';
-import { LOG_PLACE_KEY, settle } from '../../ops/nats/open_log.ts';
-import { ensureAnalyst } from '../../sql/analyst.ts';
-import { migrate } from '../../sql/migrate.ts';
-import { ClickHouseLandingStore } from '../runtime/landing_store.ts';
+import { createSyncer } from '../../ops/platform/clickhouse/durability.ts';
+import { spreadParts } from '../../ops/platform/clickhouse/spread.ts';
+import { LOG_PLACE_KEY, settle } from '../../ops/platform/nats/open_log.ts';
+import { ensureAnalyst } from '../../sql/analysts/analyst.ts';
+import { migrate } from '../../sql/client/migrate.ts';
+import { ClickHouseLandingStore } from '../landing/landing_store.ts';
 import { untilDone, type WorkerParts } from './parts.ts';
 
 export interface StoreUp {

@@ -1,6 +1,6 @@
 // Shows how well ClickHouse keeps up with merging, and how full its disk is, looked at by the leader now and then.
-import * as metrics from '../../ops/metrics.ts';
-import type { ClickHouse } from '../../sql/client.ts';
+import * as metrics from '../../ops/platform/metrics.ts';
+import type { ClickHouse } from '../../sql/client/client.ts';
 
 const LOOK_MS = 15_000;
 const QUERY_MS_MAX = 5000;

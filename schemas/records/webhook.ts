@@ -7,7 +7,7 @@ import { eventNamed } from '../events/catalog.ts';
 export const LIVE_SECRETS_MAX = 3;
 
 export const webhookSecret = z.object({
-  /** Sealed for the org and the endpoint, see ops/sealing.ts. */
+  /** Sealed for the org and the endpoint, see ops/platform/sealing.ts. */
   sealed: z.string(),
   created_at: z.iso.datetime(),
   /** Signs until then; null for the newest one. */

@@ -2,9 +2,9 @@
 // credential and a rate limit, and what a client sees of it over HTTP.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { localNatsUrl } from '../../ops/secrets.ts';
-import { connectNats } from '../../ops/nats/connect.ts';
-import { openLog } from '../../ops/nats/open_log.ts';
+import { localNatsUrl } from '../../ops/launch/secrets.ts';
+import { connectNats } from '../../ops/platform/nats/connect.ts';
+import { openLog } from '../../ops/platform/nats/open_log.ts';
 import type { AdmissionNumbers } from './admission_child.ts';
 import { AGENTS, AGENTS_OF_FIRST, fillControl, ORGS, orgIdOf, rawKeyOf } from './fill_control.ts';
 import { Lane, requestHead } from './lane.ts';

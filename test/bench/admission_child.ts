@@ -2,15 +2,15 @@
 // without HTTP around them. In: the address of NATS as its argument. Out: one message to its parent with all numbers.
 import type { IncomingHttpHeaders } from 'node:http';
 import { SignJWT } from 'jose';
-import { AgentStore } from '../../api/agents/store.ts';
+import { AgentStore } from '../../api/control/agents/store.ts';
 import { type AuthDeps, authenticateOrg, permit } from '../../api/http/auth.ts';
 import { createTokenVerifier } from '../../api/http/jwt.ts';
-import { limitsOfTenant } from '../../api/limits/plans.ts';
-import { shareLimits } from '../../api/limits/sharing.ts';
-import { TenantLimits } from '../../api/limits/tenant_limits.ts';
-import { KeyStore, OrgStore } from '../../api/orgs/store.ts';
-import { connectNats, trackConnected } from '../../ops/nats/connect.ts';
-import { openLog } from '../../ops/nats/open_log.ts';
+import { limitsOfTenant } from '../../api/admission/rate/plans.ts';
+import { shareLimits } from '../../api/admission/rate/sharing.ts';
+import { TenantLimits } from '../../api/admission/rate/tenant_limits.ts';
+import { KeyStore, OrgStore } from '../../api/control/orgs/store.ts';
+import { connectNats, trackConnected } from '../../ops/platform/nats/connect.ts';
+import { openLog } from '../../ops/platform/nats/open_log.ts';
 import { ORGS, orgIdOf, ownerIdOf, rawKeyOf } from './fill_control.ts';
 
 const ROUNDS = 20;

@@ -1,8 +1,8 @@
 // Budgets: how far use goes beyond a hard limit with many senders at once, in one API process, in two and in three, how soon
 // the others refuse too, and what the gate costs a request.
 import path from 'node:path';
-import { startNodeMain } from '../../ops/process/node_main.ts';
-import { loadSecrets } from '../../ops/secrets.ts';
+import { startNodeMain } from '../../ops/launch/process/node_main.ts';
+import { loadSecrets } from '../../ops/launch/secrets.ts';
 import { natsUrlOf } from './admission.ts';
 import { Body, singleBody } from './bodies.ts';
 import { Lane, requestHead } from './lane.ts';

@@ -3,15 +3,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { createLogger } from '../../ops/log.ts';
-import { openObjectStore } from '../../ops/object_store/open.ts';
+import { createLogger } from '../../ops/platform/logger.ts';
+import { openObjectStore } from '../../ops/platform/object_store/open.ts';
 import { ColdStorage } from '../../pipeline/cold/cold_storage.ts';
 import { createRestore } from '../../pipeline/cold/restore.ts';
 import { createRetention } from '../../pipeline/retention/retention.ts';
 import { DEFAULT_RETENTION } from '../../schemas/records/retention.ts';
-import { createClickHouse } from '../../sql/client.ts';
-import { ColdTables } from '../../sql/cold.ts';
-import { RetentionStore } from '../../sql/retention.ts';
+import { createClickHouse } from '../../sql/client/client.ts';
+import { ColdTables } from '../../sql/stores/cold.ts';
+import { RetentionStore } from '../../sql/stores/retention.ts';
 import { mebibytes, type Section, thousands, single } from './report.ts';
 import { type RunSql, sqlRunner } from './store.ts';
 

@@ -1,6 +1,6 @@
 // Erasure: one user of a filled store out of every table, by the statements of the job, against the engine of the service.
-import { createClickHouse } from '../../sql/client.ts';
-import { ErasureStore } from '../../sql/erasure.ts';
+import { createClickHouse } from '../../sql/client/client.ts';
+import { ErasureStore } from '../../sql/stores/erasure.ts';
 import { mebibytes, type Section, thousands, single, atMost } from './report.ts';
 import { sqlRunner } from './store.ts';
 

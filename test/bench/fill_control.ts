@@ -1,7 +1,7 @@
 // Orgs, API keys and agents put straight into KV, many in flight: what a large installation's processes hold in memory.
 import { hashKey, KEY_PREFIX } from '../../api/http/auth.ts';
-import type { KeyRecord } from '../../api/orgs/schema.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
+import type { KeyRecord } from '../../api/control/orgs/schema.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { agentKey, type AgentRecord } from '../../schemas/records/agent.ts';
 import { activeMember, orgKey, type OrgRecord } from '../../schemas/records/org.ts';
 

@@ -1,7 +1,7 @@
 // A mock upstream as a process of its own: answers every request at once with one completion. In: the port as its argument.
 // Out: one message to its parent when it listens.
 import { createServer } from 'node:http';
-import { die } from '../../ops/process/leave.ts';
+import { die } from '../../ops/platform/leave.ts';
 
 const answer = Buffer.from(
   JSON.stringify({

@@ -2,8 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, platform, release, tmpdir, totalmem } from 'node:os';
 import path from 'node:path';
-import { isUnjournaledExt4 } from '../../ops/clickhouse/spread.ts';
-import { findNatsServer } from '../../ops/nats/install.ts';
+import { isUnjournaledExt4 } from '../../ops/platform/clickhouse/spread.ts';
+import { findNatsServer } from '../../ops/launch/nats/install.ts';
 import type { Results } from './results.ts';
 import { sqlRunner } from './store.ts';
 

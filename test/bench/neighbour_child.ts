@@ -1,10 +1,10 @@
 // The noisy neighbour of `bench neighbours`, as a process of its own, so that its work delays no measured request.
 // In: one NeighbourTask by IPC, then 'stop'. Out: 'begun', and at the end what came of it.
 import { randomInt } from 'node:crypto';
-import { AckInbox } from '../../api/ingest/ack_inbox.ts';
-import { connectNats, trackConnected } from '../../ops/nats/connect.ts';
-import { die } from '../../ops/process/leave.ts';
-import { ingestSubject } from '../../ops/streams.ts';
+import { AckInbox } from '../../api/intake/ingest/ack_inbox.ts';
+import { connectNats, trackConnected } from '../../ops/platform/nats/connect.ts';
+import { die } from '../../ops/platform/leave.ts';
+import { ingestSubject } from '../../schemas/streams.ts';
 import { ingestBatchCodec, type IngestEvent } from '../../schemas/codec.ts';
 import type { Body } from './bodies.ts';
 import { Lane, requestHead, type LaneTarget } from './lane.ts';

@@ -1,5 +1,5 @@
 // What a noisy neighbour sends: each kind of noise as data, its bodies made once.
-import { eventHex } from '../../pipeline/domain/ids.ts';
+import { eventHex } from '../../pipeline/domain/traces/ids.ts';
 import type { IngestEvent } from '../../schemas/codec.ts';
 import { BATCH_EVENTS, batchBody, Body, MARK, singleBody } from './bodies.ts';
 import { seededRandom, type Vocabulary } from './vocabulary.ts';

@@ -2,7 +2,7 @@
 // and probes ask when an event can be read; alone, and beside each kind of noise, in turns on one service.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { loadSecrets } from '../../ops/secrets.ts';
+import { loadSecrets } from '../../ops/launch/secrets.ts';
 import { natsUrlOf } from './admission.ts';
 import { singleBody } from './bodies.ts';
 import { Load } from './load.ts';

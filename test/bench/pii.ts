@@ -1,9 +1,9 @@
 // Personal data: how much of it is found on the labelled cases, what looking for it costs an event on its own, and what it costs
 // the pipeline as a whole: the same load with the policy off and on, in turns, on one service.
-import { createPriceBook } from '../../pipeline/domain/pricing.ts';
+import { createPriceBook } from '../../pipeline/domain/pricing/pricing.ts';
 import { spansOf } from '../../pipeline/domain/decode/decode.ts';
-import { PiiRedactor } from '../../pipeline/domain/pii.ts';
-import { spanLine, textLine } from '../../pipeline/stages/land/rows.ts';
+import { PiiRedactor } from '../../pipeline/domain/pii/pii.ts';
+import { spanLine, textLine } from '../../pipeline/landing/row_encoders.ts';
 import { PII_KINDS, type CustomPattern } from '../../schemas/records/pii_policy.ts';
 import { piiCases, scorePii } from '../support/pii_cases.ts';
 import { BATCH_EVENTS, batchBody, Body } from './bodies.ts';

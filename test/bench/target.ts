@@ -4,9 +4,9 @@ import { spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { exitOf, stopChild } from '../../ops/process/child.ts';
-import { freePort } from '../../ops/process/ports.ts';
-import { loadSecrets } from '../../ops/secrets.ts';
+import { exitOf, stopChild } from '../../ops/launch/process/child.ts';
+import { freePort } from '../../ops/launch/process/ports.ts';
+import { loadSecrets } from '../../ops/launch/secrets.ts';
 import type { LaneTarget } from './lane.ts';
 
 const READY_MS_MAX = 120_000;
@@ -95,7 +95,7 @@ export async function startAt(
   const log = openSync(logFile, 'a', 0o600);
   const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SERVICE_')));
   const began = performance.now();
-  const entry = path.join(root, 'ops/start.ts');
+  const entry = path.join(root, 'ops/launch/start.ts');
   const child = spawn(process.execPath, bootstrap ? [path.join(root, 'ops/bootstrap.mjs'), entry] : [entry], {
     cwd: root,
     stdio: ['ignore', log, log, 'ipc'],

@@ -1,7 +1,7 @@
 // Faults under load, one after the other, then the proof that nothing was lost or doubled.
 // In: which faults, on which stack, how much load. Out: what happened and every check; throws only where the harness itself fails.
-import { connectNats } from '../../ops/nats/connect.ts';
-import { openLog, type Log } from '../../ops/nats/open_log.ts';
+import { connectNats } from '../../ops/platform/nats/connect.ts';
+import { openLog, type Log } from '../../ops/platform/nats/open_log.ts';
 import { seededRandom } from '../bench/vocabulary.ts';
 import { sqlRunner, type RunSql } from '../bench/store.ts';
 import { allCompleted, doubledPositions, EventsRead, lagMessages, runChecks, type Check } from './checks.ts';

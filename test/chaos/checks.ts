@@ -1,9 +1,9 @@
 // What must be true of the store and the streams when the load is over, whatever was killed on the way.
 // In: what was acknowledged. Out: a line for each check; `breach` where it does not hold.
 import { DeliverPolicy } from '@nats-io/jetstream';
-import { picoToDecimal } from '../../pipeline/domain/money.ts';
-import type { Log } from '../../ops/nats/open_log.ts';
-import { DEAD_LETTERS_STREAM, EVENTS_STREAM } from '../../ops/streams.ts';
+import { picoToDecimal } from '../../pipeline/domain/pricing/money.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { DEAD_LETTERS_STREAM, EVENTS_STREAM } from '../../schemas/streams.ts';
 import { FINGERPRINT_HEADER, serviceEventsCodec, type ServiceEvent } from '../../schemas/codec.ts';
 import type { RunSql } from '../bench/store.ts';
 import type { Expected } from './sender.ts';

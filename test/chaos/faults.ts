@@ -1,6 +1,6 @@
 // The faults, each as what it does to a running stack: strike, hold, heal. A fault says when it has struck; it resolves when it is healed.
-import type { Log } from '../../ops/nats/open_log.ts';
-import { INGEST_STREAM } from '../../ops/streams.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { INGEST_STREAM } from '../../schemas/streams.ts';
 import type { Random } from '../bench/vocabulary.ts';
 import { pause } from './client.ts';
 import type { SmallDisk } from './disk.ts';

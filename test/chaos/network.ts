@@ -1,6 +1,6 @@
 // The proxies between the parts of a stack: from each kind of process to each nats-server and to ClickHouse, and from each nats-server to each other.
 // Who listens where is fixed; a fault sets the mode of some of them.
-import { freePort } from '../../ops/process/ports.ts';
+import { freePort } from '../../ops/launch/process/ports.ts';
 import { Proxy, type ProxyMode } from './proxy.ts';
 
 type Client = 'api' | 'worker';

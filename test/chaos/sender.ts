@@ -1,8 +1,8 @@
 // Load that remembers: each event is sent until it is acknowledged, with the same bytes each time, and what must be in the
 // store afterwards is written down. An attempt whose answer was lost may have been stored: the repeat must not count.
 import { randomUUID } from 'node:crypto';
-import { eventHex, partitionOf } from '../../pipeline/domain/ids.ts';
-import { usdToPico } from '../../pipeline/domain/money.ts';
+import { eventHex, partitionOf } from '../../pipeline/domain/traces/ids.ts';
+import { usdToPico } from '../../pipeline/domain/pricing/money.ts';
 import { seededRandom, type Random } from '../bench/vocabulary.ts';
 import { Client, pause } from './client.ts';
 import type { StackAddress } from './stack.ts';

@@ -1,6 +1,6 @@
 // The other traffic of a run, each kind in an org of its own: OTLP exports, calls through the gateway, and an org whose hard limit is
 // reached again and again. Each remembers what must be stored, and what may be because an answer was lost.
-import { eventHex } from '../../pipeline/domain/ids.ts';
+import { eventHex } from '../../pipeline/domain/traces/ids.ts';
 import { seededRandom, type Random } from '../bench/vocabulary.ts';
 import { asJson, asProtobuf, exportOf, otlpSpan } from '../support/otlp.ts';
 import { Client, pause } from './client.ts';

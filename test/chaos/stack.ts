@@ -2,13 +2,13 @@
 // TCP proxies between them. Every process keeps its port and folder over restarts. Guarantees: stop() leaves nothing running and nothing on disk.
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { startClickHouse } from '../../ops/clickhouse/server.ts';
-import { findNatsServer } from '../../ops/nats/install.ts';
-import { startNats } from '../../ops/nats/server.ts';
-import { describeExit } from '../../ops/process/child.ts';
-import type { Running } from '../../ops/process/kept.ts';
-import { startNodeMain } from '../../ops/process/node_main.ts';
-import { freePort } from '../../ops/process/ports.ts';
+import { startClickHouse } from '../../ops/launch/clickhouse/server.ts';
+import { findNatsServer } from '../../ops/launch/nats/install.ts';
+import { startNats } from '../../ops/launch/nats/server.ts';
+import { describeExit } from '../../ops/launch/process/child.ts';
+import type { Running } from '../../ops/launch/process/supervised_process.ts';
+import { startNodeMain } from '../../ops/launch/process/node_main.ts';
+import { freePort } from '../../ops/launch/process/ports.ts';
 import { removeDir, tempDir } from '../support/temp.ts';
 import { Network } from './network.ts';
 

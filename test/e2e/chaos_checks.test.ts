@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connectNats } from '../../ops/nats/connect.ts';
-import { openLog, type Log } from '../../ops/nats/open_log.ts';
+import { connectNats } from '../../ops/platform/nats/connect.ts';
+import { openLog, type Log } from '../../ops/platform/nats/open_log.ts';
 import { sqlRunner, type RunSql } from '../bench/store.ts';
 import { allCompleted, EventsRead, lagMessages, runChecks } from '../chaos/checks.ts';
 import { Sender } from '../chaos/sender.ts';

@@ -5,7 +5,7 @@ import { closeSync, mkdirSync, openSync, rmSync, statfsSync, writeSync } from 'n
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
-import { createClickHouse } from '../../sql/client.ts';
+import { createClickHouse } from '../../sql/client/client.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { removeDir, tempDir } from '../support/temp.ts';
 import { eventually } from '../support/wait.ts';

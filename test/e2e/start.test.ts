@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { startOf } from '../../ops/process/identity.ts';
+import { startOf } from '../../ops/launch/process/identity.ts';
 import { type ChildName, type TestService, runStart, serviceDir, startService } from '../support/service.ts';
 import { eventually } from '../support/wait.ts';
 
@@ -145,7 +145,7 @@ describe('a supervisor that is killed', () => {
 
 describe('started through ops/bootstrap.mjs', () => {
   it('gets each signal once, drains, and keeps the exit code', async () => {
-    const service = await startService({ command: ['ops/bootstrap.mjs', 'ops/start.ts'] });
+    const service = await startService({ command: ['ops/bootstrap.mjs', 'ops/launch/start.ts'] });
     // The terminal and npm both send Ctrl-C.
     service.child.kill('SIGINT');
     service.child.kill('SIGINT');

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { runStart } from '../support/service.ts';
 
 async function refused(env: Record<string, string>, ...args: string[]): Promise<string> {
-  const run = runStart({ env, command: ['ops/start.ts', ...args] });
+  const run = runStart({ env, command: ['ops/launch/start.ts', ...args] });
   expect(await run.exited).toEqual({ code: 1, signal: null });
   const lines = run.stderr().trimEnd().split('\n');
   expect(lines).toHaveLength(1);
@@ -53,12 +53,12 @@ it('a data folder that cannot be made', async () => {
 
 it('an argument that it does not know', async () => {
   expect(await refused({}, '--prot=9000')).toBe(
-    'npm start takes no arguments, and got "--prot=9000"; settings are environment variables: ops/env.example (--help says more)',
+    'npm start takes no arguments, and got "--prot=9000"; settings are environment variables: ops/deploy/env.example (--help says more)',
   );
 });
 
 it('and --help starts nothing', async () => {
-  const run = runStart({ command: ['ops/start.ts', '--help'] });
+  const run = runStart({ command: ['ops/launch/start.ts', '--help'] });
   expect(await run.exited).toEqual({ code: 0, signal: null });
   expect(run.stdout()).toMatch(/^usage: npm start\n[^]*ops\/env\.example/);
   expect(run.stdout()).not.toContain('First start');

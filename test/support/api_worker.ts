@@ -1,5 +1,5 @@
 // An API of a test as a process of its own, for tests that kill or pause it: says where it listens.
-import { die } from '../../ops/process/leave.ts';
+import { die } from '../../ops/platform/leave.ts';
 import { startTestApi } from '../integration/api/an_api.ts';
 
 process.on('disconnect', die);

@@ -1,6 +1,6 @@
 // What stands in the stream of the audit log while nothing takes it out, for tests that run an API without a worker.
-import type { Log } from '../../ops/nats/open_log.ts';
-import { AUDIT_STREAM } from '../../ops/streams.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { AUDIT_STREAM } from '../../schemas/streams.ts';
 import { type AuditEntry, auditEntryCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
 
 /** Every intent and outcome, oldest first. */

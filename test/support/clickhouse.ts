@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import path from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { inject } from 'vitest';
-import { type ClickHouseServer, startClickHouse } from '../../ops/clickhouse/server.ts';
+import { type ClickHouseServer, startClickHouse } from '../../ops/launch/clickhouse/server.ts';
 import { DATABASE_PLACE } from './template.ts';
 import { removeDir } from './temp.ts';
 

@@ -2,8 +2,8 @@
 // Tests get both through inject(); the engine and its folder are gone afterwards, also when a test failed.
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { startClickHouse } from '../../ops/clickhouse/server.ts';
-import { findNatsServer } from '../../ops/nats/install.ts';
+import { startClickHouse } from '../../ops/launch/clickhouse/server.ts';
+import { findNatsServer } from '../../ops/launch/nats/install.ts';
 import { memoryDir, removeDir, removeLeft } from './temp.ts';
 import { makeTemplate } from './template.ts';
 

@@ -1,19 +1,19 @@
 // A process of its own that carries out erasures until a step and then stands still: for tests that kill it there. Its parent tells
 // it by the environment what it works on, and hears by a message that the step is reached.
-import { die } from '../../ops/process/leave.ts';
-import { JobRecords } from '../../ops/job_records.ts';
-import { createLogger } from '../../ops/log.ts';
-import { connectNats } from '../../ops/nats/connect.ts';
-import { openObjectStore } from '../../ops/object_store/open.ts';
-import { openSealer } from '../../ops/sealing.ts';
-import { openLog } from '../../ops/nats/open_log.ts';
+import { die } from '../../ops/platform/leave.ts';
+import { JobRecords } from '../../ops/exchange/job_records.ts';
+import { createLogger } from '../../ops/platform/logger.ts';
+import { connectNats } from '../../ops/platform/nats/connect.ts';
+import { openObjectStore } from '../../ops/platform/object_store/open.ts';
+import { openSealer } from '../../ops/platform/sealing.ts';
+import { openLog } from '../../ops/platform/nats/open_log.ts';
 import { ColdStorage } from '../../pipeline/cold/cold_storage.ts';
 import { JobLeases } from '../../pipeline/jobs/lease.ts';
-import { LongJobRunner } from '../../pipeline/long_jobs/runner.ts';
+import { LongJobRunner } from '../../pipeline/jobs/long_jobs.ts';
 import { RETENTION } from '../../pipeline/retention/retention.ts';
 import { openErasure } from '../../pipeline/wiring/erasure.ts';
-import { createClickHouse } from '../../sql/client.ts';
-import { ColdTables } from '../../sql/cold.ts';
+import { createClickHouse } from '../../sql/client/client.ts';
+import { ColdTables } from '../../sql/stores/cold.ts';
 
 const {
   TEST_NATS_URL = '',

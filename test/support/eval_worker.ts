@@ -1,5 +1,5 @@
 // A worker of evals as a process of its own, for tests that kill it.
-import { die } from '../../ops/process/leave.ts';
+import { die } from '../../ops/platform/leave.ts';
 import { type EvalWorkerOptions, startEvalWorker } from './evals.ts';
 
 process.on('disconnect', die);

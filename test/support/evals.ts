@@ -1,18 +1,18 @@
 // A worker of evals for tests: in this process, or in one of its own that can be killed.
 import { type ChildProcess, fork } from 'node:child_process';
-import { JudgeQuotas } from '../../ops/judge_quota.ts';
-import { openUpstream } from '../../ops/llm/upstream.ts';
-import { createLogger } from '../../ops/log.ts';
-import { connectNats } from '../../ops/nats/connect.ts';
-import { fixedPartitions, openLog } from '../../ops/nats/open_log.ts';
-import { PatternRunner } from '../../ops/pattern_runner.ts';
-import { createPriceBook } from '../../pipeline/domain/pricing.ts';
+import { JudgeQuotas } from '../../ops/exchange/judge_quota.ts';
+import { openUpstream } from '../../ops/platform/llm/upstream.ts';
+import { createLogger } from '../../ops/platform/logger.ts';
+import { connectNats } from '../../ops/platform/nats/connect.ts';
+import { fixedPartitions, openLog } from '../../ops/platform/nats/open_log.ts';
+import { PatternRunner } from '../../ops/platform/pattern_runner.ts';
+import { createPriceBook } from '../../pipeline/domain/pricing/pricing.ts';
 import { openEvals } from '../../pipeline/evals/open.ts';
-import { FairSlots } from '../../ops/fair_slots.ts';
+import { FairSlots } from '../../ops/platform/fair_slots.ts';
 import { LlmJudges } from '../../pipeline/judging/llm_judges.ts';
 import { RecordedCalls } from '../../pipeline/judging/recorded_calls.ts';
-import { openPolicies } from '../../pipeline/runtime/policies.ts';
-import { createClickHouse } from '../../sql/client.ts';
+import { openPolicies } from '../../pipeline/settings/org_policies.ts';
+import { createClickHouse } from '../../sql/client/client.ts';
 
 /** Calls of models of one org that a worker has under way. */
 export const CALLS_AT_ONCE = 4;

@@ -1,8 +1,8 @@
 // A process of its own with a job runner, whose only job `endless` runs until it is told to stop: for tests that kill and pause
 // a worker in the middle of a job. Tells its parent what happens; arguments: NATS URL, worker id, hurry.
-import { createLogger } from '../../ops/log.ts';
-import { connectNats } from '../../ops/nats/connect.ts';
-import { openLog } from '../../ops/nats/open_log.ts';
+import { createLogger } from '../../ops/platform/logger.ts';
+import { connectNats } from '../../ops/platform/nats/connect.ts';
+import { openLog } from '../../ops/platform/nats/open_log.ts';
 import { JobLeases } from '../../pipeline/jobs/lease.ts';
 import { JobRunner } from '../../pipeline/jobs/runner.ts';
 

@@ -1,19 +1,19 @@
 // LLM judging for tests: judges straight in their bucket, tasks straight in their queue, a judging worker in this process or in one of its
 // own that can be killed; and what came of it, from the store and the log.
 import { type ChildProcess, fork } from 'node:child_process';
-import { parseEnv } from '../../ops/env.ts';
-import { createLogger } from '../../ops/log.ts';
-import { connectNats } from '../../ops/nats/connect.ts';
-import { publishRecord } from '../../ops/nats/publish_record.ts';
-import { type Log, openLog } from '../../ops/nats/open_log.ts';
-import { INGEST_STREAM, judgingSubject, JUDGING_STREAM } from '../../ops/streams.ts';
-import type { PiiRedactor } from '../../pipeline/domain/pii.ts';
+import { parseEnv } from '../../ops/platform/env.ts';
+import { createLogger } from '../../ops/platform/logger.ts';
+import { connectNats } from '../../ops/platform/nats/connect.ts';
+import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
+import { type Log, openLog } from '../../ops/platform/nats/open_log.ts';
+import { INGEST_STREAM, judgingSubject, JUDGING_STREAM } from '../../schemas/streams.ts';
+import type { PiiRedactor } from '../../pipeline/domain/pii/pii.ts';
 import type { LiveTimings } from '../../pipeline/judging/live.ts';
 import { type Judging, startJudging } from '../../pipeline/wiring/judging.ts';
 import { FINGERPRINT_HEADER, ingestBatchCodec, type IngestEvent, type JudgingTask, judgingTaskCodec } from '../../schemas/codec.ts';
 import { judgeKey, type JudgeRecord } from '../../schemas/records/judge.ts';
 import { DEFAULT_POLICY, type Policy } from '../../schemas/records/policy.ts';
-import { createClickHouse } from '../../sql/client.ts';
+import { createClickHouse } from '../../sql/client/client.ts';
 
 export const JUDGING_PARTITIONS = 4;
 

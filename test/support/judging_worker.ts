@@ -1,5 +1,5 @@
 // A judging worker as a process of its own, for tests that kill it.
-import { die } from '../../ops/process/leave.ts';
+import { die } from '../../ops/platform/leave.ts';
 import { startTestJudging } from './judging.ts';
 
 process.on('disconnect', die);

@@ -1,11 +1,11 @@
 // A process of its own that carries out long work of the kind `endless`, which goes on until its signal ends it: for tests that kill
 // and pause a worker in the middle. Arguments: NATS URL, worker id, hurry.
-import { die } from '../../ops/process/leave.ts';
-import { JobRecords } from '../../ops/job_records.ts';
-import { createLogger } from '../../ops/log.ts';
-import { connectNats } from '../../ops/nats/connect.ts';
-import { openLog } from '../../ops/nats/open_log.ts';
-import { LongJobRunner } from '../../pipeline/long_jobs/runner.ts';
+import { die } from '../../ops/platform/leave.ts';
+import { JobRecords } from '../../ops/exchange/job_records.ts';
+import { createLogger } from '../../ops/platform/logger.ts';
+import { connectNats } from '../../ops/platform/nats/connect.ts';
+import { openLog } from '../../ops/platform/nats/open_log.ts';
+import { LongJobRunner } from '../../pipeline/jobs/long_jobs.ts';
 
 const [url = '', workerId = '', hurry = '1'] = process.argv.slice(2);
 process.on('disconnect', die);

@@ -2,7 +2,7 @@
 import { mkdtempSync } from 'node:fs';
 import path from 'node:path';
 import { inject } from 'vitest';
-import { type NatsServer, startNats } from '../../ops/nats/server.ts';
+import { type NatsServer, startNats } from '../../ops/launch/nats/server.ts';
 import { removeDir } from './temp.ts';
 
 export interface TestNats {

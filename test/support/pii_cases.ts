@@ -2,7 +2,7 @@
 // end are those of the label.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { PiiRedactor } from '../../pipeline/domain/pii.ts';
+import { PiiRedactor } from '../../pipeline/domain/pii/pii.ts';
 import { PII_KINDS, type PiiKind } from '../../schemas/records/pii_policy.ts';
 
 interface PiiCase {

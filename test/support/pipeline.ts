@@ -2,9 +2,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
-import { connectNats } from '../../ops/nats/connect.ts';
-import { fixedPartitions, openLog, type Log } from '../../ops/nats/open_log.ts';
-import { ingestSubject } from '../../ops/streams.ts';
+import { connectNats } from '../../ops/platform/nats/connect.ts';
+import { fixedPartitions, openLog, type Log } from '../../ops/platform/nats/open_log.ts';
+import { ingestSubject } from '../../schemas/streams.ts';
 import { FINGERPRINT_HEADER, ingestBatchCodec, type IngestEvent, type SourceFormat } from '../../schemas/codec.ts';
 import { createTestDatabase, type TestDatabase } from './clickhouse.ts';
 import { startTestNats, type TestNats } from './nats.ts';

@@ -1,17 +1,17 @@
 // A process of its own that runs retention, or a restore, until a step and then stands still: for tests that kill it there.
 // Its parent tells it by the environment what to do, and hears by a message that the step is reached.
-import { die } from '../../ops/process/leave.ts';
-import { createLogger } from '../../ops/log.ts';
-import type { ObjectStore } from '../../ops/object_store/object_store.ts';
-import { openObjectStore } from '../../ops/object_store/open.ts';
+import { die } from '../../ops/platform/leave.ts';
+import { createLogger } from '../../ops/platform/logger.ts';
+import type { ObjectStore } from '../../ops/platform/object_store/object_store.ts';
+import { openObjectStore } from '../../ops/platform/object_store/open.ts';
 import { ColdStorage } from '../../pipeline/cold/cold_storage.ts';
 import { createRestore } from '../../pipeline/cold/restore.ts';
-import { MONTHLY } from '../../pipeline/domain/period.ts';
+import { MONTHLY } from '../../pipeline/domain/budgets/period.ts';
 import { createRetention } from '../../pipeline/retention/retention.ts';
 import { changedRetention, DEFAULT_RETENTION } from '../../schemas/records/retention.ts';
-import { createClickHouse } from '../../sql/client.ts';
-import { ColdTables } from '../../sql/cold.ts';
-import { RetentionStore } from '../../sql/retention.ts';
+import { createClickHouse } from '../../sql/client/client.ts';
+import { ColdTables } from '../../sql/stores/cold.ts';
+import { RetentionStore } from '../../sql/stores/retention.ts';
 
 const {
   TEST_CLICKHOUSE_URL = '',

@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll } from 'vitest';
 import { z } from 'zod';
-import { type Exit, describeExit, exitOf, hasEnded } from '../../ops/process/child.ts';
-import { type Secrets, loadSecrets, readAddresses } from '../../ops/secrets.ts';
+import { type Exit, describeExit, exitOf, hasEnded } from '../../ops/launch/process/child.ts';
+import { type Secrets, loadSecrets, readAddresses } from '../../ops/launch/secrets.ts';
 import { removeDir, tempDir } from './temp.ts';
 import { eventually } from './wait.ts';
 
@@ -40,7 +40,7 @@ export interface ServiceOptions {
   dataDir?: string;
   /** Settings beyond ports and data folder. */
   env?: Record<string, string>;
-  /** Command line; unset: ops/start.ts on this Node. */
+  /** Command line; unset: ops/launch/start.ts on this Node. */
   command?: readonly string[];
 }
 
@@ -63,7 +63,7 @@ export function serviceDir(): string {
 }
 
 /** Runs the start command without waiting for anything. */
-export function runStart({ dataDir = serviceDir(), env = {}, command = ['ops/start.ts'] }: ServiceOptions = {}): Started {
+export function runStart({ dataDir = serviceDir(), env = {}, command = ['ops/launch/start.ts'] }: ServiceOptions = {}): Started {
   // Settings of whoever runs the tests must not reach the service under test.
   const clean = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(SERVICE_|MILLRACE_|npm_|VITEST|NODE_ENV$)/i.test(name)),

@@ -1,6 +1,6 @@
 // Builders of data-plane records for tests: sensible defaults, overridden by what a test is about.
-import { NO_OUTCOMES } from '../../pipeline/domain/outcomes.ts';
-import type { Span } from '../../pipeline/domain/span.ts';
+import { NO_OUTCOMES } from '../../pipeline/domain/pricing/outcomes.ts';
+import type { Span } from '../../pipeline/domain/traces/span.ts';
 import type { MeteredEvent } from '../../pipeline/stage.ts';
 
 let serial = 0;

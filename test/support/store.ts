@@ -1,11 +1,11 @@
 // A migrated database with rows in it, landed by the very statements of the pipeline: what reads are tested against.
-import { picoToDecimal } from '../../pipeline/domain/money.ts';
-import type { Span } from '../../pipeline/domain/span.ts';
-import { addSpan, emptyTrace, type TraceState } from '../../pipeline/domain/trace_state.ts';
-import { usageOf } from '../../pipeline/domain/usage.ts';
-import { spanLine, textLine, traceCells, traceLine, usageLine } from '../../pipeline/stages/land/rows.ts';
-import { landingStatement, SPAN_TEXTS, SPANS, type TableSpec, TRACES, USAGE_EVENTS } from '../../pipeline/stages/land/tables.ts';
-import { type ClickHouse, createClickHouse } from '../../sql/client.ts';
+import { picoToDecimal } from '../../pipeline/domain/pricing/money.ts';
+import type { Span } from '../../pipeline/domain/traces/span.ts';
+import { addSpan, emptyTrace, type TraceState } from '../../pipeline/domain/traces/trace_state.ts';
+import { usageOf } from '../../pipeline/domain/budgets/usage.ts';
+import { spanLine, textLine, traceCells, traceLine, usageLine } from '../../pipeline/landing/row_encoders.ts';
+import { landingStatement, SPAN_TEXTS, SPANS, type TableSpec, TRACES, USAGE_EVENTS } from '../../pipeline/landing/tables.ts';
+import { type ClickHouse, createClickHouse } from '../../sql/client/client.ts';
 import { createTestDatabase, type TestDatabase } from './clickhouse.ts';
 
 const DAYS = 30;

@@ -1,20 +1,20 @@
 // The way from the log to the rows without its servers, for property tests: the real stages, books and rebuild, over a log and tables
 // in memory. The owner may be killed after any step, with any part of its last landing in the tables.
-import { createLogger } from '../../ops/log.ts';
-import type { Span } from '../../pipeline/domain/span.ts';
-import type { LandingRow, LandingUnit } from '../../pipeline/runtime/landing.ts';
-import { type CompleteTrace, JudgedInputs } from '../../pipeline/runtime/judged_inputs.ts';
-import { emptyMemory, type FullFrom, type PartitionState, rebuild } from '../../pipeline/runtime/partition_state.ts';
-import { prepare, type PrepareDeps, type TakenMessage } from '../../pipeline/runtime/prepare.ts';
-import { createStageRunner, type StageObserver } from '../../pipeline/runtime/stage_runner.ts';
-import { storedTrace } from '../../pipeline/runtime/stored_trace.ts';
-import { type TailLimits, TailSampler } from '../../pipeline/runtime/tail_sampling.ts';
-import { type StoredTrace, traceKey } from '../../pipeline/runtime/trace_book.ts';
-import { traceHash } from '../../pipeline/runtime/trace_filter.ts';
+import { createLogger } from '../../ops/platform/logger.ts';
+import type { Span } from '../../pipeline/domain/traces/span.ts';
+import type { LandingRow, LandingUnit } from '../../pipeline/landing/landing.ts';
+import { type CompleteTrace, JudgedInputs } from '../../pipeline/judging/judged_inputs.ts';
+import { emptyMemory, type FullFrom, type PartitionState, rebuild } from '../../pipeline/worker/partition_state.ts';
+import { prepare, type PrepareDeps, type TakenMessage } from '../../pipeline/worker/prepare.ts';
+import { createStageRunner, type StageObserver } from '../../pipeline/worker/stage_runner.ts';
+import { storedTrace } from '../../pipeline/traces/stored_trace.ts';
+import { type TailLimits, TailSampler } from '../../pipeline/traces/tail_sampling.ts';
+import { type StoredTrace, traceKey } from '../../pipeline/traces/open_traces.ts';
+import { traceHash } from '../../pipeline/traces/trace_filter.ts';
 import type { DecodedEvent, LoggedEvent, Stage } from '../../pipeline/stage.ts';
-import { createDedupeStage } from '../../pipeline/stages/dedupe/dedupe.ts';
-import { createMeterStage } from '../../pipeline/stages/meter/meter.ts';
-import { createSampleStage } from '../../pipeline/stages/sample/sample.ts';
+import { createDedupeStage } from '../../pipeline/stages/dedupe.ts';
+import { createMeterStage } from '../../pipeline/stages/meter.ts';
+import { createSampleStage } from '../../pipeline/stages/sample.ts';
 import { ingestBatchCodec } from '../../schemas/codec.ts';
 import { aSpan } from './spans.ts';
 

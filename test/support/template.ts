@@ -1,8 +1,8 @@
 // What a test's database is made from. A migration takes the engine a second of work; over a hundred test files it is done once, and its
 // outcome is made again for each of them (test/integration/sql/migrate.test.ts compares the two).
 // Not by BACKUP and RESTORE … AS, which are shorter: 26.7 loses the aliases of tables in the queries of views on the way.
-import { createClickHouse } from '../../sql/client.ts';
-import { migrate } from '../../sql/migrate.ts';
+import { createClickHouse } from '../../sql/client/client.ts';
+import { migrate } from '../../sql/client/migrate.ts';
 
 const TEMPLATE = 'test_template';
 const TIMEOUT_MS = 30_000;

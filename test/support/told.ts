@@ -1,6 +1,6 @@
 // What the service told (stream EVENTS), as tests read it.
-import type { Log } from '../../ops/nats/open_log.ts';
-import { EVENTS_STREAM } from '../../ops/streams.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { EVENTS_STREAM } from '../../schemas/streams.ts';
 import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../schemas/codec.ts';
 
 interface Reading {

@@ -1,5 +1,5 @@
 // A sending worker as a process of its own, for tests that kill it.
-import { die } from '../../ops/process/leave.ts';
+import { die } from '../../ops/platform/leave.ts';
 import { startTestWebhooks } from './webhooks.ts';
 
 process.on('disconnect', die);

@@ -3,16 +3,16 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
-import { createLogger } from '../../ops/log.ts';
-import { connectNats } from '../../ops/nats/connect.ts';
-import { publishRecord } from '../../ops/nats/publish_record.ts';
-import { Sealer } from '../../ops/sealing.ts';
-import { type Log, openLog } from '../../ops/nats/open_log.ts';
-import { EVENTS_SUBJECT } from '../../ops/streams.ts';
+import { createLogger } from '../../ops/platform/logger.ts';
+import { connectNats } from '../../ops/platform/nats/connect.ts';
+import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
+import { Sealer } from '../../ops/platform/sealing.ts';
+import { type Log, openLog } from '../../ops/platform/nats/open_log.ts';
+import { EVENTS_SUBJECT } from '../../schemas/streams.ts';
 import { startWebhooks, WEBHOOK_TIMINGS, type Webhooks, type WebhooksOptions } from '../../pipeline/delivery/webhooks.ts';
 import { serviceEventsCodec } from '../../schemas/codec.ts';
 import { webhookKey, type WebhookRecord, webhookSealContext } from '../../schemas/records/webhook.ts';
-import { createClickHouse } from '../../sql/client.ts';
+import { createClickHouse } from '../../sql/client/client.ts';
 import { eventually } from './wait.ts';
 
 export const SEALING_KEY = Buffer.alloc(32, 5);

@@ -1,9 +1,9 @@
 // chain: a run of a LangChain-style chain. One LLM span named after the chain, and one tool child for each intermediate step
 // ([action, observation]: the prompt is the action, the response the observation).
 import type { ChainEvent } from '../../../schemas/formats/chain.ts';
-import { chainStepSpanId } from '../ids.ts';
-import { UNPRICED } from '../pricing.ts';
-import type { Span } from '../span.ts';
+import { chainStepSpanId } from '../traces/ids.ts';
+import { UNPRICED } from '../pricing/pricing.ts';
+import type { Span } from '../traces/span.ts';
 import { openAiUsage } from './chatcompletion.ts';
 import { addAll, addAttribute, addOthers, EVENT_FIELDS, isFields, NO_USAGE, ownAttributes, type Draft } from './draft.ts';
 import { promptWithin } from './truncate.ts';

@@ -3,7 +3,7 @@
 // took and gave (prompt or input, response or output; JSON where it is no text) becomes its prompt and response, so that it
 // can be read in the tree and searched; it stays in the attributes too, as sent.
 import type { CustomEvent } from '../../../schemas/formats/custom.ts';
-import { customKind, OTHER_EVENT_TYPE } from '../kinds.ts';
+import { customKind, OTHER_EVENT_TYPE } from './kinds.ts';
 import { anthropicUsage } from './messages.ts';
 import { openAiUsage } from './chatcompletion.ts';
 import {

@@ -1,7 +1,7 @@
 // What a format's decoder finds in an event, before it becomes a span: names, texts, usage as the vendor counted it.
 // Decoders fill it and nothing else; ids, times, estimates, price and bounds are the same for all formats (span.ts).
 import { TOKENS_MAX } from '../../../schemas/formats/fields.ts';
-import type { SpanKind } from '../span.ts';
+import type { SpanKind } from '../traces/span.ts';
 
 /**
  * Tokens as reported. input_tokens holds all input: uncached, read from a cache and written to one (vendors that report

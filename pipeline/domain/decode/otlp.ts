@@ -3,7 +3,7 @@
 // What became prompt and response, and what repeats them, leaves the attributes, so that it is kept, redacted and forgotten as such.
 import type { Refusal } from '../../../schemas/formats/refusal.ts';
 import { NAME_LENGTH_MAX } from '../../../schemas/formats/fields.ts';
-import type { SpanKind } from '../span.ts';
+import type { SpanKind } from '../traces/span.ts';
 import { addAttribute, isFields, NO_USAGE, type Draft, type Fields } from './draft.ts';
 import { otlpAnsweredModel, otlpKind, otlpModel, otlpProvider, otlpRepeats, otlpUsage } from './otlp_kind.ts';
 import { conversationOf, type Conversation } from './otlp_messages.ts';

@@ -2,7 +2,7 @@
 // generative AI (old and new names), OpenInference, OpenLLMetry and the Vercel AI SDK.
 // Guarantees: usage is read from the call of the model alone. What stands above it (an agent's run, a workflow, ai.generateText)
 // repeats it, and is an event here.
-import type { SpanKind } from '../span.ts';
+import type { SpanKind } from '../traces/span.ts';
 import { firstString } from './custom.ts';
 import { NO_USAGE, tokenNumber, type Fields, type ReportedUsage } from './draft.ts';
 

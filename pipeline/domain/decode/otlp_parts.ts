@@ -1,6 +1,6 @@
 // Structures that instrumentations press into flat attributes: JSON in texts, and lists spread over numbered names.
 // In: attribute values. Out: what they stand for. Whatever they hold, nothing throws and nothing is deeper than its names say.
-import { DEPTH_MAX, deeperThan } from '../nesting.ts';
+import { DEPTH_MAX, deeperThan } from '../text/nesting.ts';
 import { isFields, type Fields } from './draft.ts';
 
 /** Names in the rest of a numbered attribute, of message.tool_calls.0.tool_call.function.name for one. */

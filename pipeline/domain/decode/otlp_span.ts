@@ -4,7 +4,7 @@
 import type { Refusal } from '../../../schemas/formats/refusal.ts';
 import { attributes as amounts } from '../../../schemas/formats/fields.ts';
 import { checkTimes } from '../../../schemas/formats/times.ts';
-import type { TraceOutcome } from '../span.ts';
+import type { TraceOutcome } from '../traces/span.ts';
 import { isFields, type Fields } from './draft.ts';
 
 const DIGITS = /^\d{1,20}$/;

@@ -1,6 +1,6 @@
 // What is left of a draft when personal data is replaced in it: its name, texts and attributes. Numbers that are counted and
 // names of things (model, agent, department, realm) stay: limits, prices and registries go by them.
-import type { Redaction } from '../pii.ts';
+import type { Redaction } from '../pii/pii.ts';
 import type { Draft } from './draft.ts';
 
 /** Attributes by which events are counted and associated. */

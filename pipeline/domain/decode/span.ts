@@ -1,11 +1,11 @@
 // From a draft to the canonical span: identity, times, who it belongs to, tokens (estimated where missing), price, bounds.
 // The same for all formats. Whatever comes out fits the columns of the store.
-import { estimateTokens } from '../tokens.ts';
-import { spanIdOf } from '../ids.ts';
-import type { PiiRedactor, Redaction } from '../pii.ts';
-import { givenPrice, UNPRICED, type PriceBook, type Priced } from '../pricing.ts';
-import type { Span, TraceOutcome } from '../span.ts';
-import { followTexts } from '../text_refs.ts';
+import { estimateTokens } from '../text/tokens.ts';
+import { spanIdOf } from '../traces/ids.ts';
+import type { PiiRedactor, Redaction } from '../pii/pii.ts';
+import { givenPrice, UNPRICED, type PriceBook, type Priced } from '../pricing/pricing.ts';
+import type { Span, TraceOutcome } from '../traces/span.ts';
+import { followTexts } from '../text/text_refs.ts';
 import { eventDuration, eventTimes } from '../../../schemas/formats/times.ts';
 import type { IngestEvent } from '../../../schemas/codec.ts';
 import { addAttribute, contentText, isFields, type Draft, type Fields } from './draft.ts';

@@ -1,6 +1,6 @@
 // The prompt's text within the org's max_prompt_tokens.
 // A conversation stays valid JSON: messages are kept from the first on, the one that crosses the limit is cut, the rest goes.
-import { charsForTokens, estimateTokens } from '../tokens.ts';
+import { charsForTokens, estimateTokens } from '../text/tokens.ts';
 import { isFields, type Draft } from './draft.ts';
 
 /** A UTF-16 code unit is at most three bytes, a byte at most one token: a text this much shorter needs no counting. */

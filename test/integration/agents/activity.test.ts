@@ -1,16 +1,16 @@
 // When agents were heard of last, on the real engine: from a landing's rows to the registry's lists, and what the nightly job
 // makes of agents that fell silent.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AgentActivity, type ActivityOptions } from '../../../api/agents/activity.ts';
-import { AgentActivity as HeardAgents, type AgentHeard } from '../../../pipeline/runtime/agent_activity.ts';
-import { ClickHouseLandingStore } from '../../../pipeline/runtime/landing_store.ts';
-import { emptyMemory } from '../../../pipeline/runtime/partition_state.ts';
-import { usageLine } from '../../../pipeline/stages/land/rows.ts';
-import { USAGE_EVENTS } from '../../../pipeline/stages/land/tables.ts';
-import type { PartitionRecord } from '../../../pipeline/runtime/ownership.ts';
+import { AgentActivity, type ActivityOptions } from '../../../api/control/agents/activity.ts';
+import { AgentActivity as HeardAgents, type AgentHeard } from '../../../pipeline/landing/agent_activity.ts';
+import { ClickHouseLandingStore } from '../../../pipeline/landing/landing_store.ts';
+import { emptyMemory } from '../../../pipeline/worker/partition_state.ts';
+import { usageLine } from '../../../pipeline/landing/row_encoders.ts';
+import { USAGE_EVENTS } from '../../../pipeline/landing/tables.ts';
+import type { PartitionRecord } from '../../../pipeline/worker/ownership.ts';
 import { agentKey, type AgentRecord } from '../../../schemas/records/agent.ts';
-import { createClickHouse, type ClickHouse } from '../../../sql/client.ts';
-import { migrate } from '../../../sql/migrate.ts';
+import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';
+import { migrate } from '../../../sql/client/migrate.ts';
 import { anEvent } from '../../support/spans.ts';
 import { createTestDatabase, startTestEngine, type TestDatabase, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';

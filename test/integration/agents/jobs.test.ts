@@ -2,10 +2,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { callJob } from '../../../ops/job_calls.ts';
-import { createLogger } from '../../../ops/log.ts';
-import { connectNats } from '../../../ops/nats/connect.ts';
-import { type Log, openLog } from '../../../ops/nats/open_log.ts';
+import { callJob } from '../../../ops/exchange/job_calls.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { connectNats } from '../../../ops/platform/nats/connect.ts';
+import { type Log, openLog } from '../../../ops/platform/nats/open_log.ts';
 import type { Job, JobContext, JobResult } from '../../../pipeline/jobs/job.ts';
 import { JobLeases, type Lease } from '../../../pipeline/jobs/lease.ts';
 import { JobRunner } from '../../../pipeline/jobs/runner.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { jetstreamManager } from '@nats-io/jetstream';
-import { AckInbox, type Refusal, type Stored } from '../../../api/ingest/ack_inbox.ts';
-import { connectNats, trackConnected } from '../../../ops/nats/connect.ts';
-import { INGEST_STREAM } from '../../../ops/streams.ts';
+import { AckInbox, type Refusal, type Stored } from '../../../api/intake/ingest/ack_inbox.ts';
+import { connectNats, trackConnected } from '../../../ops/platform/nats/connect.ts';
+import { INGEST_STREAM } from '../../../schemas/streams.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 

@@ -1,14 +1,14 @@
 // An API of a test: the real one on a free port, with its own connection to the test's nats-server. Several of them on one
 // server are what several API processes are.
 import { SignJWT } from 'jose';
-import { createLogger } from '../../../ops/log.ts';
-import { openRoutes } from '../../../ops/llm/routes.ts';
-import { connectNats } from '../../../ops/nats/connect.ts';
-import { type Log, openLog } from '../../../ops/nats/open_log.ts';
-import { createClickHouse } from '../../../sql/client.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { openRoutes } from '../../../ops/platform/llm/routes.ts';
+import { connectNats } from '../../../ops/platform/nats/connect.ts';
+import { type Log, openLog } from '../../../ops/platform/nats/open_log.ts';
+import { createClickHouse } from '../../../sql/client/client.ts';
 import { assembleApi } from '../../../api/assemble.ts';
 import type { NatsWaits } from '../../../api/wiring/parts.ts';
-import type { SamplingSettings } from '../../../api/sampling/sampling.ts';
+import type { SamplingSettings } from '../../../api/telemetry/sampling/sampling.ts';
 import { closeGracefully, httpServer, listen } from '../../../api/http/server.ts';
 import { confirmed } from '../../support/wait.ts';
 

@@ -1,17 +1,17 @@
 // The audit log from a mutation by HTTP to its record: complete, once, and right about what is not known, whatever goes away
 // in the middle.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { AuditLog, recordSystemMutation } from '../../../ops/audit_log.ts';
-import { createLogger } from '../../../ops/log.ts';
-import { connectNats, trackConnected } from '../../../ops/nats/connect.ts';
-import { type Log, openLog } from '../../../ops/nats/open_log.ts';
-import { AUDIT_STREAM, AUDIT_SUBJECT, EVENTS_STREAM } from '../../../ops/streams.ts';
-import { publishRecord } from '../../../ops/nats/publish_record.ts';
+import { AuditLog, recordSystemMutation } from '../../../ops/exchange/audit_log.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { connectNats, trackConnected } from '../../../ops/platform/nats/connect.ts';
+import { type Log, openLog } from '../../../ops/platform/nats/open_log.ts';
+import { AUDIT_STREAM, AUDIT_SUBJECT, EVENTS_STREAM } from '../../../schemas/streams.ts';
+import { publishRecord } from '../../../ops/platform/nats/publish_record.ts';
 import { createAuditLander } from '../../../pipeline/delivery/audit_lander.ts';
-import type { WorkQueue } from '../../../pipeline/delivery/work_queue.ts';
+import type { WorkQueue } from '../../../pipeline/queues/work_queue.ts';
 import { type AuditEntry, auditEntryCodec, FINGERPRINT_HEADER, serviceEventsCodec, type ServiceEvent } from '../../../schemas/codec.ts';
-import { type ClickHouse, createClickHouse } from '../../../sql/client.ts';
-import { migrate } from '../../../sql/migrate.ts';
+import { type ClickHouse, createClickHouse } from '../../../sql/client/client.ts';
+import { migrate } from '../../../sql/client/migrate.ts';
 import { runStatement, startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';

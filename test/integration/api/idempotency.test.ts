@@ -2,7 +2,7 @@
 // asks, however many at once.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { INGEST_STREAM } from '../../../ops/streams.ts';
+import { INGEST_STREAM } from '../../../schemas/streams.ts';
 import { FINGERPRINT_HEADER, ingestBatchCodec } from '../../../schemas/codec.ts';
 import { TEMPLATE_BYTES_MAX } from '../../../schemas/records/prompt.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';

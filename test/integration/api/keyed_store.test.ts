@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Idempotency, LOCK_MS, PACKED_BYTES_MAX } from '../../../api/http/idempotency.ts';
 import { KeyedStore, placeOf, Running, RUNNING_TENANT_MAX, TRIM_EVERY } from '../../../api/http/keyed_store.ts';
-import { IngestOnce } from '../../../api/ingest/once.ts';
+import { IngestOnce } from '../../../api/intake/ingest/once.ts';
 import { openKeyed } from '../../../api/wiring/keyed.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
 import { KeyedWire } from '../../../api/http/keyed_wire.ts';
-import { isLostWrite } from '../../../ops/nats/conflict.ts';
-import { connectNats } from '../../../ops/nats/connect.ts';
+import { isLostWrite } from '../../../ops/platform/nats/conflict.ts';
+import { connectNats } from '../../../ops/platform/nats/connect.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 
 let nats: TestNats;

@@ -1,7 +1,7 @@
 // Rate limits over HTTP: what counts against which bucket, what the headers say, changes of plan, a second process, and what
 // holds while NATS is away. Orgs refill one token a minute, so that counts do not depend on how fast the test runs.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { INGEST_STREAM } from '../../../ops/streams.ts';
+import { INGEST_STREAM } from '../../../schemas/streams.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, anEvent, type Answer, call, INGEST, startTestApi, type TestApi } from './an_api.ts';

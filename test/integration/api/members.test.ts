@@ -1,7 +1,7 @@
 // Members and the ownership of an org over two API processes on one nats-server, as persons with tokens: who gets in, with
 // which role, how fast somebody is out, and that an owner stays whoever writes at once.
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { AUDIT_STREAM } from '../../../ops/streams.ts';
+import { AUDIT_STREAM } from '../../../schemas/streams.ts';
 import { type AuditEntry, auditEntryCodec, FINGERPRINT_HEADER } from '../../../schemas/codec.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';

@@ -2,17 +2,17 @@
 // a restart, and touches no other organization. The stores are filled by hand, so that a bound of thousands needs no thousand requests.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { AGENTS_BYTES_ORG_MAX, AGENTS_ORG_MAX } from '../../../api/agents/agents.ts';
-import { AgentStore } from '../../../api/agents/store.ts';
-import { TOKENS_ORG_MAX } from '../../../api/agents/tokens.ts';
-import { DATASETS_BYTES_MAX } from '../../../api/datasets/datasets.ts';
+import { AGENTS_BYTES_ORG_MAX, AGENTS_ORG_MAX } from '../../../api/control/agents/agents.ts';
+import { AgentStore } from '../../../api/control/agents/store.ts';
+import { TOKENS_ORG_MAX } from '../../../api/control/agents/tokens.ts';
+import { DATASETS_BYTES_MAX } from '../../../api/control/datasets/datasets.ts';
 import { ANSWERS_TENANT_BYTES_MAX } from '../../../api/http/idempotency.ts';
 import { placeOf } from '../../../api/http/keyed_store.ts';
-import { JUDGES_BYTES_ORG_MAX } from '../../../api/judges/judges.ts';
-import { OLD_VERSIONS_MAX } from '../../../api/judges/store.ts';
-import { API_KEYS_ORG_MAX } from '../../../api/orgs/orgs.ts';
-import type { KeyRecord } from '../../../api/orgs/schema.ts';
-import { ENDED_JOBS_MAX, JobRecords, OPEN_JOBS_MAX } from '../../../ops/job_records.ts';
+import { JUDGES_BYTES_ORG_MAX } from '../../../api/control/judges/judges.ts';
+import { OLD_VERSIONS_MAX } from '../../../api/control/judges/store.ts';
+import { API_KEYS_ORG_MAX } from '../../../api/control/orgs/orgs.ts';
+import type { KeyRecord } from '../../../api/control/orgs/schema.ts';
+import { ENDED_JOBS_MAX, JobRecords, OPEN_JOBS_MAX } from '../../../ops/exchange/job_records.ts';
 import { agentKey, type AgentRecord } from '../../../schemas/records/agent.ts';
 import { datasetKey, type DatasetRecord } from '../../../schemas/records/dataset.ts';
 import { longJobKey, newLongJob } from '../../../schemas/records/job_record.ts';

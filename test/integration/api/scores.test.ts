@@ -1,6 +1,6 @@
 // Scores over HTTP: what is given to a trace or a span is read back beside those of judges, survives ClickHouse being away, and is stored once.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createClickHouse } from '../../../sql/client.ts';
+import { createClickHouse } from '../../../sql/client/client.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';

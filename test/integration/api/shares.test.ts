@@ -1,7 +1,7 @@
 // One org's flood is what that org waits for: nobody lands what is in the log here, until the test says that it has landed.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { BACKLOG_MIN } from '../../../api/ingest/shares.ts';
-import { tellLanded } from '../../../ops/landings.ts';
+import { BACKLOG_MIN } from '../../../api/admission/backlog_shares.ts';
+import { tellLanded } from '../../../ops/exchange/landing_reports.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, anEvent, type Answer, call, INGEST, startTestApi, type TestApi } from './an_api.ts';

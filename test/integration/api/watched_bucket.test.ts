@@ -1,9 +1,9 @@
 // A bucket in memory against a real nats-server: what was there, what changes, what changed while nobody was listening.
 import type { KV } from '@nats-io/kv';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { connectNats } from '../../../ops/nats/connect.ts';
-import { type Log, openLog } from '../../../ops/nats/open_log.ts';
-import { RevisionConflict, WatchedBucket } from '../../../ops/watched_bucket.ts';
+import { connectNats } from '../../../ops/platform/nats/connect.ts';
+import { type Log, openLog } from '../../../ops/platform/nats/open_log.ts';
+import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 

@@ -1,8 +1,8 @@
 // Webhook endpoints over HTTP: rules, secrets, tests, the attempt log, dead letters and their replay.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openSealer } from '../../../ops/sealing.ts';
-import { WEBHOOKS_STREAM } from '../../../ops/streams.ts';
+import { openSealer } from '../../../ops/platform/sealing.ts';
+import { WEBHOOKS_STREAM } from '../../../schemas/streams.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { type Receiver, signersOf, startReceiver, status } from '../../support/receiver.ts';

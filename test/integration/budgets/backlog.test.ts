@@ -2,11 +2,11 @@
 // NATS goes away in the middle.
 import { headers } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { countBacklog } from '../../../api/budgets/backlog.ts';
-import { connectNats } from '../../../ops/nats/connect.ts';
-import { type Log, openLog } from '../../../ops/nats/open_log.ts';
-import { ingestSubject, MIXED_SUBJECT } from '../../../ops/streams.ts';
-import { partitionOf } from '../../../pipeline/domain/ids.ts';
+import { countBacklog } from '../../../api/admission/budget/backlog.ts';
+import { connectNats } from '../../../ops/platform/nats/connect.ts';
+import { type Log, openLog } from '../../../ops/platform/nats/open_log.ts';
+import { ingestSubject, MIXED_SUBJECT } from '../../../schemas/streams.ts';
+import { partitionOf } from '../../../pipeline/domain/traces/ids.ts';
 import { FINGERPRINT_HEADER, ingestBatchCodec } from '../../../schemas/codec.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 

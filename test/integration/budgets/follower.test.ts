@@ -1,11 +1,11 @@
 // An account that is kept by reports of landings and by reads of the store: a report that was lost, and what a worker landed
 // without living to tell, are made up for by a read, and nothing is given back before it.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connectNats } from '../../../ops/nats/connect.ts';
-import { type Landing, tellLanded } from '../../../ops/landings.ts';
-import { UsageFollower } from '../../../ops/usage_follower.ts';
-import { usdToPico } from '../../../pipeline/domain/money.ts';
-import { UsageLedger } from '../../../pipeline/domain/usage_ledger.ts';
+import { connectNats } from '../../../ops/platform/nats/connect.ts';
+import { type Landing, tellLanded } from '../../../ops/exchange/landing_reports.ts';
+import { UsageFollower } from '../../../ops/exchange/usage_follower.ts';
+import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
+import { UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';
 import { eventually } from '../../support/wait.ts';

@@ -3,7 +3,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { connectNats } from '../../../ops/nats/connect.ts';
+import { connectNats } from '../../../ops/platform/nats/connect.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';

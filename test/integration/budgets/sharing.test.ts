@@ -1,11 +1,11 @@
 // Two API processes and no worker: nothing lands, so what one lets in can only be known to the other because it was told.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LetInSharing } from '../../../api/budgets/sharing.ts';
-import { connectNats } from '../../../ops/nats/connect.ts';
-import { nothingUsed } from '../../../pipeline/domain/budget.ts';
-import { UsageLedger } from '../../../pipeline/domain/usage_ledger.ts';
-import { migrate } from '../../../sql/migrate.ts';
-import { createClickHouse } from '../../../sql/client.ts';
+import { LetInSharing } from '../../../api/admission/budget/sharing.ts';
+import { connectNats } from '../../../ops/platform/nats/connect.ts';
+import { nothingUsed } from '../../../pipeline/domain/budgets/budget.ts';
+import { UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import { migrate } from '../../../sql/client/migrate.ts';
+import { createClickHouse } from '../../../sql/client/client.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';

@@ -1,10 +1,10 @@
 // The job that looks for anomalies, over the real engine: what it does when it is interrupted, and when it looks again.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createLogger } from '../../../ops/log.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
 import { createAnomalies } from '../../../pipeline/jobs/anomalies.ts';
 import type { JobEvent } from '../../../pipeline/jobs/tell.ts';
 import { DEFAULT_ANOMALY_CONFIG } from '../../../schemas/records/cost_config.ts';
-import { readAnomalies } from '../../../sql/costs.ts';
+import { readAnomalies } from '../../../sql/stores/costs.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';
 

@@ -1,6 +1,6 @@
 // The job that tells of limits that will be reached, over the real engine.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createLogger } from '../../../ops/log.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
 import { type ForecastDeps, createForecast, type RunBucket } from '../../../pipeline/jobs/forecast.ts';
 import type { JobEvent } from '../../../pipeline/jobs/tell.ts';
 import { type BudgetRecord, type BudgetState, NO_LIMITS } from '../../../schemas/records/budget.ts';

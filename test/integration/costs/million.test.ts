@@ -1,9 +1,9 @@
 // A million calls at prices that no binary number holds: every sum that the service shows is the exact one, to 1e-9 USD.
 // The answers carry JSON numbers, so some 50,000 USD in all leave room for that many digits.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readSummary } from '../../../api/costs/summary.ts';
-import { usdToPico } from '../../../pipeline/domain/money.ts';
-import { readPeriodSums } from '../../../sql/usage.ts';
+import { readSummary } from '../../../api/telemetry/costs/summary.ts';
+import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
+import { readPeriodSums } from '../../../sql/stores/usage.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';
 
 const CALLS = 1_000_000n;

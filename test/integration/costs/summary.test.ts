@@ -1,12 +1,12 @@
 // What days cost, over the real engine, with rows landed by the pipeline's own statements.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readForecast } from '../../../api/costs/forecast.ts';
-import { readRollup } from '../../../api/costs/outcomes.ts';
-import type { Group } from '../../../api/costs/schema.ts';
-import { readSummary, type SummaryAnswer } from '../../../api/costs/summary.ts';
-import { picoToUsd } from '../../../pipeline/domain/money.ts';
-import type { Span } from '../../../pipeline/domain/span.ts';
+import { readForecast } from '../../../api/telemetry/costs/forecast.ts';
+import { readRollup } from '../../../api/telemetry/costs/outcomes.ts';
+import type { Group } from '../../../api/telemetry/costs/schema.ts';
+import { readSummary, type SummaryAnswer } from '../../../api/telemetry/costs/summary.ts';
+import { picoToUsd } from '../../../pipeline/domain/pricing/money.ts';
+import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, seeded, type TestStore } from '../../support/store.ts';
 

@@ -1,12 +1,12 @@
 // Bounds of webhooks: what waits for one receiver, the dead letters of one org, where deliveries may connect to, whose key
 // opens the secrets.
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
-import { createLogger } from '../../../ops/log.ts';
-import { openSealer } from '../../../ops/sealing.ts';
-import type { Log } from '../../../ops/nats/open_log.ts';
-import { EVENTS_SUBJECT, WEBHOOK_MESSAGE_BYTES_MAX, WEBHOOKS_STREAM, webhookSubject } from '../../../ops/streams.ts';
-import { DEAD_LETTERS_ORG_MAX, WebhookDeadLetters } from '../../../ops/webhook_queue.ts';
-import { createBurial } from '../../../pipeline/delivery/dead_items.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { openSealer } from '../../../ops/platform/sealing.ts';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
+import { EVENTS_SUBJECT, WEBHOOK_MESSAGE_BYTES_MAX, WEBHOOKS_STREAM, webhookSubject } from '../../../schemas/streams.ts';
+import { DEAD_LETTERS_ORG_MAX, WebhookDeadLetters } from '../../../ops/exchange/webhook_queue.ts';
+import { createBurial } from '../../../pipeline/queues/dead_items.ts';
 import { BACKLOG, type BacklogBounds, WebhookBacklog } from '../../../pipeline/delivery/webhook_backlog.ts';
 import { WebhookFanout } from '../../../pipeline/delivery/webhook_fanout.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';

@@ -1,7 +1,7 @@
 // Nothing is lost: workers that are killed in the middle of a try, a NATS that goes and comes, events told while nobody sends.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Log } from '../../../ops/nats/open_log.ts';
-import { WEBHOOKS_STREAM } from '../../../ops/streams.ts';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
+import { WEBHOOKS_STREAM } from '../../../schemas/streams.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { hang, type Receiver, startReceiver, status } from '../../support/receiver.ts';
 import { eventually } from '../../support/wait.ts';

@@ -1,10 +1,10 @@
 // The log of tries: deliveries go on while ClickHouse is away, rows wait, and land when it is back.
 import { connect, createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createLogger } from '../../../ops/log.ts';
-import { freePort } from '../../../ops/process/ports.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { freePort } from '../../../ops/launch/process/ports.ts';
 import { type DeliveryRow, WebhookLog } from '../../../pipeline/delivery/webhook_log.ts';
-import { createClickHouse } from '../../../sql/client.ts';
+import { createClickHouse } from '../../../sql/client/client.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { type Receiver, startReceiver, status } from '../../support/receiver.ts';

@@ -1,8 +1,8 @@
 // Webhooks end to end behind the API: events in JetStream, a worker, receivers that behave well or badly.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Sealer } from '../../../ops/sealing.ts';
-import { WEBHOOKS_STREAM } from '../../../ops/streams.ts';
-import { freshDelivery, publishDelivery, WebhookDeadLetters } from '../../../ops/webhook_queue.ts';
+import { Sealer } from '../../../ops/platform/sealing.ts';
+import { WEBHOOKS_STREAM } from '../../../schemas/streams.ts';
+import { freshDelivery, publishDelivery, WebhookDeadLetters } from '../../../ops/exchange/webhook_queue.ts';
 import { webhookKey, webhookSealContext } from '../../../schemas/records/webhook.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { endless, flood, hang, type Receiver, reset, signersOf, startReceiver, status } from '../../support/receiver.ts';

@@ -2,7 +2,7 @@
 // reads finds anything of them, and the other one is as before.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { createHash } from 'node:crypto';
-import { INGEST_STREAM } from '../../../ops/streams.ts';
+import { INGEST_STREAM } from '../../../schemas/streams.ts';
 import { removeDir, tempDir } from '../../support/temp.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, asUser, call, type TestApi, tokenOf } from '../api/an_api.ts';

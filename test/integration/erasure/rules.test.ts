@@ -1,8 +1,8 @@
 // Which traces an erasure takes, and that it leaves no row of them, on the real engine.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Span } from '../../../pipeline/domain/span.ts';
-import { TEXT_PLACES } from '../../../pipeline/domain/text_refs.ts';
-import { ErasureStore } from '../../../sql/erasure.ts';
+import type { Span } from '../../../pipeline/domain/traces/span.ts';
+import { TEXT_PLACES } from '../../../pipeline/domain/text/text_refs.ts';
+import { ErasureStore } from '../../../sql/stores/erasure.ts';
 import { aText, DAY, openCold, type TestCold } from '../retention/a_cold.ts';
 
 let cold: TestCold;

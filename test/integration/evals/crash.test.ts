@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { JUDGING_STREAM } from '../../../ops/streams.ts';
+import { JUDGING_STREAM } from '../../../schemas/streams.ts';
 import { CALLS_AT_ONCE, forkEvalWorker } from '../../support/evals.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';

@@ -1,6 +1,6 @@
 // Evals over stored traces: real API, real worker, the real engine.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { readScoreStats } from '../../../sql/judge_scores.ts';
+import { readScoreStats } from '../../../sql/stores/judge_scores.ts';
 import { startEvalWorker, type TestEvalWorker } from '../../support/evals.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';

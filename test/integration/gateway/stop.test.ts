@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { exitOf } from '../../../ops/process/child.ts';
-import { freePort } from '../../../ops/process/ports.ts';
+import { exitOf } from '../../../ops/launch/process/child.ts';
+import { freePort } from '../../../ops/launch/process/ports.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { events, type ModelServer, startModelServer } from '../../support/model_server.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';

@@ -1,7 +1,7 @@
 // Incidents end to end: real API, real workers, the real engine. Failing traces of one kind open one incident, whatever numbers
 // and ids stand in their errors; it grows, is told once, and is resolved by time or by hand.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { EVENTS_STREAM } from '../../../ops/streams.ts';
+import { EVENTS_STREAM } from '../../../schemas/streams.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';

@@ -1,6 +1,6 @@
 // What tests of judges share: an org of each test with its key, judges made over HTTP, traces sent, and what came of them.
 import { expect } from 'vitest';
-import { EVENTS_STREAM } from '../../../ops/streams.ts';
+import { EVENTS_STREAM } from '../../../schemas/streams.ts';
 import { FINGERPRINT_HEADER, type ServiceEvent, serviceEventsCodec } from '../../../schemas/codec.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';

@@ -1,7 +1,7 @@
 // Judges over live traffic: real API, real worker, the real engine. A trace is judged when it is complete; what judges say is in
 // trace.completed, in judge_scores, and in judge.threshold_breach.
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { judgingSubject } from '../../../ops/streams.ts';
+import { judgingSubject } from '../../../schemas/streams.ts';
 import { FINGERPRINT_HEADER, type JudgingTask, judgingTaskCodec } from '../../../schemas/codec.ts';
 import { judgeKey } from '../../../schemas/records/judge.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';

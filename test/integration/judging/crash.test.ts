@@ -1,7 +1,7 @@
 // Nothing is scored twice: workers that are killed in the middle of a slow call, or stopped; a queue that holds what cannot be read.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Log } from '../../../ops/nats/open_log.ts';
-import { DEAD_LETTERS_STREAM, judgingSubject } from '../../../ops/streams.ts';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
+import { DEAD_LETTERS_STREAM, judgingSubject } from '../../../schemas/streams.ts';
 import { aJudge, forkJudging, loggedCalls, openJudgingLog, putJudge, putTask, startTestJudging, tasksLeft } from '../../support/judging.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { aSpan } from '../../support/spans.ts';

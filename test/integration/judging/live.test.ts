@@ -1,10 +1,10 @@
 // Live traces judged by models, end to end: real NATS, the real engine, an upstream that behaves as a test says.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { isJudgeQuotaUsedUp, judgeCallsUsed } from '../../../ops/judge_quota.ts';
-import type { Log } from '../../../ops/nats/open_log.ts';
-import { partitionOf } from '../../../pipeline/domain/ids.ts';
-import { MONTHLY, periodAt } from '../../../pipeline/domain/period.ts';
-import { PiiRedactor } from '../../../pipeline/domain/pii.ts';
+import { isJudgeQuotaUsedUp, judgeCallsUsed } from '../../../ops/exchange/judge_quota.ts';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
+import { partitionOf } from '../../../pipeline/domain/traces/ids.ts';
+import { MONTHLY, periodAt } from '../../../pipeline/domain/budgets/period.ts';
+import { PiiRedactor } from '../../../pipeline/domain/pii/pii.ts';
 import { type JudgeRecord, judgeVersionKey } from '../../../schemas/records/judge.ts';
 import {
   aJudge,

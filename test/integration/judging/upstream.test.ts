@@ -1,6 +1,6 @@
 // The client of the upstream against a real HTTP server: what is tried again, what is not, and how it ends.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openUpstream, type TryResult, type Upstream, UpstreamFailed } from '../../../ops/llm/upstream.ts';
+import { openUpstream, type TryResult, type Upstream, UpstreamFailed } from '../../../ops/platform/llm/upstream.ts';
 import { after, drop, fail, hang, say, startUpstream, type TestUpstream, type UpstreamBehaviour } from '../../support/upstream.ts';
 
 let server: TestUpstream;

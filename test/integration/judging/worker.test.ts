@@ -1,7 +1,7 @@
 // LLM judging within real workers: a trace that completes is judged, its call lands as a span with its cost, and is judged by nobody.
 // An upstream that fails holds up neither landing nor completion.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { partitionOf } from '../../../pipeline/domain/ids.ts';
+import { partitionOf } from '../../../pipeline/domain/traces/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { aJudge, putJudge } from '../../support/judging.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } fro
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { startClickHouse } from '../../../ops/clickhouse/server.ts';
+import { startClickHouse } from '../../../ops/launch/clickhouse/server.ts';
 import { runStatement, startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { isRefused, send, type Sent } from '../sql/two_orgs.ts';
 
@@ -171,7 +171,7 @@ describe('the scalar function file()', () => {
 
 describe.runIf(process.platform === 'linux')('the confinement of a process by Landlock', () => {
   it('leaves only the named files readable', () => {
-    const module = pathToFileURL(path.resolve(import.meta.dirname, '../../../ops/clickhouse/confine.ts')).href;
+    const module = pathToFileURL(path.resolve(import.meta.dirname, '../../../ops/launch/clickhouse/confine.ts')).href;
     const program = `
       import { readFileSync } from 'node:fs';
       import { confine } from '${module}';

@@ -1,8 +1,8 @@
 // A child that is kept running: started again when it dies, given up on when it keeps dying, never started after a stop.
 import { spawn } from 'node:child_process';
 import { afterAll, expect, it } from 'vitest';
-import { exitOf, stopChild } from '../../../ops/process/child.ts';
-import { Kept, type Running } from '../../../ops/process/kept.ts';
+import { exitOf, stopChild } from '../../../ops/launch/process/child.ts';
+import { Kept, type Running } from '../../../ops/launch/process/supervised_process.ts';
 import { removeDir, tempDir } from '../../support/temp.ts';
 import { eventually } from '../../support/wait.ts';
 

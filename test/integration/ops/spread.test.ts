@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { inject, describe, expect, it } from 'vitest';
-import { isUnjournaledExt4, spreadParts } from '../../../ops/clickhouse/spread.ts';
-import { createClickHouse } from '../../../sql/client.ts';
+import { isUnjournaledExt4, spreadParts } from '../../../ops/platform/clickhouse/spread.ts';
+import { createClickHouse } from '../../../sql/client/client.ts';
 import { startTestEngine } from '../../support/clickhouse.ts';
 import { removeDir } from '../../support/temp.ts';
 

@@ -1,8 +1,8 @@
 // Organizations of tests that have something of everything that the service stores: rows, objects, records and what waits in queues.
 import { expect } from 'vitest';
-import { deadLetterSubject } from '../../../ops/streams.ts';
-import { publishRecord } from '../../../ops/nats/publish_record.ts';
-import { freshDelivery, letterOf, publishDelivery, WebhookDeadLetters } from '../../../ops/webhook_queue.ts';
+import { deadLetterSubject } from '../../../schemas/streams.ts';
+import { publishRecord } from '../../../ops/platform/nats/publish_record.ts';
+import { freshDelivery, letterOf, publishDelivery, WebhookDeadLetters } from '../../../ops/exchange/webhook_queue.ts';
 import { deadLetterCodec } from '../../../schemas/codec.ts';
 import { eventually } from '../../support/wait.ts';
 import { ADMIN_TOKEN, type Answer, asUser, call, type TestApi, tokenOf } from '../api/an_api.ts';

@@ -3,10 +3,10 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type BucketName, BUCKETS, DEAD_LETTERS_STREAM, streamConfigs } from '../../../ops/streams.ts';
-import { JobRecords } from '../../../ops/job_records.ts';
-import { OrgDeletions } from '../../../ops/org_deletions.ts';
-import { orgTenantToken } from '../../../ops/tenant_token.ts';
+import { type BucketName, BUCKETS, DEAD_LETTERS_STREAM, streamConfigs } from '../../../schemas/streams.ts';
+import { JobRecords } from '../../../ops/exchange/job_records.ts';
+import { OrgDeletions } from '../../../ops/exchange/org_deletions.ts';
+import { orgTenantToken } from '../../../ops/platform/tenant_token.ts';
 import { newLongJob } from '../../../schemas/records/job_record.ts';
 import { DELETE_ORG, OPERATOR_JOBS, type OrgDeletion } from '../../../schemas/records/org_deletion.ts';
 import { agentOrgToken } from '../../../schemas/records/agent.ts';

@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { headers } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { createLogger } from '../../../ops/log.ts';
-import { isFull } from '../../../ops/nats/refused.ts';
-import { DEAD_LETTERS_STREAM, EVENTS_STREAM, MESSAGE_BYTES_MAX } from '../../../ops/streams.ts';
-import { createPublisher } from '../../../pipeline/runtime/publish.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { isFull } from '../../../ops/platform/nats/refused.ts';
+import { DEAD_LETTERS_STREAM, EVENTS_STREAM, MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
+import { createPublisher } from '../../../pipeline/worker/publish.ts';
 import { BODY_BYTES_HEADER, deadLetterCodec, FINGERPRINT_HEADER, type IngestEvent } from '../../../schemas/codec.ts';
 import { logged, startTestPipeline, type TestPipeline } from '../../support/pipeline.ts';
 import { toldEvents } from '../../support/told.ts';
@@ -15,7 +15,7 @@ import { eventually } from '../../support/wait.ts';
 
 vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
 
-const COMMAND = fileURLToPath(new URL('../../../ops/dead_letters.ts', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../../../ops/tools/dead_letters.ts', import.meta.url));
 const PARTITION = 1;
 const MIB = 1024 * 1024;
 

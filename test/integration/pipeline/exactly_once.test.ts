@@ -1,9 +1,9 @@
 // The promise of the pipeline, held against kill -9, pauses and restarts of every process that it consists of.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { DEAD_LETTERS_STREAM } from '../../../ops/streams.ts';
+import { DEAD_LETTERS_STREAM } from '../../../schemas/streams.ts';
 import { deadLetterCodec, FINGERPRINT_HEADER, ingestBatchCodec, type IngestEvent } from '../../../schemas/codec.ts';
-import { createClickHouse } from '../../../sql/client.ts';
-import { migrate } from '../../../sql/migrate.ts';
+import { createClickHouse } from '../../../sql/client/client.ts';
+import { migrate } from '../../../sql/client/migrate.ts';
 import { runStatement, startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { logged, openTestLog, PARTITIONS, startWorker, type TestLog, type TestWorker } from '../../support/pipeline.ts';

@@ -1,6 +1,6 @@
 // force_trace on the real engine without tail sampling: what is stored of a trace's later events, also after kill -9 and a handover.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/keep_rules.ts';
+import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/traces/keep_rules.ts';
 import { logged, startTestPipeline, type TestPipeline } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 

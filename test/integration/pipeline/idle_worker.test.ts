@@ -1,8 +1,8 @@
 // A log that fills with messages of one worker's partitions, beside a worker that gets nothing: the log goes on being emptied.
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { createLogger } from '../../../ops/log.ts';
-import { INGEST_STREAM } from '../../../ops/streams.ts';
-import { startJanitor } from '../../../pipeline/runtime/janitor.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { INGEST_STREAM } from '../../../schemas/streams.ts';
+import { startJanitor } from '../../../pipeline/worker/log_janitor.ts';
 import { logged, PARTITIONS, startTestPipeline, type TestPipeline } from '../../support/pipeline.ts';
 import { eventually } from '../../support/wait.ts';
 

@@ -1,8 +1,8 @@
 // What the store says of events that the window of ids is not sure of.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { eventIdentity } from '../../../pipeline/domain/event_identity.ts';
-import { KnownRows } from '../../../pipeline/runtime/known_rows.ts';
-import { type ClickHouse, createClickHouse } from '../../../sql/client.ts';
+import { eventIdentity } from '../../../pipeline/domain/traces/event_identity.ts';
+import { KnownRows } from '../../../pipeline/worker/known_rows.ts';
+import { type ClickHouse, createClickHouse } from '../../../sql/client/client.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';
 

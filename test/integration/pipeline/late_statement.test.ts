@@ -1,11 +1,11 @@
 // A landing whose answer was lost, and whose statement reaches the store only after the worker has looked what landed.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createLogger } from '../../../ops/log.ts';
-import { emptyUnit, Lander, type LandingRow, type LandingUnit, rowKey, traceRowKey } from '../../../pipeline/runtime/landing.ts';
-import { ClickHouseLandingStore } from '../../../pipeline/runtime/landing_store.ts';
-import { usageOf } from '../../../pipeline/domain/usage.ts';
-import { spanLine, textLine, traceCells, traceLine, usageLine } from '../../../pipeline/stages/land/rows.ts';
-import { type ClickHouse, createClickHouse } from '../../../sql/client.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { emptyUnit, Lander, type LandingRow, type LandingUnit, rowKey, traceRowKey } from '../../../pipeline/landing/landing.ts';
+import { ClickHouseLandingStore } from '../../../pipeline/landing/landing_store.ts';
+import { usageOf } from '../../../pipeline/domain/budgets/usage.ts';
+import { spanLine, textLine, traceCells, traceLine, usageLine } from '../../../pipeline/landing/row_encoders.ts';
+import { type ClickHouse, createClickHouse } from '../../../sql/client/client.ts';
 import { type HoldingProxy, startHoldingProxy } from '../../support/holding_proxy.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';

@@ -1,11 +1,11 @@
 // A reading of the log that falls silent without a notice, as seen with a server of three that was sent away.
 import type { JetStreamClient } from '@nats-io/jetstream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createLogger } from '../../../ops/log.ts';
-import { connectNats } from '../../../ops/nats/connect.ts';
-import { type Log, openLog } from '../../../ops/nats/open_log.ts';
-import { ingestSubject } from '../../../ops/streams.ts';
-import { LogReader } from '../../../pipeline/runtime/log_reader.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { connectNats } from '../../../ops/platform/nats/connect.ts';
+import { type Log, openLog } from '../../../ops/platform/nats/open_log.ts';
+import { ingestSubject } from '../../../schemas/streams.ts';
+import { LogReader } from '../../../pipeline/worker/log_reader.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 

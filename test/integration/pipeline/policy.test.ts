@@ -1,7 +1,7 @@
 // An org's policy reaches the pipeline: a bound on prompts that is set through the API holds for the events that come after
 // it, for that org only, and a worker that starts later has it from the beginning.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createClickHouse, type ClickHouse } from '../../../sql/client.ts';
+import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { startWorker, type TestWorker } from '../../support/pipeline.ts';

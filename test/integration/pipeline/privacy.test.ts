@@ -2,9 +2,9 @@
 // searching, hashes keep what was equal equal, and exports, events and the audit log do as they should.
 import { DeliverPolicy } from '@nats-io/jetstream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { EVENTS_STREAM } from '../../../ops/streams.ts';
-import { eventHex } from '../../../pipeline/domain/ids.ts';
-import { isTold } from '../../../pipeline/domain/pii_match.ts';
+import { EVENTS_STREAM } from '../../../schemas/streams.ts';
+import { eventHex } from '../../../pipeline/domain/traces/ids.ts';
+import { isTold } from '../../../pipeline/domain/pii/match_sample.ts';
 import { FINGERPRINT_HEADER, serviceEventsCodec, type ServiceEvent } from '../../../schemas/codec.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
 import { createTestDatabase, runStatement, type TestDatabase } from '../../support/clickhouse.ts';

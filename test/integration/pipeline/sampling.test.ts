@@ -1,7 +1,7 @@
 // Sampling as a whole on the real engine: the same input through every profile costs the same to the last digit, and what is stored
 // of it is what the rules say.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { keptByRate, PROFILE_RATE, type SamplingProfile } from '../../../pipeline/domain/keep_rules.ts';
+import { keptByRate, PROFILE_RATE, type SamplingProfile } from '../../../pipeline/domain/traces/keep_rules.ts';
 import type { IngestEvent } from '../../../schemas/codec.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';

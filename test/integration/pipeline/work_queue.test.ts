@@ -2,12 +2,12 @@
 // happens when the server, the consumer or a worker goes away in the middle.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createLogger } from '../../../ops/log.ts';
-import { connectNats } from '../../../ops/nats/connect.ts';
-import { type Log, openLog } from '../../../ops/nats/open_log.ts';
-import { AUDIT_STREAM, AUDIT_SUBJECT, DEAD_LETTERS_STREAM } from '../../../ops/streams.ts';
-import { createBurial } from '../../../pipeline/delivery/dead_items.ts';
-import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from '../../../pipeline/delivery/work_queue.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { connectNats } from '../../../ops/platform/nats/connect.ts';
+import { type Log, openLog } from '../../../ops/platform/nats/open_log.ts';
+import { AUDIT_STREAM, AUDIT_SUBJECT, DEAD_LETTERS_STREAM } from '../../../schemas/streams.ts';
+import { createBurial } from '../../../pipeline/queues/dead_items.ts';
+import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from '../../../pipeline/queues/work_queue.ts';
 import { type Codec, deadLetterCodec, FINGERPRINT_HEADER } from '../../../schemas/codec.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';

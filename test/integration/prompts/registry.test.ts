@@ -1,6 +1,6 @@
 // The prompt registry over HTTP: versions that never change, which one is current, bounds, and that no org sees another's.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ORG_BYTES_MAX } from '../../../api/prompts/prompts.ts';
+import { ORG_BYTES_MAX } from '../../../api/control/prompts/prompts.ts';
 import { TEMPLATE_BYTES_MAX } from '../../../schemas/records/prompt.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';

@@ -1,7 +1,7 @@
 // Replaying traces end to end: real API, real worker, the real engine, and an upstream that keeps what it was asked.
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { REPLAYS_ORG_MAX } from '../../../api/traces/replay.ts';
+import { REPLAYS_ORG_MAX } from '../../../api/telemetry/traces/replay.ts';
 import { after, echo, fail, hang, say, startUpstream, type TestUpstream } from '../../support/upstream.ts';
 import { eventually } from '../../support/wait.ts';
 import { asKey, makeKey, makeOtherOrg } from '../api/a_cast.ts';

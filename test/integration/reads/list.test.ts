@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listTraces, type TraceList } from '../../../api/traces/list.ts';
-import { listQuery } from '../../../api/traces/schema.ts';
-import type { Span, TraceOutcome } from '../../../pipeline/domain/span.ts';
-import type { TraceState } from '../../../pipeline/domain/trace_state.ts';
-import { durationMs } from '../../../pipeline/domain/trace_state.ts';
+import { listTraces, type TraceList } from '../../../api/telemetry/traces/list.ts';
+import { listQuery } from '../../../api/telemetry/traces/schema.ts';
+import type { Span, TraceOutcome } from '../../../pipeline/domain/traces/span.ts';
+import type { TraceState } from '../../../pipeline/domain/traces/trace_state.ts';
+import { durationMs } from '../../../pipeline/domain/traces/trace_state.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, seeded, type TestStore, tracesOf, usd } from '../../support/store.ts';
 

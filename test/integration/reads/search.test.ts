@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { searchQuery } from '../../../api/spans/schema.ts';
-import { searchSpans } from '../../../api/spans/search.ts';
-import { inverseDocumentFrequency, termScore } from '../../../pipeline/domain/bm25.ts';
-import type { Span } from '../../../pipeline/domain/span.ts';
+import { searchQuery } from '../../../api/telemetry/spans/schema.ts';
+import { searchSpans } from '../../../api/telemetry/spans/search.ts';
+import { inverseDocumentFrequency, termScore } from '../../../pipeline/domain/text/bm25.ts';
+import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, seeded, type TestStore } from '../../support/store.ts';
 

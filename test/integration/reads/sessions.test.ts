@@ -1,9 +1,9 @@
 // Sessions and end users against sums made in the test, of traces that landed span by span, as pairs that have not met.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listGroups } from '../../../api/sessions/sessions.ts';
-import { groupsQuery } from '../../../api/sessions/schema.ts';
-import type { Span, TraceOutcome } from '../../../pipeline/domain/span.ts';
-import type { TraceState } from '../../../pipeline/domain/trace_state.ts';
+import { listGroups } from '../../../api/telemetry/sessions/sessions.ts';
+import { groupsQuery } from '../../../api/telemetry/sessions/schema.ts';
+import type { Span, TraceOutcome } from '../../../pipeline/domain/traces/span.ts';
+import type { TraceState } from '../../../pipeline/domain/traces/trace_state.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, seeded, type TestStore, tracesOf, usd } from '../../support/store.ts';
 

@@ -2,11 +2,11 @@
 import { fork } from 'node:child_process';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { listTraces } from '../../../api/traces/list.ts';
-import { listQuery } from '../../../api/traces/schema.ts';
-import { readTree } from '../../../api/traces/tree.ts';
-import type { Span } from '../../../pipeline/domain/span.ts';
-import type { TraceState } from '../../../pipeline/domain/trace_state.ts';
+import { listTraces } from '../../../api/telemetry/traces/list.ts';
+import { listQuery } from '../../../api/telemetry/traces/schema.ts';
+import { readTree } from '../../../api/telemetry/traces/tree.ts';
+import type { Span } from '../../../pipeline/domain/traces/span.ts';
+import type { TraceState } from '../../../pipeline/domain/traces/trace_state.ts';
 import { tracesOf } from '../../support/store.ts';
 import { aText, DAY, on, openCold, policyOf, type TestCold } from './a_cold.ts';
 

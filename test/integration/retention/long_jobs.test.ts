@@ -1,12 +1,12 @@
 // Who carries out long work, on real NATS: one worker at a time, to an end, whoever is killed, paused or stopped.
 import { type ChildProcess, fork } from 'node:child_process';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { JobRecords } from '../../../ops/job_records.ts';
-import { createLogger } from '../../../ops/log.ts';
-import { connectNats } from '../../../ops/nats/connect.ts';
-import { ObjectStoreError } from '../../../ops/object_store/object_store.ts';
-import { type Log, openLog } from '../../../ops/nats/open_log.ts';
-import { type LongJobContext, type LongJobHandler, LongJobRunner } from '../../../pipeline/long_jobs/runner.ts';
+import { JobRecords } from '../../../ops/exchange/job_records.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { connectNats } from '../../../ops/platform/nats/connect.ts';
+import { ObjectStoreError } from '../../../ops/platform/object_store/object_store.ts';
+import { type Log, openLog } from '../../../ops/platform/nats/open_log.ts';
+import { type LongJobContext, type LongJobHandler, LongJobRunner } from '../../../pipeline/jobs/long_jobs.ts';
 import { type LongJob, newLongJob } from '../../../schemas/records/job_record.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';

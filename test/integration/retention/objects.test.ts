@@ -3,8 +3,8 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'no
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ObjectStore, ObjectStoreError } from '../../../ops/object_store/object_store.ts';
-import { openObjectStore } from '../../../ops/object_store/open.ts';
+import { type ObjectStore, ObjectStoreError } from '../../../ops/platform/object_store/object_store.ts';
+import { openObjectStore } from '../../../ops/platform/object_store/open.ts';
 import { S3_CREDENTIALS, startTestS3, type TestS3 } from '../../support/s3.ts';
 import { removeDir, tempDir } from '../../support/temp.ts';
 import { keysOf } from './a_cold.ts';

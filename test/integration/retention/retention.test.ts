@@ -2,7 +2,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { readTree } from '../../../api/traces/tree.ts';
+import { readTree } from '../../../api/telemetry/traces/tree.ts';
 import { aText, DAY, on, openCold, policyOf, type TestCold, textSum } from './a_cold.ts';
 
 let cold: TestCold;

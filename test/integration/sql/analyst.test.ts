@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { isAllowedFunction, LEFT_OUT } from '../../../api/analysts/functions.ts';
-import { ensureAnalyst } from '../../../sql/analyst.ts';
-import { type ClickHouse, createClickHouse } from '../../../sql/client.ts';
-import { migrate, readScripts } from '../../../sql/migrate.ts';
-import { ORG_TABLES, orgUserStatements } from '../../../sql/org_views.ts';
+import { isAllowedFunction, LEFT_OUT } from '../../../api/telemetry/analysts/functions.ts';
+import { ensureAnalyst } from '../../../sql/analysts/analyst.ts';
+import { type ClickHouse, createClickHouse } from '../../../sql/client/client.ts';
+import { migrate, readScripts } from '../../../sql/client/migrate.ts';
+import { ORG_TABLES, orgUserStatements } from '../../../sql/analysts/org_views.ts';
 import { runStatement, startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { projectFile } from '../../support/deploy_files.ts';
 import { ATTACKS } from './attacks.ts';

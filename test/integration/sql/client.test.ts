@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { classifyStoreError, createClickHouse, type ClickHouse, isTooLarge, StoreUnavailable } from '../../../sql/client.ts';
-import { defineQuery } from '../../../sql/query.ts';
+import { classifyStoreError, createClickHouse, type ClickHouse, isTooLarge, StoreUnavailable } from '../../../sql/client/client.ts';
+import { defineQuery } from '../../../sql/client/query.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { eventually } from '../../support/wait.ts';
 

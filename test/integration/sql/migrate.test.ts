@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createClickHouse, type ClickHouse } from '../../../sql/client.ts';
-import { migrate, readScripts } from '../../../sql/migrate.ts';
+import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';
+import { migrate, readScripts } from '../../../sql/client/migrate.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 
 let database: TestDatabase;

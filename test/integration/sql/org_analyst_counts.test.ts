@@ -1,8 +1,8 @@
 // What an answer tells beside its rows: in no format and no header is there a count of rows of other organizations.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isAllowedFormat } from '../../../api/analysts/check.ts';
-import { createClickHouse, type ClickHouse } from '../../../sql/client.ts';
-import { migrate } from '../../../sql/migrate.ts';
+import { isAllowedFormat } from '../../../api/telemetry/analysts/check.ts';
+import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';
+import { migrate } from '../../../sql/client/migrate.ts';
 import { startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { ADMIN_TOKEN, call, startTestApi, type TestApi } from '../api/an_api.ts';

@@ -1,10 +1,10 @@
 // Places of analysts' queries: callers that read nothing, queries that go on in the engine, and what other organizations notice of both.
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { orgMark } from '../../../api/analysts/engine.ts';
-import { createClickHouse, type ClickHouse } from '../../../sql/client.ts';
-import { migrate } from '../../../sql/migrate.ts';
-import { ENGINE_ORG_MAX, ORG_ANALYST, orgAnalystPassword } from '../../../sql/org_views.ts';
+import { orgMark } from '../../../api/telemetry/analysts/engine.ts';
+import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';
+import { migrate } from '../../../sql/client/migrate.ts';
+import { ENGINE_ORG_MAX, ORG_ANALYST, orgAnalystPassword } from '../../../sql/analysts/org_views.ts';
 import { startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';

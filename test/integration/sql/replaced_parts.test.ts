@@ -1,10 +1,10 @@
 // What merges have replaced, on the real engine: it stays long enough to survive power loss, and goes though the engine does not get to it.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { REPLACED_PARTS_KEPT_S } from '../../../ops/clickhouse/config.ts';
-import { createLogger } from '../../../ops/log.ts';
-import { startPartSweeper } from '../../../pipeline/runtime/part_sweeper.ts';
-import { type ClickHouse, createClickHouse } from '../../../sql/client.ts';
+import { REPLACED_PARTS_KEPT_S } from '../../../ops/platform/clickhouse/replaced_parts.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { startPartSweeper } from '../../../pipeline/landing/part_sweeper.ts';
+import { type ClickHouse, createClickHouse } from '../../../sql/client/client.ts';
 import { startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
 import { eventually } from '../../support/wait.ts';
 

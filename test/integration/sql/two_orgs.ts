@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import path from 'node:path';
 import { text as readText } from 'node:stream/consumers';
-import type { ClickHouse } from '../../../sql/client.ts';
-import { ORG_TABLES } from '../../../sql/org_views.ts';
+import type { ClickHouse } from '../../../sql/client/client.ts';
+import { ORG_TABLES } from '../../../sql/analysts/org_views.ts';
 import type { Attack } from './attacks.ts';
 
 /** In every text of org_b. */

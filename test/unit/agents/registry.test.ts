@@ -1,11 +1,11 @@
 // What the registry refuses before it asks its stores.
 import { describe, expect, it } from 'vitest';
-import { type AgentsDeps, listAgents, registerAgent } from '../../../api/agents/agents.ts';
-import { isAgentId, listQuery, registerBody } from '../../../api/agents/schema.ts';
-import { AgentStore } from '../../../api/agents/store.ts';
+import { type AgentsDeps, listAgents, registerAgent } from '../../../api/control/agents/agents.ts';
+import { isAgentId, listQuery, registerBody } from '../../../api/control/agents/schema.ts';
+import { AgentStore } from '../../../api/control/agents/store.ts';
 import { ApiError } from '../../../api/http/errors.ts';
-import type { Log } from '../../../ops/nats/open_log.ts';
-import { KEY_CHARS_MAX } from '../../../ops/watched_bucket.ts';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
+import { KEY_CHARS_MAX } from '../../../ops/platform/nats/watched_bucket.ts';
 import { agentKey } from '../../../schemas/records/agent.ts';
 import { anEmptyBucket } from '../../support/kv.ts';
 

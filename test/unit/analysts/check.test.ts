@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isAllowedFormat, refusalOf } from '../../../api/analysts/check.ts';
-import { isAllowedFunction, isAllowedTableFunction } from '../../../api/analysts/functions.ts';
+import { isAllowedFormat, refusalOf } from '../../../api/telemetry/analysts/check.ts';
+import { isAllowedFunction, isAllowedTableFunction } from '../../../api/telemetry/analysts/functions.ts';
 
 const options = { database: 'millrace_org', isFunction: (name: string) => ['file', 'plus', 'hostname'].includes(name) };
 /** What the parser says of SELECT <expressions>. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { hasEngineRoom } from '../../../api/analysts/engine_room.ts';
-import { ENGINE_ORG_MAX } from '../../../sql/org_views.ts';
+import { hasEngineRoom } from '../../../api/telemetry/analysts/engine_room.ts';
+import { ENGINE_ORG_MAX } from '../../../sql/analysts/org_views.ts';
 
 const never = new AbortController().signal;
 

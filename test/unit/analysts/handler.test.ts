@@ -1,6 +1,6 @@
 // Every answer to an analyst carries a request id of its own.
 import { expect, it } from 'vitest';
-import { type AnalystsDeps, createAnalystsHandler } from '../../../api/analysts/handler.ts';
+import { type AnalystsDeps, createAnalystsHandler } from '../../../api/telemetry/analysts/handler.ts';
 import { listening } from '../../support/listening.ts';
 
 it('carries a request id: /ping, and a refusal', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isForAnalysts } from '../../../api/analysts/handler.ts';
-import { joinQuery, loginOf, readAsked } from '../../../api/analysts/request.ts';
+import { isForAnalysts } from '../../../api/telemetry/analysts/handler.ts';
+import { joinQuery, loginOf, readAsked } from '../../../api/telemetry/analysts/request.ts';
 
 const basic = (text: string): { authorization: string } => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
 const asked = (search: string, headers = {}) => readAsked(headers, new URLSearchParams(search), 'millrace_org');

@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { watchForStall } from '../../../api/analysts/stalled.ts';
+import { watchForStall } from '../../../api/telemetry/analysts/stalled.ts';
 
 const LOOK_MS = 100;
 let server: Server | null = null;

@@ -1,6 +1,6 @@
 // What the log held when a process began: known once it has been counted or has landed, and waited for within a bound.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Before, UNKNOWING_MS } from '../../../api/budgets/before.ts';
+import { Before, UNKNOWING_MS } from '../../../api/admission/budget/startup_backlog.ts';
 
 const report = (partition: number, read_through: number, behind = true) => ({ partition, read_through, behind });
 

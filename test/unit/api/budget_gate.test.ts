@@ -1,10 +1,10 @@
 // The gate of ingest: the call after the one that crossed a hard limit is refused, however many come at once.
 import { expect, test } from 'vitest';
-import { BudgetGate, type GateDeps } from '../../../api/budgets/gate.ts';
-import { unlimited } from '../../../api/budgets/store.ts';
-import { limitedAgents } from '../../../pipeline/domain/budget.ts';
+import { BudgetGate, type GateDeps } from '../../../api/admission/budget/gate.ts';
+import { unlimited } from '../../../api/control/budgets/store.ts';
+import { limitedAgents } from '../../../pipeline/domain/budgets/budget.ts';
 import { ApiError } from '../../../api/http/errors.ts';
-import { type AskedUse, UsageLedger } from '../../../pipeline/domain/usage_ledger.ts';
+import { type AskedUse, UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
 import { agentScope, type BudgetRecord, type PeriodState } from '../../../schemas/records/budget.ts';
 
 const ORG = 'org_a';

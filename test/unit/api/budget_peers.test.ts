@@ -1,8 +1,8 @@
 // Who is alive, and how far a process's knowledge reaches: by what was surely heard, not by the clock.
 import { expect, test } from 'vitest';
-import { Echo } from '../../../api/budgets/echo.ts';
-import { type Begun, Held, RETELL_MS, RETOLD_MAX } from '../../../api/budgets/held.ts';
-import { GONE_MS, Peers } from '../../../api/budgets/peers.ts';
+import { Echo } from '../../../api/admission/budget/echo.ts';
+import { type Begun, Held, RETELL_MS, RETOLD_MAX } from '../../../api/admission/budget/reservations.ts';
+import { GONE_MS, Peers } from '../../../api/admission/budget/peers.ts';
 
 test('knowledge reaches to the sending of the newest message that came back; lost ones before it are not waited for', () => {
   const echo = new Echo();

@@ -1,7 +1,7 @@
 // What events on their way into the log will be metered as.
 import { expect, test } from 'vitest';
-import { usesOf } from '../../../api/budgets/uses.ts';
-import { createPriceBook } from '../../../pipeline/domain/pricing.ts';
+import { usesOf } from '../../../api/admission/budget/uses.ts';
+import { createPriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
 import { customTool } from '../formats/payloads.ts';
 
 const entering = (body: string) => ({

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type Deprecated, deprecationHeaders } from '../../../api/http/deprecation.ts';
 import { defineRoute } from '../../../api/http/route.ts';
-import { openApiDocument } from '../../../api/openapi.ts';
+import { openApiDocument } from '../../../api/openapi/document.ts';
 
 const shared = z.object({ old_name: z.string(), new_name: z.string() }).meta({ id: 'TestThing' });
 const at = (part: Deprecated['part'], field: string, more: Partial<Deprecated> = {}): Deprecated => ({

@@ -7,10 +7,10 @@ import { decodeCursor, encodeCursor, limitParam, pageMetaOf } from '../../../api
 import { beyondKey, beyondRole, keyMay, type Permission, PERMISSIONS, SCOPES } from '../../../api/http/permissions.ts';
 import { listParam, templateOf } from '../../../api/http/route.ts';
 import { checkPinnedVersion } from '../../../api/http/version.ts';
-import { Admission, ORG_BYTES_MAX, ORG_EVENTS_MAX, TOTAL_BYTES_MAX } from '../../../api/ingest/admission.ts';
-import { readAck } from '../../../api/ingest/ack_inbox.ts';
-import { ingestPathOf } from '../../../api/ingest/handler.ts';
-import { joinExpositions } from '../../../ops/metrics.ts';
+import { Admission, ORG_BYTES_MAX, ORG_EVENTS_MAX, TOTAL_BYTES_MAX } from '../../../api/admission/in_flight.ts';
+import { readAck } from '../../../api/intake/ingest/ack_inbox.ts';
+import { ingestPathOf } from '../../../api/intake/ingest/handler.ts';
+import { joinExpositions } from '../../../ops/platform/metrics.ts';
 
 test("a key may do what its scopes say, each by itself or all by the star; never what is an owner's", () => {
   for (const permission of Object.keys(PERMISSIONS) as Permission[]) {

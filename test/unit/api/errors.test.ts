@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { ClickHouseError } from '@clickhouse/client';
 import { ApiError, describeIssues, errorBody, STATUS_OF, toApiError } from '../../../api/http/errors.ts';
 import { classifyStoreFailure } from '../../../api/http/store_errors.ts';
-import { StoreUnavailable } from '../../../sql/client.ts';
+import { StoreUnavailable } from '../../../sql/client/client.ts';
 
 /** As the contract lists them, by status. */
 const CONTRACT: Record<number, string> = {

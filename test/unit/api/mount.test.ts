@@ -7,8 +7,8 @@ import { ANSWER_BYTES_MAX, Idempotency } from '../../../api/http/idempotency.ts'
 import { attend, type EdgeDeps, mountRoutes } from '../../../api/http/mount.ts';
 import { newRequestId } from '../../../api/http/request_id.ts';
 import { definePublicRoute, type Route, STREAMED } from '../../../api/http/route.ts';
-import { createLogger } from '../../../ops/log.ts';
-import { DEPTH_MAX } from '../../../pipeline/domain/nesting.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { DEPTH_MAX } from '../../../pipeline/domain/text/nesting.ts';
 import { keyedRecords } from '../../support/keyed_records.ts';
 import { listening } from '../../support/listening.ts';
 

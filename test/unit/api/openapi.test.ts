@@ -3,17 +3,17 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { pageMeta } from '../../../api/http/pagination.ts';
 import { defineRoute, listParam } from '../../../api/http/route.ts';
-import { INGEST_DOCS } from '../../../api/ingest/docs.ts';
-import { type Json, openApiDocument } from '../../../api/openapi.ts';
-import { operatorRoutes } from '../../../api/orgs/operator_routes.ts';
-import { orgRoutes } from '../../../api/orgs/routes.ts';
-import type { OrgsDeps } from '../../../api/orgs/orgs.ts';
-import { OTLP_DOCS } from '../../../api/otlp/docs.ts';
-import { type SessionDeps, sessionRoutes } from '../../../api/session/routes.ts';
-import { sessionListRoutes } from '../../../api/sessions/routes.ts';
-import type { SessionsDeps } from '../../../api/sessions/sessions.ts';
-import { docsPage } from '../../../api/system/docs_page.ts';
-import { traceRoutes } from '../../../api/traces/routes.ts';
+import { INGEST_DOCS } from '../../../api/intake/ingest/docs.ts';
+import { type Json, openApiDocument } from '../../../api/openapi/document.ts';
+import { operatorRoutes } from '../../../api/control/orgs/operator_routes.ts';
+import { orgRoutes } from '../../../api/control/orgs/routes.ts';
+import type { OrgsDeps } from '../../../api/control/orgs/orgs.ts';
+import { OTLP_DOCS } from '../../../api/intake/otlp/docs.ts';
+import { type SessionDeps, sessionRoutes } from '../../../api/control/sign_in/routes.ts';
+import { sessionListRoutes } from '../../../api/telemetry/sessions/routes.ts';
+import type { SessionsDeps } from '../../../api/telemetry/sessions/sessions.ts';
+import { docsPage } from '../../../api/openapi/docs_page.ts';
+import { traceRoutes } from '../../../api/telemetry/traces/routes.ts';
 import { checkEvent, type IngestFormat, splitBody } from '../../../schemas/formats/formats.ts';
 
 /** Routes are only described here; no handler runs. */

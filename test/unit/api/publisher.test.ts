@@ -1,6 +1,6 @@
 // Group commit: what shares a message, in which order, under which bounds, and what a failure does to whom.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { LogPort, Refusal, Settle, Stored } from '../../../api/ingest/ack_inbox.ts';
+import type { LogPort, Refusal, Settle, Stored } from '../../../api/intake/ingest/ack_inbox.ts';
 import {
   COMMIT_MS_MAX,
   MESSAGE_BYTES_TARGET,
@@ -9,7 +9,7 @@ import {
   type OutgoingEvent,
   Publisher,
   RESEND_MS,
-} from '../../../api/ingest/publisher.ts';
+} from '../../../api/intake/ingest/publisher.ts';
 import { ingestBatchCodec } from '../../../schemas/codec.ts';
 
 interface Sent {

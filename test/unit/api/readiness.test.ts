@@ -1,8 +1,8 @@
 // Which partitions count as nobody's.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { ReadinessWatch, RESTART_MS } from '../../../api/system/readiness.ts';
-import { sendBeat } from '../../../ops/heartbeats.ts';
-import type { Log } from '../../../ops/nats/open_log.ts';
+import { sendBeat } from '../../../ops/exchange/heartbeats.ts';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { FaultyLog } from '../../support/faulty_log.ts';
 
 let log = new FaultyLog();

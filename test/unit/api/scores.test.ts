@@ -1,8 +1,8 @@
 // A score that is given: what is stored of it, and what is answered.
 import { expect, test } from 'vitest';
-import { giveScore } from '../../../api/scores/scores.ts';
+import { giveScore } from '../../../api/telemetry/scores/scores.ts';
 import type { UserScore } from '../../../schemas/codec.ts';
-import { createClickHouse } from '../../../sql/client.ts';
+import { createClickHouse } from '../../../sql/client/client.ts';
 
 const given = async (comment: string | null | undefined) => {
   const stored: UserScore[] = [];

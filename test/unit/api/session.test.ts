@@ -1,7 +1,7 @@
 // How long a session lasts: as its token says, and as its cookie does where the token says nothing.
 import { describe, expect, it } from 'vitest';
-import { sessionRoutes } from '../../../api/session/routes.ts';
-import { session } from '../../../api/session/schema.ts';
+import { sessionRoutes } from '../../../api/control/sign_in/routes.ts';
+import { session } from '../../../api/control/sign_in/schema.ts';
 import { NOW_MS, NOW_S } from './an_issuer.ts';
 
 const TOKEN = 'aGVhZGVy.cGF5bG9hZA.c2lnbmF0dXJl';

@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Address, allowedAddresses, guardedLookup, Refused, type Resolve } from '../../../pipeline/delivery/ssrf.ts';
 import { WebhookClient } from '../../../pipeline/delivery/webhook_client.ts';
-import { whyNotPublic } from '../../../pipeline/domain/addresses.ts';
-import { hostOf, webhookUrlProblem } from '../../../pipeline/domain/webhook_url.ts';
+import { whyNotPublic } from '../../../pipeline/domain/webhooks/public_addresses.ts';
+import { hostOf, webhookUrlProblem } from '../../../pipeline/domain/webhooks/url.ts';
 
 const vectors = z
   .object({ refused: z.record(z.string(), z.array(z.string())), public: z.array(z.string()) })

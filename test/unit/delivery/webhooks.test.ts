@@ -2,9 +2,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Sealer, SealBroken } from '../../../ops/sealing.ts';
-import { backoffMs, nextTryAt, RETRY, retryAfterMs, verdictOf } from '../../../pipeline/domain/webhook_retry.ts';
-import { SIGNATURE_AGE_MAX_SECONDS, signatureOf } from '../../../pipeline/domain/webhook_signature.ts';
+import { Sealer, SealBroken } from '../../../ops/platform/sealing.ts';
+import { backoffMs, nextTryAt, RETRY, retryAfterMs, verdictOf } from '../../../pipeline/domain/webhooks/retry.ts';
+import { SIGNATURE_AGE_MAX_SECONDS, signatureOf } from '../../../pipeline/domain/webhooks/signature.ts';
 import { EVENT_CATALOG, eventNamed, testPayload } from '../../../schemas/events/catalog.ts';
 
 /** Steps 1 to 4 of the contract, as a receiver writes them. */

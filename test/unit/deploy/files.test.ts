@@ -2,9 +2,9 @@
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { usersXml } from '../../../ops/clickhouse/config.ts';
-import { parseEnv } from '../../../ops/env.ts';
-import { natsConfigText } from '../../../ops/nats/config.ts';
+import { usersXml } from '../../../ops/launch/clickhouse/config.ts';
+import { parseEnv } from '../../../ops/platform/env.ts';
+import { natsConfigText } from '../../../ops/launch/nats/config.ts';
 import { filesIn, projectFile, yamlDocuments, yamlFile } from '../../support/deploy_files.ts';
 
 const FOLDER = 'ops/deploy';
@@ -109,7 +109,7 @@ describe('schemas', () => {
 });
 
 describe('settings', () => {
-  const known = new Set([...projectFile('ops/env.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name));
+  const known = new Set([...projectFile('ops/deploy/env.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name));
   const configMap = z.looseObject({ data: z.record(z.string(), z.string()) }).parse(named('ConfigMap', 'millrace')).data;
   const envOf = ({ env }: Container): Record<string, string> => ({
     ...configMap,
@@ -129,20 +129,23 @@ describe('settings', () => {
     ['kubernetes pipeline', envOf(containerOf('Deployment', 'pipeline'))],
   ];
 
-  it.each(processes)('%s: every one is in ops/env.example, and the service starts with them once the secrets are filled in', (_, env) => {
-    const own = Object.keys(env).filter((name) => /^(SERVICE|AWS)_/.test(name));
-    expect(own.length).toBeGreaterThan(10);
-    expect(own.filter((name) => !known.has(name))).toEqual([]);
-    const given = Object.fromEntries(
-      Object.entries(env).map(([name, value]) => [
-        name,
-        value
-          .replace(/^\$\{\w+:\?[^}]*\}$/, () => filled(name))
-          .replaceAll(/\$\{\w+:-([^}]*)\}|\$\{\w+:\?[^}]*\}|\$\(\w+\)/g, (_all, given?: string) => given ?? 'secret'),
-      ]),
-    );
-    expect(parseEnv(given).SERVICE_ENV).toBe('production');
-  });
+  it.each(processes)(
+    '%s: every one is in ops/deploy/env.example, and the service starts with them once the secrets are filled in',
+    (_, env) => {
+      const own = Object.keys(env).filter((name) => /^(SERVICE|AWS)_/.test(name));
+      expect(own.length).toBeGreaterThan(10);
+      expect(own.filter((name) => !known.has(name))).toEqual([]);
+      const given = Object.fromEntries(
+        Object.entries(env).map(([name, value]) => [
+          name,
+          value
+            .replace(/^\$\{\w+:\?[^}]*\}$/, () => filled(name))
+            .replaceAll(/\$\{\w+:-([^}]*)\}|\$\{\w+:\?[^}]*\}|\$\(\w+\)/g, (_all, given?: string) => given ?? 'secret'),
+        ]),
+      );
+      expect(parseEnv(given).SERVICE_ENV).toBe('production');
+    },
+  );
 
   it('secrets have no defaults: empty in the examples, and compose refuses to go on without them', () => {
     const secret = z.looseObject({ stringData: z.record(z.string(), z.literal('')) }).parse(named('Secret', 'millrace'));

@@ -2,7 +2,7 @@
 // and what they say to made-up series (ops/alerts/millrace_test.yaml); it is not there in CI.
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { registry } from '../../../ops/metrics.ts';
+import { registry } from '../../../ops/platform/metrics.ts';
 import { collectDefaultMetrics } from 'prom-client';
 import { filesIn, projectFile, yamlFile } from '../../support/deploy_files.ts';
 

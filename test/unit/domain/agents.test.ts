@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { archived, driftOf, newAgent, registeredAgain, statusOf } from '../../../pipeline/domain/agents.ts';
+import { archived, driftOf, newAgent, registeredAgain, statusOf } from '../../../pipeline/domain/agents/agent_life.ts';
 import { agentKey, parseAgentRecord, type AgentRecord } from '../../../schemas/records/agent.ts';
-import { agentIdOf, hashToken } from '../../../api/agents/tokens.ts';
+import { agentIdOf, hashToken } from '../../../api/control/agents/tokens.ts';
 
 const DAY = 86_400_000;
 const T0 = Date.parse('2026-01-01T00:00:00.000Z');

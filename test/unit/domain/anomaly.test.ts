@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type DayCost, findAnomaly, type JudgedDay } from '../../../pipeline/domain/anomaly.ts';
-import { usdToPico } from '../../../pipeline/domain/money.ts';
+import { type DayCost, findAnomaly, type JudgedDay } from '../../../pipeline/domain/stats/anomaly.ts';
+import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import { DEFAULT_ANOMALY_CONFIG } from '../../../schemas/records/cost_config.ts';
 
 const cost = (day: number, usd: number | string, model = 'm', agent_id = 'a'): DayCost => ({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { auditableChanges, CHANGES_BYTES_MAX } from '../../../ops/audit_changes.ts';
-import { type DoneMutation, eventOfMutation } from '../../../pipeline/domain/audit_events.ts';
+import { auditableChanges, CHANGES_BYTES_MAX } from '../../../ops/exchange/audit_changes.ts';
+import { type DoneMutation, eventOfMutation } from '../../../pipeline/domain/webhooks/audit_events.ts';
 
 const mutation = (over: Partial<DoneMutation>): DoneMutation => ({
   audit_id: 'aud_1',

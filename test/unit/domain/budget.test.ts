@@ -10,10 +10,10 @@ import {
   percentageOf,
   statusOf,
   type Used,
-} from '../../../pipeline/domain/budget.ts';
-import { cumulativeAlerts, projectedAlerts, projectionOf, stateIn, toldBy, toldState } from '../../../pipeline/domain/budget_alerts.ts';
-import { eventsOfAlert, mailOfAlert } from '../../../pipeline/domain/budget_events.ts';
-import { MONTHLY, periodAt } from '../../../pipeline/domain/period.ts';
+} from '../../../pipeline/domain/budgets/budget.ts';
+import { cumulativeAlerts, projectedAlerts, projectionOf, stateIn, toldBy, toldState } from '../../../pipeline/domain/budgets/alerts.ts';
+import { eventsOfAlert, mailOfAlert } from '../../../pipeline/domain/budgets/alert_events.ts';
+import { MONTHLY, periodAt } from '../../../pipeline/domain/budgets/period.ts';
 import { agentScope, type BudgetRecord, budgetRecord, type BudgetState, NO_LIMITS } from '../../../schemas/records/budget.ts';
 
 const DAY = 86_400_000;

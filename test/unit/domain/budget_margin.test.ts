@@ -1,7 +1,7 @@
 // Where a limit is too near to be decided by what one process knows.
 import { expect, test } from 'vitest';
-import { nothingUsed } from '../../../pipeline/domain/budget.ts';
-import { burstOf, isNear, isNearAny, type View } from '../../../pipeline/domain/budget_margin.ts';
+import { nothingUsed } from '../../../pipeline/domain/budgets/budget.ts';
+import { burstOf, isNear, isNearAny, type View } from '../../../pipeline/domain/budgets/margin.ts';
 import { agentScope, type BudgetRecord, NO_LIMITS } from '../../../schemas/records/budget.ts';
 
 const fresh = { processes: 2, age_ms: 0 };

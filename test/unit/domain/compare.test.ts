@@ -8,7 +8,7 @@ import {
   DEFAULT_FIELDS,
   difference,
   isCompareField,
-} from '../../../pipeline/domain/compare.ts';
+} from '../../../pipeline/domain/traces/compare.ts';
 
 const aTrace = (over: Partial<ComparedTrace> = {}): ComparedTrace => ({
   duration_ms: 1000,

@@ -1,7 +1,7 @@
 // The search for a fixed text: it agrees with the host's, and its time is linear.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { containing } from '../../../pipeline/domain/contains.ts';
+import { containing } from '../../../pipeline/domain/text/contains.ts';
 
 describe('a search for a text', () => {
   it('agrees with the one of the language', () => {

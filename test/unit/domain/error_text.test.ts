@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ERROR_CHARS_MAX, NORMAL_CHARS_MAX, normalizeError } from '../../../pipeline/domain/error_text.ts';
+import { ERROR_CHARS_MAX, NORMAL_CHARS_MAX, normalizeError } from '../../../pipeline/domain/incidents/error_text.ts';
 
 describe('the text of an error without what differs', () => {
   it.each([

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { projectUse, trainForecast } from '../../../pipeline/domain/forecast.ts';
-import { fitLine, predictLine } from '../../../pipeline/domain/ols.ts';
-import { tQuantile } from '../../../pipeline/domain/student_t.ts';
+import { projectUse, trainForecast } from '../../../pipeline/domain/stats/forecast.ts';
+import { fitLine, predictLine } from '../../../pipeline/domain/stats/ols.ts';
+import { tQuantile } from '../../../pipeline/domain/stats/student_t.ts';
 
 /** Largest relative error at which 9 digits agree. */
 const NINE_DIGITS = 5e-10;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { evaluate, FORMULA_CHARS_MAX, parseFormula } from '../../../pipeline/domain/formula.ts';
+import { evaluate, FORMULA_CHARS_MAX, parseFormula } from '../../../pipeline/domain/stats/formula.ts';
 
 const valueOf = (text: string, amounts: Record<string, number> = {}): number | null => {
   const parsed = parseFormula(text);

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { chainStepSpanId, eventHex, partitionOf, spanIdOf, traceIdOf } from '../../../pipeline/domain/ids.ts';
+import { chainStepSpanId, eventHex, partitionOf, spanIdOf, traceIdOf } from '../../../pipeline/domain/traces/ids.ts';
 
 const hex16 = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex').slice(0, 16);
 

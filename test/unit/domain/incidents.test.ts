@@ -12,7 +12,7 @@ import {
   QUIET_MS,
   severityOf,
   type Spell,
-} from '../../../pipeline/domain/incidents.ts';
+} from '../../../pipeline/domain/incidents/incidents.ts';
 
 const MINUTE = 60_000;
 const minutes = (...times: number[]): number[] => times.map((time) => time * MINUTE);

@@ -8,7 +8,7 @@ import {
   judgementFormat,
   ANSWER_CHARS_MAX,
   readJudgement,
-} from '../../../pipeline/domain/judge_prompt.ts';
+} from '../../../pipeline/domain/judging/llm_prompt.ts';
 
 const NONCE = 'f00dfacef00dfacef00dface';
 const rubric = { scale: [1, 2, 3, 4, 5], criteria: ['is polite', 'is true'] };

@@ -1,8 +1,8 @@
 // Deterministic judges: every type of rule on every field, scopes, and rules and texts that mean harm.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileRule, inScope, readsTexts, RuleError } from '../../../pipeline/domain/judge_rules.ts';
-import type { JudgedTrace } from '../../../pipeline/domain/judged_trace.ts';
+import { compileRule, inScope, readsTexts, RuleError } from '../../../pipeline/domain/judging/rules.ts';
+import type { JudgedTrace } from '../../../pipeline/domain/judging/judged_trace.ts';
 import { breachOf, RULE_TYPES, type JudgeRule, verdictOf } from '../../../schemas/records/judge.ts';
 
 const trace = (over: Partial<JudgedTrace> = {}): JudgedTrace => ({

@@ -1,7 +1,7 @@
 // What judges see of a trace: the rule of which prompt and response are a trace's, whatever the order in which spans come.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { addToDraft, type DraftSpan, emptyDraft, findingOf } from '../../../pipeline/domain/judged_draft.ts';
+import { addToDraft, type DraftSpan, emptyDraft, findingOf } from '../../../pipeline/domain/judging/judged_draft.ts';
 
 let serial = 0;
 const span = (over: Partial<DraftSpan> = {}): DraftSpan => {

@@ -1,7 +1,7 @@
 // What every sampling profile keeps, to the millisecond and the letter, and how fair the rate is.
 import { describe, expect, it } from 'vitest';
-import { keepRule, keptByRate, PROFILE_RATE } from '../../../pipeline/domain/keep_rules.ts';
-import { customKind, namedKindOf } from '../../../pipeline/domain/kinds.ts';
+import { keepRule, keptByRate, PROFILE_RATE } from '../../../pipeline/domain/traces/keep_rules.ts';
+import { customKind, namedKindOf } from '../../../pipeline/domain/decode/kinds.ts';
 import { aSpan } from '../../support/spans.ts';
 
 const lasting = (ms: number) => aSpan({ started_at: 1_000_000, ended_at: 1_000_000 + ms });

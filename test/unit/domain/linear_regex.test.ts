@@ -1,7 +1,7 @@
 // Patterns of orgs: what is taken, and that none of them takes longer than a linear engine does.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileLinear, PATTERN_LENGTH_MAX, PatternError } from '../../../pipeline/domain/linear_regex.ts';
+import { compileLinear, PATTERN_LENGTH_MAX, PatternError } from '../../../pipeline/domain/patterns/linear_regex.ts';
 
 describe('a linear pattern', () => {
   it('finds what it describes', () => {

@@ -1,7 +1,7 @@
 // Money is exact: decimal text in, decimal text out, sums that no order changes.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decimalToScaled, picoToDecimal, picoToUsd, usdToPico } from '../../../pipeline/domain/money.ts';
+import { decimalToScaled, picoToDecimal, picoToUsd, usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 
 const pico = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });
 

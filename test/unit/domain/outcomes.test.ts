@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dateOf, dayOf, startOfDay, zeroFilled } from '../../../pipeline/domain/days.ts';
-import { addOutcomes, NO_OUTCOMES, outcomesOf } from '../../../pipeline/domain/outcomes.ts';
+import { dateOf, dayOf, startOfDay, zeroFilled } from '../../../pipeline/domain/time/days.ts';
+import { addOutcomes, NO_OUTCOMES, outcomesOf } from '../../../pipeline/domain/pricing/outcomes.ts';
 
 describe('outcomes of an event', () => {
   it('are exact amounts by name', () => {

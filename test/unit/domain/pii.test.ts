@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compileLinear } from '../../../pipeline/domain/linear_regex.ts';
-import { checkOwnPatterns, UnusablePattern } from '../../../pipeline/domain/pii_custom.ts';
-import { PiiRedactor, type PiiRules } from '../../../pipeline/domain/pii.ts';
-import { isTold, piiMatches } from '../../../pipeline/domain/pii_match.ts';
-import { beginningOf } from '../../../pipeline/domain/pii_prefix.ts';
+import { compileLinear } from '../../../pipeline/domain/patterns/linear_regex.ts';
+import { checkOwnPatterns, UnusablePattern } from '../../../pipeline/domain/pii/custom.ts';
+import { PiiRedactor, type PiiRules } from '../../../pipeline/domain/pii/pii.ts';
+import { isTold, piiMatches } from '../../../pipeline/domain/pii/match_sample.ts';
+import { beginningOf } from '../../../pipeline/domain/pii/prefix.ts';
 import { PII_KINDS } from '../../../schemas/records/pii_policy.ts';
 import { aSpan } from '../../support/spans.ts';
 

@@ -1,11 +1,11 @@
 // Own patterns of a policy: what is accepted, what they may take in place, and what becomes of a text that is too much.
 import { afterAll, describe, expect, it } from 'vitest';
-import { PatternRunner } from '../../../ops/pattern_runner.ts';
-import { ownBounds } from '../../../pipeline/domain/pattern_bounds.ts';
-import { checkOwnPatterns, customFinder, OWN_SIZE_MAX, OWN_SIZES_MAX, UnusablePattern } from '../../../pipeline/domain/pii_custom.ts';
-import { beginningOf } from '../../../pipeline/domain/pii_prefix.ts';
-import { PiiRedactor } from '../../../pipeline/domain/pii.ts';
-import { EVENT_STEPS_MAX, OwnPatterns } from '../../../pipeline/domain/pii_own.ts';
+import { PatternRunner } from '../../../ops/platform/pattern_runner.ts';
+import { ownBounds } from '../../../pipeline/domain/patterns/bounds.ts';
+import { checkOwnPatterns, customFinder, OWN_SIZE_MAX, OWN_SIZES_MAX, UnusablePattern } from '../../../pipeline/domain/pii/custom.ts';
+import { beginningOf } from '../../../pipeline/domain/pii/prefix.ts';
+import { PiiRedactor } from '../../../pipeline/domain/pii/pii.ts';
+import { EVENT_STEPS_MAX, OwnPatterns } from '../../../pipeline/domain/pii/own_patterns.ts';
 import { noiseOfTwo } from '../../support/noise.ts';
 
 /** 805 instructions; it looked at 60 kB for seconds. */

@@ -2,9 +2,9 @@
 import { calcPrice, waitForUpdate } from '@pydantic/genai-prices';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { usdToPico } from '../../../pipeline/domain/money.ts';
-import { createPriceBook, givenPrice, type OrgPrice, type PricedUsage } from '../../../pipeline/domain/pricing.ts';
-import { TABLE_NAME } from '../../../pipeline/domain/price_table.ts';
+import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
+import { createPriceBook, givenPrice, type OrgPrice, type PricedUsage } from '../../../pipeline/domain/pricing/pricing.ts';
+import { TABLE_NAME } from '../../../pipeline/domain/pricing/price_table.ts';
 
 const table = createPriceBook(() => []);
 const AT = Date.parse('2026-06-01T12:00:00Z');

@@ -1,7 +1,7 @@
 // Who decides about a key: all that know the same members agree, and only the keys of one that left move.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { rankedFor } from '../../../pipeline/domain/rendezvous.ts';
+import { rankedFor } from '../../../pipeline/domain/budgets/rendezvous.ts';
 import '../../support/properties.ts';
 
 const members = fc.uniqueArray(fc.uuid(), { minLength: 1, maxLength: 8 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { replayEvents } from '../../../pipeline/domain/replay_events.ts';
+import { replayEvents } from '../../../pipeline/domain/traces/replay_events.ts';
 import {
   messagesOf,
   planReplay,
@@ -7,7 +7,7 @@ import {
   REPLAY_CHARS_MAX,
   type ReplayCall,
   type ReplaySpan,
-} from '../../../pipeline/domain/replay.ts';
+} from '../../../pipeline/domain/traces/replay.ts';
 import type { PromptRecord } from '../../../schemas/records/prompt.ts';
 import { checkEvent } from '../../../schemas/formats/formats.ts';
 

@@ -1,9 +1,9 @@
 // What a stored call costs by other prices: the same as if it came in now, or unknown.
 import { describe, expect, it } from 'vitest';
 import { spansOf } from '../../../pipeline/domain/decode/decode.ts';
-import { createPriceBook, type OrgPrice, type PriceBook } from '../../../pipeline/domain/pricing.ts';
-import { COUNTING_ATTRIBUTES, COUNTING_PREFIX, differs, repriced, type StoredCall } from '../../../pipeline/domain/repricing.ts';
-import type { Span } from '../../../pipeline/domain/span.ts';
+import { createPriceBook, type OrgPrice, type PriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
+import { COUNTING_ATTRIBUTES, COUNTING_PREFIX, differs, repriced, type StoredCall } from '../../../pipeline/domain/pricing/repricing.ts';
+import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import type { SourceFormat } from '../../../schemas/codec.ts';
 
 const AT = Date.parse('2026-06-15T12:00:00Z');

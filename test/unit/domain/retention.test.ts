@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { startOfDay } from '../../../pipeline/domain/days.ts';
-import { MONTHLY, periodAt, type PeriodRule } from '../../../pipeline/domain/period.ts';
-import { cutoffDay, cutoffRanges, KEPT, keptDays, newestCutoff, NEVER, type OrgPolicy } from '../../../pipeline/domain/retention.ts';
+import { startOfDay } from '../../../pipeline/domain/time/days.ts';
+import { MONTHLY, periodAt, type PeriodRule } from '../../../pipeline/domain/budgets/period.ts';
+import { cutoffDay, cutoffRanges, KEPT, keptDays, newestCutoff, NEVER, type OrgPolicy } from '../../../pipeline/domain/traces/retention.ts';
 import {
   changedRetention,
   DEFAULT_RETENTION,

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import '../../support/properties.ts';
-import { promptVariables, renderPrompt } from '../../../pipeline/domain/prompt.ts';
-import { RENDERED_CHARS_MAX, renderTemplate, variablesOf } from '../../../pipeline/domain/template.ts';
+import { promptVariables, renderPrompt } from '../../../pipeline/domain/text/prompt.ts';
+import { RENDERED_CHARS_MAX, renderTemplate, variablesOf } from '../../../pipeline/domain/text/template.ts';
 
 const name = fc.stringMatching(/^[A-Za-z0-9_-]{1,12}$/);
 /** Text without braces. */

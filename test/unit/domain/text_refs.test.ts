@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { foldTexts, followTexts, unfoldTexts } from '../../../pipeline/domain/text_refs.ts';
+import { foldTexts, followTexts, unfoldTexts } from '../../../pipeline/domain/text/text_refs.ts';
 
 const long = 'a text of some words, as they are said';
 

@@ -1,8 +1,8 @@
 // The words of texts: the fast scan agrees with the plain definition, for every alphabet.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { documentTerms, queryWords, wordHash, type DocumentTerms } from '../../../pipeline/domain/text_terms.ts';
-import { isStopHash } from '../../../pipeline/domain/stop_words.ts';
+import { documentTerms, queryWords, wordHash, type DocumentTerms } from '../../../pipeline/domain/text/text_terms.ts';
+import { isStopHash } from '../../../pipeline/domain/text/stop_words.ts';
 
 /** FNV-1a 32 over UTF-16 code units in exact arithmetic. */
 function plainHash(word: string): number {

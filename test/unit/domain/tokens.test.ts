@@ -1,7 +1,7 @@
 // Token estimates: near the tokenizer's own count, and bounded in time for any text.
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, it } from 'vitest';
-import { charsForTokens, estimateTokens } from '../../../pipeline/domain/tokens.ts';
+import { charsForTokens, estimateTokens } from '../../../pipeline/domain/text/tokens.ts';
 
 /** Time of the processor, so that others' work does not count; text of this length takes minutes where time grows with the square. */
 const CPU_MS_MAX = 5000;

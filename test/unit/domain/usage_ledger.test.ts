@@ -1,6 +1,6 @@
 // The ledger counts what was let in once, whatever the order in which it is confirmed, reported, told again and read again.
 import { expect, test } from 'vitest';
-import { nothingUsed } from '../../../pipeline/domain/budget.ts';
+import { nothingUsed } from '../../../pipeline/domain/budgets/budget.ts';
 import {
   type AccountScope,
   type AskedUse,
@@ -8,8 +8,8 @@ import {
   type StoredSum,
   UsageLedger,
   type UsageRow,
-} from '../../../pipeline/domain/usage_ledger.ts';
-import { SLOTS_MAX } from '../../../pipeline/domain/usage_reserves.ts';
+} from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import { SLOTS_MAX } from '../../../pipeline/domain/budgets/usage_reserves.ts';
 
 const HOUR = 3_600_000;
 const ORG = 'org_a';

@@ -3,7 +3,13 @@
 // each event once.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type AskedUse, type LandedReport, type Reservation, type StoredSum, UsageLedger } from '../../../pipeline/domain/usage_ledger.ts';
+import {
+  type AskedUse,
+  type LandedReport,
+  type Reservation,
+  type StoredSum,
+  UsageLedger,
+} from '../../../pipeline/domain/budgets/usage_ledger.ts';
 
 const HOUR = 3_600_000;
 const ORG = 'org_a';

@@ -1,7 +1,7 @@
 // JSON text without unpaired surrogates.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { wellFormedJson } from '../../../pipeline/domain/well_formed.ts';
+import { wellFormedJson } from '../../../pipeline/domain/text/well_formed.ts';
 
 /** Text of any UTF-16 code units. */
 const anyText = fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units));

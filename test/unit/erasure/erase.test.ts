@@ -1,10 +1,10 @@
 // How the work ends: proven, failed with what is left, tried again, or found done. The stores are stand-ins here; the real ones are
 // in test/integration/erasure.
 import { expect, it } from 'vitest';
-import { createLogger } from '../../../ops/log.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
 import { createErase, type EraseDeps } from '../../../pipeline/erasure/erase.ts';
-import { StoreUnavailable } from '../../../sql/client.ts';
-import type { ErasureStore } from '../../../sql/erasure.ts';
+import { StoreUnavailable } from '../../../sql/client/client.ts';
+import type { ErasureStore } from '../../../sql/stores/erasure.ts';
 
 interface Stand {
   left?: Map<string, number>[];

@@ -1,6 +1,6 @@
 // A trace that is erased from the store comes back with nothing of what it was when a late event of it comes.
 import { expect, it } from 'vitest';
-import { TraceBook } from '../../../pipeline/runtime/trace_book.ts';
+import { TraceBook } from '../../../pipeline/traces/open_traces.ts';
 import { anEvent, aSpan } from '../../support/spans.ts';
 
 const LIMITS = { graceMs: 10, idleMs: 20, openMax: 100, doneMax: 100 };

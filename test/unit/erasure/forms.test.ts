@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { storedForms } from '../../../pipeline/domain/erasure.ts';
-import { PiiRedactor, type PiiRules } from '../../../pipeline/domain/pii.ts';
+import { storedForms } from '../../../pipeline/domain/pii/erasure_values.ts';
+import { PiiRedactor, type PiiRules } from '../../../pipeline/domain/pii/pii.ts';
 
 const key = randomBytes(32);
 const hashing: PiiRules = { kinds: ['email', 'phone'], custom: [], hash_key: key };

@@ -12,7 +12,7 @@ import {
   RULE_CHUNK,
   stoppedChunk,
   WINDOW_CHUNKS,
-} from '../../../pipeline/domain/eval_chunks.ts';
+} from '../../../pipeline/domain/evals/chunks.ts';
 import { partsOf } from '../../../schemas/records/dataset.ts';
 import { type EvalProgress, PART_IDS } from '../../../schemas/records/eval.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import { canonicalJson, itemMessages } from '../../../pipeline/domain/dataset_items.ts';
+import { canonicalJson, itemMessages } from '../../../pipeline/domain/evals/dataset_items.ts';
 
 describe('an item as it is sent', () => {
   it('is the template with its input in it', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { previousEval, regressionOf } from '../../../pipeline/domain/eval_regression.ts';
+import { previousEval, regressionOf } from '../../../pipeline/domain/evals/regression.ts';
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
 
 const anEval = (eval_id: string, over: Partial<EvalRecord> & { mean?: number | null; at?: number } = {}): EvalRecord => {

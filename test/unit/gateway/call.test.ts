@@ -1,9 +1,9 @@
 // What of a call goes to the upstream: its bytes, its headers; and which upstream that is.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { answerHeaders, bodyFor, checkModelPath, checkQuery, headersFor, labelsOf, readCall } from '../../../api/gateway/call.ts';
-import { setMember } from '../../../api/gateway/json_members.ts';
-import { globOf, openRoutes, parseRoutes, RoutesError } from '../../../ops/llm/routes.ts';
+import { answerHeaders, bodyFor, checkModelPath, checkQuery, headersFor, labelsOf, readCall } from '../../../api/intake/gateway/call.ts';
+import { setMember } from '../../../api/intake/gateway/json_members.ts';
+import { globOf, openRoutes, parseRoutes, RoutesError } from '../../../ops/platform/llm/routes.ts';
 
 const OWN = { model: null };
 const labels = labelsOf({});

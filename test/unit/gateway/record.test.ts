@@ -1,14 +1,14 @@
 // What is recorded of a call: whatever was asked and answered, the pipeline can decode it; and what is reserved before it.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { AnswerReader } from '../../../api/gateway/answer.ts';
-import { labelsOf, type Operation, readCall } from '../../../api/gateway/call.ts';
-import { type EndedCall, recordOf } from '../../../api/gateway/record.ts';
-import { Recorder } from '../../../api/gateway/recorder.ts';
-import { ANSWER_TOKENS, Estimates } from '../../../api/gateway/reserve.ts';
-import { MESSAGE_BYTES_MAX } from '../../../ops/streams.ts';
+import { AnswerReader } from '../../../api/intake/gateway/answer.ts';
+import { labelsOf, type Operation, readCall } from '../../../api/intake/gateway/call.ts';
+import { type EndedCall, recordOf } from '../../../api/intake/gateway/record.ts';
+import { Recorder } from '../../../api/intake/gateway/recorder.ts';
+import { ANSWER_TOKENS, Estimates } from '../../../api/intake/gateway/reserve.ts';
+import { MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
 import { spansOf } from '../../../pipeline/domain/decode/decode.ts';
-import { createPriceBook } from '../../../pipeline/domain/pricing.ts';
+import { createPriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
 import { eventually } from '../../support/wait.ts';
 
 const deps = { prices: createPriceBook(() => []), maxPromptTokens: () => null, redactorOf: () => null };

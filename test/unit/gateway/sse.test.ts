@@ -1,9 +1,9 @@
 // Streams read beside their way: however the bytes are split, the caller gets the same bytes and the record says the same.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ChatAssembly, isUsageChunk, ResponsesAssembly, TEXT_CHARS_MAX } from '../../../api/gateway/assembly.ts';
-import { EVENT_BYTES_MAX, SseStream } from '../../../api/gateway/sse.ts';
-import { isFields } from '../../../api/gateway/values.ts';
+import { ChatAssembly, isUsageChunk, ResponsesAssembly, TEXT_CHARS_MAX } from '../../../api/intake/gateway/assembly.ts';
+import { EVENT_BYTES_MAX, SseStream } from '../../../api/intake/gateway/sse.ts';
+import { isFields } from '../../../api/intake/gateway/values.ts';
 
 interface Heard {
   out: string;

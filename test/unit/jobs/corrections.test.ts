@@ -1,7 +1,7 @@
 // Messages of a repricing: each fits the log, and the same changes give the same ones.
 import { expect, it } from 'vitest';
-import { MESSAGE_BYTES_MAX } from '../../../ops/streams.ts';
-import { partitionOf } from '../../../pipeline/domain/ids.ts';
+import { MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
+import { partitionOf } from '../../../pipeline/domain/traces/ids.ts';
 import { correctionMessages } from '../../../pipeline/jobs/correction_log.ts';
 import { type CostChange, costCorrectionsCodec } from '../../../schemas/codec.ts';
 

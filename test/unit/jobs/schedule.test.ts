@@ -2,7 +2,7 @@ import { ClickHouseError } from '@clickhouse/client';
 import { describe, expect, it } from 'vitest';
 import { describeFailure } from '../../../pipeline/jobs/failure.ts';
 import { slotBefore } from '../../../pipeline/jobs/schedule.ts';
-import { StoreUnavailable } from '../../../sql/client.ts';
+import { StoreUnavailable } from '../../../sql/client/client.ts';
 
 describe('slotBefore', () => {
   const at = (text: string): number => Date.parse(text);

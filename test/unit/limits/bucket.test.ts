@@ -12,7 +12,7 @@ import {
   secondsUntilFull,
   secondsUntilGranted,
   take,
-} from '../../../api/limits/bucket.ts';
+} from '../../../api/admission/rate/bucket.ts';
 
 describe('a bucket', () => {
   test('grants its capacity at once and then one for each token that flows', () => {

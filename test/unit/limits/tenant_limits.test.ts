@@ -2,8 +2,8 @@
 // processes that tell each other.
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { limitsOfTenant, type PlanLimits, type PlannedOrg, PLANS } from '../../../api/limits/plans.ts';
-import { BUCKETS_MAX, TenantLimits } from '../../../api/limits/tenant_limits.ts';
+import { limitsOfTenant, type PlanLimits, type PlannedOrg, PLANS } from '../../../api/admission/rate/plans.ts';
+import { BUCKETS_MAX, TenantLimits } from '../../../api/admission/rate/tenant_limits.ts';
 import type { RateKind } from '../../../api/http/rate_limit.ts';
 
 let now: number;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { auditableChanges, CHANGES_BYTES_MAX } from '../../../ops/audit_changes.ts';
+import { auditableChanges, CHANGES_BYTES_MAX } from '../../../ops/exchange/audit_changes.ts';
 
 const read = (changes: Record<string, unknown>): unknown => JSON.parse(auditableChanges(changes));
 

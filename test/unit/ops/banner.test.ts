@@ -1,6 +1,6 @@
 // What a start prints.
 import { describe, expect, it } from 'vitest';
-import { type BannerFacts, banner } from '../../../ops/banner.ts';
+import { type BannerFacts, banner } from '../../../ops/launch/banner.ts';
 
 const facts: BannerFacts = {
   baseUrl: 'http://127.0.0.1:8080',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { basicCredentialsPattern } from '../../../ops/clickhouse/http_rules.ts';
+import { basicCredentialsPattern } from '../../../ops/launch/clickhouse/http_rules.ts';
 
 const basic = (user: string, password: string): string => Buffer.from(`${user}:${password}`).toString('base64');
 const userName = fc.stringMatching(/^[a-z_]{1,20}$/);

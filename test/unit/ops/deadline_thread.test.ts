@@ -1,6 +1,6 @@
 // Work in a thread that a deadline ends.
 import { afterEach, describe, expect, it } from 'vitest';
-import { DeadlineThread } from '../../../ops/deadline_thread.ts';
+import { DeadlineThread } from '../../../ops/platform/deadline_thread.ts';
 import type { EndlessJob } from '../../support/endless_thread.ts';
 
 const MODULE = new URL('../../support/endless_thread.ts', import.meta.url);

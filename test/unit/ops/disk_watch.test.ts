@@ -1,7 +1,7 @@
 // When a disk counts as low, and that it is told once each time that changes.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DiskWatch, isLow, reserveOf } from '../../../ops/disk_watch.ts';
+import { DiskWatch, isLow, reserveOf } from '../../../ops/platform/disk_watch.ts';
 
 const GIB = 1024 ** 3;
 

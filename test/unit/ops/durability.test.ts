@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { expect, it } from 'vitest';
-import { createSyncer } from '../../../ops/clickhouse/durability.ts';
+import { createSyncer } from '../../../ops/platform/clickhouse/durability.ts';
 
 it('is not to be had for a folder that cannot be synced', async () => {
   expect(await createSyncer('/no/such/folder')).toBeNull();

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { EnvError, parseEnv } from '../../../ops/env.ts';
+import { EnvError, parseEnv } from '../../../ops/platform/env.ts';
 
 const problems = (source: Record<string, string>): string => {
   try {
@@ -169,13 +169,13 @@ describe('settings', () => {
 
   it('all stand in env.example with their defaults', () => {
     const example = Object.fromEntries(
-      readFileSync(new URL('../../../ops/env.example', import.meta.url), 'utf8')
+      readFileSync(new URL('../../../ops/deploy/env.example', import.meta.url), 'utf8')
         .split('\n')
         .filter((line) => line.startsWith('SERVICE_'))
         .map((line) => line.split('=') as [string, string]),
     );
     expect(parseEnv(example)).toEqual(parseEnv({}));
-    const source = readFileSync(new URL('../../../ops/env.ts', import.meta.url), 'utf8');
+    const source = readFileSync(new URL('../../../ops/platform/env.ts', import.meta.url), 'utf8');
     const declared = [...source.matchAll(/^ {2}(SERVICE_[A-Z_]+):/gm)].map(([, name]) => name);
     expect(Object.keys(example).toSorted()).toEqual(declared.toSorted());
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FairSlots } from '../../../ops/fair_slots.ts';
+import { FairSlots } from '../../../ops/platform/fair_slots.ts';
 
 const never = new AbortController().signal;
 const turn = () => new Promise((resolve) => setImmediate(resolve));

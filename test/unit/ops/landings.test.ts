@@ -1,12 +1,12 @@
 // Reports of landings on their way: within what a message holds, whatever a sender calls its agents, and counted right by who hears of them.
 import type { NatsConnection } from '@nats-io/transport-node';
 import { describe, expect, it } from 'vitest';
-import { hearLanded, type Landing, tellLanded } from '../../../ops/landings.ts';
+import { hearLanded, type Landing, tellLanded } from '../../../ops/exchange/landing_reports.ts';
 import { type Accounts, UsageReports } from '../../../pipeline/budgets/feed.ts';
-import { UsageLedger } from '../../../pipeline/domain/usage_ledger.ts';
-import type { CountedUsage } from '../../../pipeline/runtime/count_usage.ts';
-import type { PartitionState } from '../../../pipeline/runtime/partition_state.ts';
-import type { Progress } from '../../../pipeline/runtime/prepare.ts';
+import { UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import type { CountedUsage } from '../../../pipeline/landing/usage_rows.ts';
+import type { PartitionState } from '../../../pipeline/worker/partition_state.ts';
+import type { Progress } from '../../../pipeline/worker/prepare.ts';
 import { anEvent } from '../../support/spans.ts';
 
 const MIB = 1024 * 1024;

@@ -8,7 +8,7 @@ async function endOf(
   script: string,
   before: readonly string[] = [],
 ): Promise<{ code: number | null; signal: string | null; output: string }> {
-  const leave = new URL('../../../ops/process/leave.ts', import.meta.url).href;
+  const leave = new URL('../../../ops/platform/leave.ts', import.meta.url).href;
   const code = `import { die, leave } from '${leave}'; setInterval(() => undefined, 1000); ${script}`;
   const line = [...before, process.execPath, '--input-type=module-typescript', '--eval', code];
   const child = spawn(line[0] ?? '', line.slice(1), { stdio: ['ignore', 'pipe', before.length === 0 ? 'inherit' : 'ignore'] });

@@ -21,7 +21,7 @@ vi.mock('node:fs', async (original) => {
     },
   };
 });
-const { LogFollower } = await import('../../../ops/process/log_file.ts');
+const { LogFollower } = await import('../../../ops/launch/process/log_file.ts');
 
 const TOO_LARGE = 'x'.repeat(21 * 1024 * 1024);
 let folder = '';

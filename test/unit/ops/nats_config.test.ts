@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { natsConfigText } from '../../../ops/nats/config.ts';
+import { natsConfigText } from '../../../ops/launch/nats/config.ts';
 
 const alone = { dataDir: '/data/nats', port: 4222, sync: 'always', logFile: '/logs/nats.log' };
 

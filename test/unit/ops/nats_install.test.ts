@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { findNatsServer } from '../../../ops/nats/install.ts';
+import { findNatsServer } from '../../../ops/launch/nats/install.ts';
 import { removeDir, tempDir } from '../../support/temp.ts';
 
 let folder: string;

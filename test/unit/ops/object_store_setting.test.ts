@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { EnvError, parseEnv } from '../../../ops/env.ts';
-import { openObjectStore } from '../../../ops/object_store/open.ts';
+import { EnvError, parseEnv } from '../../../ops/platform/env.ts';
+import { openObjectStore } from '../../../ops/platform/object_store/open.ts';
 
 it.each([
   ['file:///var/cold', 'file:///var/cold'],

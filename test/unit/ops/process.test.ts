@@ -5,11 +5,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { getPriority, tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { redactText } from '../../../ops/log.ts';
-import { isAlive, startOf } from '../../../ops/process/identity.ts';
-import { LogFollower, errorsOfClickHouse, errorsOfNats, warningsOfRecords } from '../../../ops/process/log_file.ts';
-import { lastWord, startNodeMain } from '../../../ops/process/node_main.ts';
-import { giveWay } from '../../../ops/process/priority.ts';
+import { redactText } from '../../../ops/platform/logger.ts';
+import { isAlive, startOf } from '../../../ops/launch/process/identity.ts';
+import { LogFollower, errorsOfClickHouse, errorsOfNats, warningsOfRecords } from '../../../ops/launch/process/log_file.ts';
+import { lastWord, startNodeMain } from '../../../ops/launch/process/node_main.ts';
+import { giveWay } from '../../../ops/launch/process/priority.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'millrace-process-'));
 afterAll(() => {

@@ -1,6 +1,6 @@
 // Work on one key waits for its turn, is bounded, and takes nobody down with it.
 import { expect, test } from 'vitest';
-import { Turns } from '../../../ops/turns.ts';
+import { Turns } from '../../../ops/platform/turns.ts';
 
 test('work of one key runs in the order in which it came, that of another does not wait', async () => {
   const turns = new Turns();

@@ -1,6 +1,6 @@
 // What a bucket refuses before it asks a server.
 import { expect, test } from 'vitest';
-import { KEY_CHARS_MAX, WatchedBucket } from '../../../ops/watched_bucket.ts';
+import { KEY_CHARS_MAX, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import { anEmptyBucket } from '../../support/kv.ts';
 
 const open = async () => {

@@ -3,9 +3,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { startServiceGauges } from '../../../api/system/gauges.ts';
-import { parseEnv } from '../../../ops/env.ts';
-import { registry } from '../../../ops/metrics.ts';
-import { SECURITY_HEADERS } from '../../../ops/security_headers.ts';
+import { parseEnv } from '../../../ops/platform/env.ts';
+import { registry } from '../../../ops/platform/metrics.ts';
+import { SECURITY_HEADERS } from '../../../ops/platform/security_headers.ts';
 import { type Exposed, serveMetrics } from '../../../pipeline/wiring/metrics_server.ts';
 import { eventually } from '../../support/wait.ts';
 

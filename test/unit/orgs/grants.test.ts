@@ -1,8 +1,8 @@
 // When a grant may end.
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../api/http/errors.ts';
-import { createGrantBody, grantItem, type GrantRecord, grantRecord } from '../../../api/orgs/grant_schema.ts';
-import { createGrant, type GrantsDeps } from '../../../api/orgs/grants.ts';
+import { createGrantBody, grantItem, type GrantRecord, grantRecord } from '../../../api/control/orgs/grant_schema.ts';
+import { createGrant, type GrantsDeps } from '../../../api/control/orgs/grants.ts';
 import { activeMember } from '../../../schemas/records/org.ts';
 
 const NOW = Date.parse('2026-03-04T05:06:07.000Z');

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import type { KeyMaker, OrgCredential } from '../../../api/http/credential.ts';
 import { ApiError, type ErrorCode } from '../../../api/http/errors.ts';
 import type { Scope } from '../../../api/http/permissions.ts';
-import { acceptInvite, changeRole, type Invitation, invite, removeMember, replaceOwner } from '../../../api/orgs/membership.ts';
-import { acceptTransfer, requestTransfer, transferStatus, withdrawTransfer } from '../../../api/orgs/ownership.ts';
+import { acceptInvite, changeRole, type Invitation, invite, removeMember, replaceOwner } from '../../../api/control/orgs/membership.ts';
+import { acceptTransfer, requestTransfer, transferStatus, withdrawTransfer } from '../../../api/control/orgs/ownership.ts';
 import {
   ACCEPT_MS_MAX,
   activeMember,

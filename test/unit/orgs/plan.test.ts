@@ -1,9 +1,9 @@
 // What becomes of an org's own limits when its plan changes.
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../api/http/errors.ts';
-import { fromTo } from '../../../api/orgs/changes.ts';
-import { changeOrg, type OrgsDeps } from '../../../api/orgs/orgs.ts';
-import { type PatchOrgBody, patchOrgBody } from '../../../api/orgs/schema.ts';
+import { fromTo } from '../../../api/control/orgs/changes.ts';
+import { changeOrg, type OrgsDeps } from '../../../api/control/orgs/orgs.ts';
+import { type PatchOrgBody, patchOrgBody } from '../../../api/control/orgs/schema.ts';
 import { activeMember, type OrgRecord } from '../../../schemas/records/org.ts';
 
 const AT = '2026-03-04T05:06:07.000Z';

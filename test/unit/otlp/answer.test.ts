@@ -1,7 +1,7 @@
 // Which errors of the OTLP paths have a google.rpc.Status: those of a body that is no OTLP, and no others of the same code.
 import { expect, it } from 'vitest';
-import { createOtlpHandler, type OtlpDeps } from '../../../api/otlp/handler.ts';
-import { createLogger } from '../../../ops/log.ts';
+import { createOtlpHandler, type OtlpDeps } from '../../../api/intake/otlp/handler.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
 import { asJson, exportOf, otlpSpan } from '../../support/otlp.ts';
 import { listening } from '../../support/listening.ts';
 

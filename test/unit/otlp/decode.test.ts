@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { spansOf } from '../../../pipeline/domain/decode/decode.ts';
-import { eventHex } from '../../../pipeline/domain/ids.ts';
-import { createPriceBook } from '../../../pipeline/domain/pricing.ts';
-import { PiiRedactor } from '../../../pipeline/domain/pii.ts';
-import type { Span } from '../../../pipeline/domain/span.ts';
+import { eventHex } from '../../../pipeline/domain/traces/ids.ts';
+import { createPriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
+import { PiiRedactor } from '../../../pipeline/domain/pii/pii.ts';
+import type { Span } from '../../../pipeline/domain/traces/span.ts';
 
 type Fields = Record<string, unknown>;
 interface Recorded {

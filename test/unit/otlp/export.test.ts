@@ -1,8 +1,8 @@
 // Reading exports: both encodings give the same events, digits stay, a bad span is refused alone, and nothing that can be sent breaks it.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EVENTS_BYTES_MAX, type Encoding, readExport, type ReadExport, SPANS_MAX } from '../../../api/otlp/events.ts';
-import { ITEMS_MAX, VALUE_DEPTH_MAX } from '../../../api/otlp/values.ts';
+import { EVENTS_BYTES_MAX, type Encoding, readExport, type ReadExport, SPANS_MAX } from '../../../api/intake/otlp/events.ts';
+import { ITEMS_MAX, VALUE_DEPTH_MAX } from '../../../api/intake/otlp/values.ts';
 import { ApiError } from '../../../api/http/errors.ts';
 import { asJson, asProtobuf, exportOf, field, keyValues, type OtlpObject, otlpSpan, spanBytes } from '../../support/otlp.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { backoffMs } from '../../../pipeline/runtime/backoff.ts';
-import { purgeBelow } from '../../../pipeline/runtime/janitor.ts';
-import { chooseParts, type RecentPart } from '../../../pipeline/runtime/text_mover.ts';
-import { dropDay, retentionClassDays } from '../../../pipeline/stages/land/rows.ts';
+import { backoffMs } from '../../../pipeline/queues/backoff.ts';
+import { purgeBelow } from '../../../pipeline/worker/log_janitor.ts';
+import { chooseParts, type RecentPart } from '../../../pipeline/landing/text_mover.ts';
+import { dropDay, retentionClassDays } from '../../../pipeline/landing/row_encoders.ts';
 
 const part = (over: Partial<RecentPart>): RecentPart => ({
   name: 'p',

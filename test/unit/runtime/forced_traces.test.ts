@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import '../../support/properties.ts';
-import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/keep_rules.ts';
+import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/traces/keep_rules.ts';
 import { type Cut, GRACE_MS, IDLE_MS, MODEL_PARTITIONS, type ModelEvent, TailModel } from '../../support/tail_model.ts';
 
 const thinned = Array.from({ length: 100 }, (_, i) => `trace-${String(i)}`).filter((id) => !keptByRate(id, PROFILE_RATE.balanced));

@@ -1,15 +1,15 @@
 // Judging beside a batch: what is held of open traces, what is read back, what a former owner has said already, and whose judges have
 // had their time.
 import { afterAll, describe, expect, it } from 'vitest';
-import { PatternRunner } from '../../../ops/pattern_runner.ts';
-import { Cooldowns } from '../../../pipeline/runtime/cooldowns.ts';
-import { JudgedInputs } from '../../../pipeline/runtime/judged_inputs.ts';
-import type { JudgedStore, StoredRef } from '../../../pipeline/runtime/judged_store.ts';
-import { followJudges } from '../../../pipeline/runtime/judges.ts';
-import { OrgTime } from '../../../ops/org_time.ts';
-import { scoreTraces, type ScoringDeps } from '../../../pipeline/runtime/score_traces.ts';
-import { TraceBook } from '../../../pipeline/runtime/trace_book.ts';
-import { compileJudge, type Judgement } from '../../../pipeline/stages/score/score.ts';
+import { PatternRunner } from '../../../ops/platform/pattern_runner.ts';
+import { Cooldowns } from '../../../pipeline/judging/recent_judgements.ts';
+import { JudgedInputs } from '../../../pipeline/judging/judged_inputs.ts';
+import type { JudgedStore, StoredRef } from '../../../pipeline/judging/judged_store.ts';
+import { followJudges } from '../../../pipeline/judging/enabled_judges.ts';
+import { OrgTime } from '../../../ops/platform/org_time.ts';
+import { scoreTraces, type ScoringDeps } from '../../../pipeline/judging/score_completed.ts';
+import { TraceBook } from '../../../pipeline/traces/open_traces.ts';
+import { compileJudge, type Judgement } from '../../../pipeline/judging/score.ts';
 import { judgeKey, type JudgeRecord } from '../../../schemas/records/judge.ts';
 import { noiseOfTwo } from '../../support/noise.ts';
 import { anEvent, aSpan } from '../../support/spans.ts';

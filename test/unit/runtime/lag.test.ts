@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { Lag } from '../../../pipeline/runtime/lag.ts';
+import { Lag } from '../../../pipeline/worker/lag.ts';
 
 const HOUR_MS = 3_600_000;
 let lag = new Lag();

@@ -1,8 +1,8 @@
 // Ownership of partitions while the log answers late or not at all: none may be left to nobody, and none may be landed twice.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { createLogger } from '../../../ops/log.ts';
-import { sendBeat } from '../../../ops/heartbeats.ts';
-import { BEAT_MS, Ownership, type PartitionRecord, TTL_MS } from '../../../pipeline/runtime/ownership.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { sendBeat } from '../../../ops/exchange/heartbeats.ts';
+import { BEAT_MS, Ownership, type PartitionRecord, TTL_MS } from '../../../pipeline/worker/ownership.ts';
 import { FaultyLog } from '../../support/faulty_log.ts';
 
 let log = new FaultyLog();

@@ -2,10 +2,10 @@
 import { InvalidArgumentError, type MsgHdrs } from '@nats-io/transport-node';
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { createLogger } from '../../../ops/log.ts';
-import type { Log } from '../../../ops/nats/open_log.ts';
-import { EVENTS_SUBJECT, MESSAGE_BYTES_MAX } from '../../../ops/streams.ts';
-import { createPublisher } from '../../../pipeline/runtime/publish.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
+import { EVENTS_SUBJECT, MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
+import { createPublisher } from '../../../pipeline/worker/publish.ts';
 import {
   bodyBytesMax,
   CUT_BODY_BYTES_MAX,
@@ -13,9 +13,9 @@ import {
   itemLetter,
   NoRoomForLetter,
   WHOLE_BODY_BYTES_MAX,
-} from '../../../pipeline/runtime/dead_letters.ts';
-import type { Casualty } from '../../../pipeline/runtime/prepare.ts';
-import type { BookEvent } from '../../../pipeline/runtime/trace_book.ts';
+} from '../../../pipeline/queues/dead_letters.ts';
+import type { Casualty } from '../../../pipeline/worker/prepare.ts';
+import type { BookEvent } from '../../../pipeline/traces/open_traces.ts';
 import { LIMITS } from '../../../pipeline/topology.ts';
 import { BODY_BYTES_HEADER, type DeadLetter, deadLetterCodec, type JudgingTask, serviceEventsCodec } from '../../../schemas/codec.ts';
 

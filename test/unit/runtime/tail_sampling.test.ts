@@ -1,12 +1,12 @@
-import { eventIdentity } from '../../../pipeline/domain/event_identity.ts';
+import { eventIdentity } from '../../../pipeline/domain/traces/event_identity.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import '../../support/properties.ts';
-import { emptyDraft, findingOf } from '../../../pipeline/domain/judged_draft.ts';
-import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/keep_rules.ts';
-import { heldAmong } from '../../../pipeline/runtime/tail_sampling.ts';
-import { traceKey } from '../../../pipeline/runtime/trace_book.ts';
-import { HeldTraces } from '../../../pipeline/stages/sample/held_traces.ts';
+import { emptyDraft, findingOf } from '../../../pipeline/domain/judging/judged_draft.ts';
+import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/traces/keep_rules.ts';
+import { heldAmong } from '../../../pipeline/traces/tail_sampling.ts';
+import { traceKey } from '../../../pipeline/traces/open_traces.ts';
+import { HeldTraces } from '../../../pipeline/traces/buffered_traces.ts';
 import { anEvent, aSpan } from '../../support/spans.ts';
 import { type Cut, GRACE_MS, SLOW_MS, IDLE_MS, MODEL_PARTITIONS, type ModelEvent, TailModel } from '../../support/tail_model.ts';
 

@@ -1,7 +1,7 @@
 // What the mover does when a move's answer is lost: the statement may still run, and nothing may be moved beside it.
 import { expect, it } from 'vitest';
-import { createLogger } from '../../../ops/log.ts';
-import { type RecentPart, TextMover, type TextStore } from '../../../pipeline/runtime/text_mover.ts';
+import { createLogger } from '../../../ops/platform/logger.ts';
+import { type RecentPart, TextMover, type TextStore } from '../../../pipeline/landing/text_mover.ts';
 import { eventually } from '../../support/wait.ts';
 
 const part: RecentPart = { name: 'all_1_1_0', rows: 10, bytes: 1000, age_seconds: 60, log_seq_min: 1 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { addSpan, emptyTrace } from '../../../pipeline/domain/trace_state.ts';
-import { TraceBook, type TraceBookLimits } from '../../../pipeline/runtime/trace_book.ts';
+import { addSpan, emptyTrace } from '../../../pipeline/domain/traces/trace_state.ts';
+import { TraceBook, type TraceBookLimits } from '../../../pipeline/traces/open_traces.ts';
 import { aSpan, anEvent } from '../../support/spans.ts';
 
 const limits: TraceBookLimits = { graceMs: 1000, idleMs: 30_000, openMax: 100, doneMax: 10 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { xxHash32 } from '../../../pipeline/domain/xxhash.ts';
-import { TraceFilter, traceHash } from '../../../pipeline/runtime/trace_filter.ts';
+import { xxHash32 } from '../../../pipeline/domain/traces/xxhash.ts';
+import { TraceFilter, traceHash } from '../../../pipeline/traces/trace_filter.ts';
 
 describe('xxHash32', () => {
   // Vectors of the specification's reference implementation, seed 0; the last is what ClickHouse 26.7 says.

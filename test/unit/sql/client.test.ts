@@ -2,7 +2,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { type ClickHouse, createClickHouse, StoreUnavailable } from '../../../sql/client.ts';
+import { type ClickHouse, createClickHouse, StoreUnavailable } from '../../../sql/client/client.ts';
 
 const SILENCE_MS = 600;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { analystStatements } from '../../../sql/analyst.ts';
-import { readScripts, rewriteForCluster, splitStatements } from '../../../sql/migrate.ts';
+import { analystStatements } from '../../../sql/analysts/analyst.ts';
+import { readScripts, rewriteForCluster, splitStatements } from '../../../sql/client/migrate.ts';
 
 describe('the rewrite for a cluster', () => {
   const { migrations, views } = readScripts();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseTemplate, renderTemplate } from '../../../sql/template.ts';
+import { parseTemplate, renderTemplate } from '../../../sql/client/template.ts';
 
 const noInclude = (): never => {
   throw new Error('nothing is included here');

@@ -1,16 +1,16 @@
 // Decode: five formats to canonical spans, against events as real SDKs send them.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { chainStepSpanId, eventHex, traceIdOf } from '../../../pipeline/domain/ids.ts';
-import { keepRule } from '../../../pipeline/domain/keep_rules.ts';
-import { usdToPico } from '../../../pipeline/domain/money.ts';
-import { estimateTokens } from '../../../pipeline/domain/tokens.ts';
-import { createPriceBook } from '../../../pipeline/domain/pricing.ts';
-import { TABLE_NAME } from '../../../pipeline/domain/price_table.ts';
-import type { Span } from '../../../pipeline/domain/span.ts';
-import { foldTexts, unfoldTexts } from '../../../pipeline/domain/text_refs.ts';
+import { chainStepSpanId, eventHex, traceIdOf } from '../../../pipeline/domain/traces/ids.ts';
+import { keepRule } from '../../../pipeline/domain/traces/keep_rules.ts';
+import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
+import { estimateTokens } from '../../../pipeline/domain/text/tokens.ts';
+import { createPriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
+import { TABLE_NAME } from '../../../pipeline/domain/pricing/price_table.ts';
+import type { Span } from '../../../pipeline/domain/traces/span.ts';
+import { foldTexts, unfoldTexts } from '../../../pipeline/domain/text/text_refs.ts';
 import type { LoggedEvent } from '../../../pipeline/stage.ts';
-import { createDecodeStage } from '../../../pipeline/stages/decode/decode.ts';
+import { createDecodeStage } from '../../../pipeline/stages/decode.ts';
 import type { SourceFormat } from '../../../schemas/codec.ts';
 import { anthropicToolUse, customTool, langChainRun, openAiAnswer, openAiToolCall, pageView, withField } from '../formats/payloads.ts';
 

@@ -1,9 +1,9 @@
 // Lists as long as a body of 5 MiB can hold them: what was acknowledged is decoded, however many items it has.
 import { expect, it } from 'vitest';
-import { eventHex } from '../../../pipeline/domain/ids.ts';
-import { createPriceBook } from '../../../pipeline/domain/pricing.ts';
-import type { Span } from '../../../pipeline/domain/span.ts';
-import { createDecodeStage } from '../../../pipeline/stages/decode/decode.ts';
+import { eventHex } from '../../../pipeline/domain/traces/ids.ts';
+import { createPriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
+import type { Span } from '../../../pipeline/domain/traces/span.ts';
+import { createDecodeStage } from '../../../pipeline/stages/decode.ts';
 import type { SourceFormat } from '../../../schemas/codec.ts';
 
 const BODY_BYTES_MAX = 5 * 1024 * 1024;

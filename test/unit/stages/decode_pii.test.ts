@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { createPriceBook } from '../../../pipeline/domain/pricing.ts';
-import { PiiRedactor } from '../../../pipeline/domain/pii.ts';
-import type { Span } from '../../../pipeline/domain/span.ts';
-import { foldTexts } from '../../../pipeline/domain/text_refs.ts';
-import { usageOf } from '../../../pipeline/domain/usage.ts';
-import { createDecodeStage } from '../../../pipeline/stages/decode/decode.ts';
+import { createPriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
+import { PiiRedactor } from '../../../pipeline/domain/pii/pii.ts';
+import type { Span } from '../../../pipeline/domain/traces/span.ts';
+import { foldTexts } from '../../../pipeline/domain/text/text_refs.ts';
+import { usageOf } from '../../../pipeline/domain/budgets/usage.ts';
+import { createDecodeStage } from '../../../pipeline/stages/decode.ts';
 import type { SourceFormat } from '../../../schemas/codec.ts';
 import { PII_KINDS } from '../../../schemas/records/pii_policy.ts';
 

@@ -1,9 +1,9 @@
 // Which events are repeats: of one org the same text is one event, of two orgs it is two.
 import { describe, expect, it } from 'vitest';
-import { eventIdentity } from '../../../pipeline/domain/event_identity.ts';
-import { createDedupeStage } from '../../../pipeline/stages/dedupe/dedupe.ts';
-import { Forgotten } from '../../../pipeline/stages/dedupe/forgotten.ts';
-import { IdWindow } from '../../../pipeline/stages/dedupe/id_window.ts';
+import { eventIdentity } from '../../../pipeline/domain/traces/event_identity.ts';
+import { createDedupeStage } from '../../../pipeline/stages/dedupe.ts';
+import { Forgotten } from '../../../pipeline/stages/forgotten.ts';
+import { IdWindow } from '../../../pipeline/stages/id_window.ts';
 import type { DecodedEvent } from '../../../pipeline/stage.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { IdWindow } from '../../../pipeline/stages/dedupe/id_window.ts';
+import { IdWindow } from '../../../pipeline/stages/id_window.ts';
 
 const HOUR_MS = 3_600_000;
 const id = (n: number): string => ((BigInt(n) * 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn).toString(16).padStart(16, '0');

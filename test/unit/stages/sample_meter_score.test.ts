@@ -1,9 +1,9 @@
 // The stages after dedupe: what is kept in full, what an event used.
 import { describe, expect, it } from 'vitest';
-import { dayOf } from '../../../pipeline/domain/days.ts';
+import { dayOf } from '../../../pipeline/domain/time/days.ts';
 import type { DecodedEvent, Outcome, SampledEvent, Stage } from '../../../pipeline/stage.ts';
-import { createMeterStage } from '../../../pipeline/stages/meter/meter.ts';
-import { createSampleStage } from '../../../pipeline/stages/sample/sample.ts';
+import { createMeterStage } from '../../../pipeline/stages/meter.ts';
+import { createSampleStage } from '../../../pipeline/stages/sample.ts';
 import { anEvent, aSpan } from '../../support/spans.ts';
 
 function emitted<In, Out>(stage: Stage<In, Out>, batch: readonly In[]): Out[] {

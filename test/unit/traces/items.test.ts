@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { readAttributes } from '../../../api/traces/attributes.ts';
-import { rowChunks } from '../../../api/traces/export.ts';
-import type { SpanRow } from '../../../api/traces/store.ts';
+import { readAttributes } from '../../../api/telemetry/traces/attributes.ts';
+import { rowChunks } from '../../../api/telemetry/traces/export.ts';
+import type { SpanRow } from '../../../api/telemetry/traces/store.ts';
 
 describe('attributes', () => {
   it('have the kind among them, whatever was sent under its name', () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../api/http/errors.ts';
-import { foldPairs } from '../../../api/traces/list.ts';
-import { cursorOf, listQuery, positionOf } from '../../../api/traces/schema.ts';
-import type { TraceRow } from '../../../api/traces/store.ts';
-import { parseSearch } from '../../../api/traces/search_text.ts';
+import { foldPairs } from '../../../api/telemetry/traces/list.ts';
+import { cursorOf, listQuery, positionOf } from '../../../api/telemetry/traces/schema.ts';
+import type { TraceRow } from '../../../api/telemetry/traces/store.ts';
+import { parseSearch } from '../../../api/telemetry/traces/search_text.ts';
 
 const row = (trace_key: string, version: string, sign: number): TraceRow => ({
   trace_id: `t${trace_key}`,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { makeCalls } from '../../../api/traces/replay_calls.ts';
-import { type ChatAnswer, type Upstream, UpstreamFailed } from '../../../ops/llm/upstream.ts';
-import type { ReplayCall } from '../../../pipeline/domain/replay.ts';
+import { makeCalls } from '../../../api/telemetry/traces/replay_calls.ts';
+import { type ChatAnswer, type Upstream, UpstreamFailed } from '../../../ops/platform/llm/upstream.ts';
+import type { ReplayCall } from '../../../pipeline/domain/traces/replay.ts';
 
 const BOUNDS = { atOnce: 2, callMs: 60_000, replayMs: 60_000, answerBytes: 10_000 };
 const calls = (count: number): ReplayCall[] =>

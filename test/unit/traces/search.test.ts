@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { rareTerms, type Term, windowStart } from '../../../api/spans/search.ts';
-import { searchQuery } from '../../../api/spans/schema.ts';
+import { rareTerms, type Term, windowStart } from '../../../api/telemetry/spans/search.ts';
+import { searchQuery } from '../../../api/telemetry/spans/schema.ts';
 
 const DAY_MS = 86_400_000;
 const term = (df: number): Term => ({ word: `w${String(df)}`, hash: df, stop: false, df, idf: 1 });

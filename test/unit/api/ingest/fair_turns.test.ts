@@ -7,7 +7,7 @@ import {
   REFUSED_TIMES,
   TIME_SHARE,
   TURN_WAIT_MS_MAX,
-} from '../../../../api/ingest/fair_turns.ts';
+} from '../../../../api/admission/fair_turns.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const LARGE = QUANTUM_BYTES * 4;

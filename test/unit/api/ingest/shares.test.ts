@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { OutgoingEvent } from '../../../../api/ingest/publisher.ts';
+import type { OutgoingEvent } from '../../../../api/intake/ingest/publisher.ts';
 import {
   ACTIVE_MS,
   BACKLOG_MIN,
@@ -10,7 +10,7 @@ import {
   fairLevel,
   Shares,
   STALL_MS,
-} from '../../../../api/ingest/shares.ts';
+} from '../../../../api/admission/backlog_shares.ts';
 
 const PARTITIONS = 2;
 const MIB = 1024 * 1024;

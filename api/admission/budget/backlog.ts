@@ -1,0 +1,135 @@
+// Counts what the log holds that has not landed, for an API process that has just started: no other process need know, and the
+// sums of the store lack it. In: the log from the oldest checkpoint on. Out: each event of the organizations in question, with its
+// place. Bounds: one message is decoded at a time, PREFETCH_MESSAGES are asked for ahead; a reading that breaks goes on where it was.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DeliverPolicy } from '@nats-io/jetstream';
+import { z } from 'zod';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
+import { INGEST_STREAM, ingestSubject, MIXED_SUBJECT } from '../../../schemas/streams.ts';
+import { partitionOf } from '../../../pipeline/domain/traces/ids.ts';
+import { FINGERPRINT_HEADER, ingestBatchCodec } from '../../../schemas/codec.ts';
+import type { EnteringEvent } from './uses.ts';
+
+/** Messages that are asked for ahead; each is about 1 MiB at most, 8 MiB where one event is that large. */
+const PREFETCH_MESSAGES = 16;
+const RETRY_MS = 250;
+/** A reading that has been silent for this long is opened again: the server may have forgotten it. */
+const SILENT_MS = 2000;
+
+const checkpointRecord = z.looseObject({ checkpoint: z.int() });
+
+export interface BacklogOptions {
+  log: Pick<Log, 'js' | 'bucket'>;
+  /** Of the ingest log. */
+  partitions: number;
+  /** JetStream sequence of the newest message to be counted. */
+  newest: number;
+  /** Whether the events of an organization are counted. */
+  counts: (org_id: string) => boolean;
+  /** Takes the events of one organization in one message of the log. */
+  take: (org_id: string, events: readonly EnteringEvent[], seq: number) => void;
+  signal: AbortSignal;
+  onProblem: (problem: string, cause: unknown) => void;
+}
+
+/** Resolves with true once every message has been counted, and with false when it was aborted before. */
+export async function countBacklog(options: BacklogOptions): Promise<boolean> {
+  const { newest, signal, onProblem } = options;
+  let checkpoints: number[] | null = null;
+  let next = 0;
+  while (!signal.aborted) {
+    try {
+      checkpoints ??= await checkpointsOf(options);
+      next ||= Math.min(...checkpoints) + 1;
+      for await (const seq of countedFrom(options, next, checkpoints)) next = seq + 1;
+      if (next > newest) return true;
+    } catch (cause) {
+      onProblem('the log could not be read for what has not landed; trying again', cause);
+    }
+    await sleep(RETRY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+  return false;
+}
+
+/** By partition: JetStream sequence up to which everything has landed. */
+async function checkpointsOf({ log, partitions }: BacklogOptions): Promise<number[]> {
+  const kv = await log.bucket('partitions');
+  return Promise.all(
+    Array.from({ length: partitions }, async (_, partition) => {
+      const entry = await kv.get(`partition.${String(partition)}`);
+      return entry?.operation === 'PUT' ? checkpointRecord.parse(entry.json()).checkpoint : 0;
+    }),
+  );
+}
+
+/** Counts message by message, and yields the sequence up to which all of them have been; the newest one at the end of the log. */
+async function* countedFrom(options: BacklogOptions, from: number, checkpoints: readonly number[]): AsyncGenerator<number> {
+  const { log, partitions, newest, signal } = options;
+  if (from > newest) return;
+  const subjects = new Map<string, number | null>([[MIXED_SUBJECT, null]]);
+  for (let partition = 0; partition < partitions; partition++) subjects.set(ingestSubject(partition), partition);
+  const consumer = await log.js.consumers.get(INGEST_STREAM, {
+    filter_subjects: [...subjects.keys()],
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: Math.max(1, from),
+  });
+  if ((await consumer.info()).num_pending === 0) {
+    yield newest;
+    return;
+  }
+  const messages = await consumer.consume({ max_messages: PREFETCH_MESSAGES });
+  const stop = (): void => {
+    messages.stop();
+  };
+  signal.addEventListener('abort', stop);
+  const silence = setTimeout(stop, SILENT_MS);
+  try {
+    for await (const { seq, subject, data, headers, info } of messages) {
+      silence.refresh();
+      if (seq > newest) {
+        yield newest;
+        return;
+      }
+      countMessage(options, checkpoints, {
+        seq,
+        data,
+        partition: subjects.get(subject) ?? null,
+        fingerprint: headers?.get(FINGERPRINT_HEADER),
+      });
+      yield info.pending === 0 ? newest : seq;
+      if (info.pending === 0 || seq === newest) return;
+    }
+  } finally {
+    clearTimeout(silence);
+    signal.removeEventListener('abort', stop);
+    stop();
+    await consumer.delete().catch(() => false);
+  }
+}
+
+interface Message {
+  seq: number;
+  data: Uint8Array;
+  /** Null for a message of several partitions. */
+  partition: number | null;
+  fingerprint: string | undefined;
+}
+
+function countMessage({ partitions, counts, take }: BacklogOptions, checkpoints: readonly number[], message: Message): void {
+  const { seq, data, partition, fingerprint } = message;
+  const entering = eventsOf(data, fingerprint).flatMap((event): EnteringEvent[] => {
+    if (!counts(event.org_id)) return [];
+    const whose = partition ?? partitionOf(event.org_id, event.trace_id, partitions);
+    return seq > (checkpoints[whose] ?? 0) ? [{ event, partition: whose }] : [];
+  });
+  for (const [org_id, events] of Map.groupBy(entering, ({ event }) => event.org_id)) take(org_id, events, seq);
+}
+
+/** None of a message that holds no events, or none that can be read: the pipeline makes a dead letter of it. */
+function eventsOf(data: Uint8Array, fingerprint: string | undefined) {
+  try {
+    return ingestBatchCodec.decode(data, fingerprint).events;
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,189 @@
+// The rate limits of all tenants, in memory: one token bucket for each tenant and kind, taken from in well under a
+// microsecond and without waiting. Limits follow the org's record at every take. What is granted here is noted for the other
+// processes, and what they granted is debited here (sharing.ts carries it), so that the tenants' rates hold over all of them.
+import type { RateKind, RateLimits, RateVerdict } from '../../http/rate_limit.ts';
+import {
+  type Bucket,
+  debit,
+  fullBucket,
+  leaveMissing,
+  missing,
+  refill,
+  remaining,
+  rescale,
+  secondsUntilFull,
+  secondsUntilGranted,
+  take,
+} from './bucket.ts';
+import type { PlanLimits } from './plans.ts';
+
+/** Buckets of one kind. Beyond it the oldest is forgotten, which is as if it were full. */
+export const BUCKETS_MAX = 100_000;
+
+const UNLIMITED: RateVerdict = Object.freeze({ allowed: true, headers: Object.freeze({}) });
+const KINDS = ['ingest', 'api', 'app'] as const satisfies readonly RateKind[];
+
+/** Tokens that a process granted. */
+export interface Spent {
+  kind: RateKind;
+  tenant: string;
+  tokens: number;
+}
+
+/** What a bucket lacks until it is full, in units of bucket.ts. */
+export interface Missing {
+  kind: RateKind;
+  tenant: string;
+  units: number;
+}
+
+export interface TenantLimitsDeps {
+  /** Read at every take, so it has to be a look into memory. Null: unlimited. */
+  limitsOf: (tenant: string) => PlanLimits | null;
+  /** App events that a limited tenant may send in a minute, and at once. */
+  appPerMinute: number;
+  /** Milliseconds of a monotonic clock. */
+  now: () => number;
+  /** Told of every refusal. */
+  onRefused?: (kind: RateKind) => void;
+}
+
+interface TenantBucket extends Bucket {
+  readonly kind: RateKind;
+  readonly tenant: string;
+  /** Tokens granted here that the other processes do not know of yet. */
+  unsent: number;
+}
+
+export class TenantLimits implements RateLimits {
+  readonly #deps: TenantLimitsDeps;
+  readonly #buckets: Record<RateKind, Map<string, TenantBucket>> = { ingest: new Map(), api: new Map(), app: new Map() };
+  /** Buckets with something unsent, each once. */
+  #spending: TenantBucket[] = [];
+  #onSpent: () => void = () => undefined;
+
+  constructor(deps: TenantLimitsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Takes `cost` (a whole number above 0) if the tenant's bucket grants it; see bucket.ts for a cost above the capacity.
+   * @returns with the headers of the answer: seconds are whole, Retry-After is when this very cost would be granted
+   */
+  take(kind: RateKind, tenant: string, cost: number): RateVerdict {
+    const bucket = this.#bucketOf(kind, tenant);
+    if (bucket === null) return UNLIMITED;
+    const allowed = take(bucket, cost);
+    if (allowed) this.#note(bucket, cost);
+    else this.#deps.onRefused?.(kind);
+    const headers: Record<string, string> = {
+      'RateLimit-Limit': String(bucket.per_minute),
+      'RateLimit-Remaining': String(remaining(bucket)),
+      'RateLimit-Reset': String(secondsUntilFull(bucket)),
+    };
+    if (!allowed) headers['Retry-After'] = String(Math.max(1, secondsUntilGranted(bucket, cost)));
+    return { allowed, headers };
+  }
+
+  /** Calls back whenever something was granted after takeSpent had left nothing; one listener, which must not throw. */
+  onSpent(listener: () => void): void {
+    this.#onSpent = listener;
+  }
+
+  /** What was granted since the last call, of so many tenants at most; call again until it is empty. */
+  takeSpent(tenantsMax: number): Spent[] {
+    return this.#spending.splice(0, tenantsMax).map((bucket) => {
+      const { kind, tenant, unsent: tokens } = bucket;
+      bucket.unsent = 0;
+      return { kind, tenant, tokens };
+    });
+  }
+
+  /** Debits what another process has granted. */
+  debit(spent: readonly Spent[]): void {
+    for (const { kind, tenant, tokens } of spent) {
+      const bucket = this.#bucketOf(kind, tenant);
+      if (bucket !== null) debit(bucket, tokens);
+    }
+  }
+
+  /** The buckets that are not full, so many at most: what a process that has just started has to know. */
+  state(tenantsMax: number): Missing[] {
+    const found: Missing[] = [];
+    for (const kind of KINDS) {
+      for (const bucket of this.#buckets[kind].values()) {
+        if (found.length >= tenantsMax) return found;
+        refill(bucket, this.#deps.now());
+        const units = missing(bucket);
+        if (units > 0) found.push({ kind, tenant: bucket.tenant, units });
+      }
+    }
+    return found;
+  }
+
+  /** Takes over what another process knows of buckets that are emptier there than here. */
+  adopt(state: readonly Missing[]): void {
+    for (const { kind, tenant, units } of state) {
+      const bucket = this.#bucketOf(kind, tenant);
+      if (bucket !== null) leaveMissing(bucket, units);
+    }
+  }
+
+  /** Forgets buckets that say nothing: full ones, which a new one equals, and those of tenants that have no limit any more. */
+  sweep(): void {
+    const now = this.#deps.now();
+    for (const kind of KINDS) {
+      const buckets = this.#buckets[kind];
+      for (const [tenant, bucket] of buckets) {
+        refill(bucket, now);
+        if (missing(bucket) <= 0 || this.#rateOf(kind, tenant) === null) buckets.delete(tenant);
+      }
+    }
+  }
+
+  /** Buckets that are held. */
+  get size(): number {
+    return KINDS.reduce((sum, kind) => sum + this.#buckets[kind].size, 0);
+  }
+
+  /** App events have one limit for every tenant, whatever its plan; null: none. */
+  #rateOf(kind: RateKind, tenant: string): { per_minute: number; capacity: number } | null {
+    if (kind === 'app') return { per_minute: this.#deps.appPerMinute, capacity: this.#deps.appPerMinute };
+    const limits = this.#deps.limitsOf(tenant);
+    if (limits === null) return null;
+    return { per_minute: kind === 'api' ? limits.api_per_minute : limits.ingest_per_minute, capacity: limits.burst };
+  }
+
+  /** The tenant's bucket with its limits of now, refilled; null where the tenant is unlimited. */
+  #bucketOf(kind: RateKind, tenant: string): TenantBucket | null {
+    const rate = this.#rateOf(kind, tenant);
+    if (rate === null) return null;
+    const { per_minute, capacity } = rate;
+    const now = this.#deps.now();
+    const buckets = this.#buckets[kind];
+    const known = buckets.get(tenant);
+    if (known === undefined) {
+      if (buckets.size >= BUCKETS_MAX) forgetOldest(buckets);
+      const bucket: TenantBucket = { ...fullBucket(per_minute, capacity, now), kind, tenant, unsent: 0 };
+      buckets.set(tenant, bucket);
+      return bucket;
+    }
+    refill(known, now);
+    if (known.per_minute !== per_minute || known.capacity !== capacity) rescale(known, per_minute, capacity);
+    return known;
+  }
+
+  #note(bucket: TenantBucket, cost: number): void {
+    bucket.unsent += cost;
+    if (bucket.unsent > cost) return;
+    this.#spending.push(bucket);
+    if (this.#spending.length === 1) this.#onSpent();
+  }
+}
+
+function forgetOldest(buckets: Map<string, TenantBucket>): void {
+  for (const tenant of buckets.keys()) {
+    buckets.delete(tenant);
+    return;
+  }
+}

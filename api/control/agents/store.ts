@@ -1,0 +1,190 @@
+// Agents in JetStream KV, watched into memory, with an index by org: reads never leave the process, a change made anywhere is
+// here in milliseconds. Writes are CAS on the revision.
+import type { KV } from '@nats-io/kv';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
+import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { agentKey, type AgentRecord, parseAgentRecord } from '../../../schemas/records/agent.ts';
+import { isAgentId } from './schema.ts';
+
+/** How long the watch may take to bring an agent that the bucket already has. */
+const SHOWN_MS_MAX = 2000;
+
+type OnProblem = (problem: string, cause: unknown) => void;
+
+/** An agent as the index holds it. */
+export interface ListedAgent {
+  key: string;
+  agent: AgentRecord;
+  /** For searches whatever the case. */
+  name_lower: string;
+  /** Of its record. */
+  bytes: number;
+}
+
+interface OrgIndex {
+  agents: Map<string, ListedAgent>;
+  /** Of all its records. */
+  bytes: number;
+  /** The same, newest registration first; null when it has to be sorted again. */
+  sorted: ListedAgent[] | null;
+}
+
+export class AgentStore {
+  readonly #bucket: WatchedBucket<AgentRecord>;
+  readonly #kv: KV;
+  readonly #orgs = new Map<string, OrgIndex>();
+  /** Org of every key, as a key that is gone has no record to tell. */
+  readonly #orgOf = new Map<string, string>();
+
+  private constructor(bucket: WatchedBucket<AgentRecord>, kv: KV) {
+    this.#bucket = bucket;
+    this.#kv = kv;
+    for (const [key, { value }] of bucket.entries()) this.#index(key, value);
+    bucket.onChange((key, held) => {
+      if (held === null) this.#forget(key);
+      else this.#index(key, held.value);
+    });
+  }
+
+  static async open(log: Log, onProblem: OnProblem): Promise<AgentStore> {
+    const kv = await log.bucket('agents');
+    return new AgentStore(await WatchedBucket.open(log.nc, kv, { name: 'agents', parse: parseAgentRecord, onProblem }), kv);
+  }
+
+  get(org_id: string, agent_id: string): AgentRecord | null {
+    return this.#bucket.get(agentKey(org_id, agent_id)) ?? null;
+  }
+
+  /** Whether the org has an agent of this id, archived or not. */
+  exists(org_id: string, agent_id: string): boolean {
+    return this.get(org_id, agent_id) !== null;
+  }
+
+  /**
+   * The agent, also when it was registered elsewhere just now: where it is not here, the bucket itself is asked. What it gives
+   * is here from then on.
+   */
+  async read(org_id: string, agent_id: string): Promise<AgentRecord | null> {
+    const known = this.get(org_id, agent_id);
+    if (known !== null) return known;
+    // A path may hold what is no id, and far too long for a key.
+    if (!isAgentId(agent_id)) return null;
+    const key = agentKey(org_id, agent_id);
+    const entry = await this.#kv.get(key);
+    if (entry?.operation !== 'PUT') return null;
+    await this.#shown(key);
+    return this.#bucket.get(key) ?? null;
+  }
+
+  /** Resolves when the watch has brought a key that is in the bucket. @throws Error when it does not */
+  async #shown(key: string): Promise<void> {
+    const shown = Promise.withResolvers<undefined>();
+    const timer = setTimeout(() => {
+      shown.reject(new Error('the watch on agents does not show what is in the bucket'));
+    }, SHOWN_MS_MAX);
+    const stop = this.#bucket.onChange((changed) => {
+      if (changed === key) shown.resolve(undefined);
+    });
+    if (this.#bucket.get(key) !== undefined) shown.resolve(undefined);
+    try {
+      await shown.promise;
+    } finally {
+      stop();
+      clearTimeout(timer);
+    }
+  }
+
+  /** Agents of an org, newest registration first. Not to be changed by the caller. */
+  list(org_id: string): readonly ListedAgent[] {
+    const org = this.#orgs.get(org_id);
+    if (org === undefined) return [];
+    org.sorted ??= [...org.agents.values()].sort(newestFirst);
+    return org.sorted;
+  }
+
+  /** How many agents an org has, archived ones too, and how many bytes their records. */
+  sizes(org_id: string): { count: number; bytes: number } {
+    const org = this.#orgs.get(org_id);
+    return { count: org?.agents.size ?? 0, bytes: org?.bytes ?? 0 };
+  }
+
+  /** Forgets the agent that was archived longest ago. @returns false when the org has no archived one */
+  async forgetArchived(org_id: string): Promise<boolean> {
+    let oldest: { key: string; at: string } | null = null;
+    for (const { key, agent } of this.#orgs.get(org_id)?.agents.values() ?? [])
+      if (agent.archived_at !== null && (oldest === null || agent.archived_at < oldest.at)) oldest = { key, at: agent.archived_at };
+    const held = oldest === null ? undefined : this.#bucket.held(oldest.key);
+    if (oldest === null || held === undefined) return false;
+    try {
+      await this.#bucket.delete(oldest.key, held.revision);
+    } catch (error) {
+      // Another process has forgotten it, or it was registered again: the next look says what there is.
+      if (!(error instanceof RevisionConflict)) throw error;
+    }
+    return true;
+  }
+
+  /** Org, id and key of every agent. */
+  *all(): IterableIterator<{ org_id: string; agent_id: string; key: string }> {
+    for (const [key, { value }] of this.#bucket.entries()) yield { key, org_id: value.org_id, agent_id: value.agent_id };
+  }
+
+  /** Whether there is an agent with this key. */
+  has(key: string): boolean {
+    return this.#orgOf.has(key);
+  }
+
+  /** See WatchedBucket.change. */
+  change(
+    org_id: string,
+    agent_id: string,
+    apply: (agent: AgentRecord | undefined) => AgentRecord | null,
+  ): Promise<AgentRecord | undefined> {
+    return this.#bucket.change(agentKey(org_id, agent_id), apply);
+  }
+
+  /** Calls back with the key of every agent whose record is deleted. */
+  onRemoved(listener: (key: string) => void): () => void {
+    return this.#bucket.onChange((key, held) => {
+      if (held === null) listener(key);
+    });
+  }
+
+  /** Calls back with every agent that is new here, and every one that changed. */
+  onChange(listener: (key: string, agent: AgentRecord) => void): () => void {
+    return this.#bucket.onChange((key, held) => {
+      if (held !== null) listener(key, held.value);
+    });
+  }
+
+  close(): void {
+    this.#bucket.close();
+  }
+
+  #index(key: string, agent: AgentRecord): void {
+    let org = this.#orgs.get(agent.org_id);
+    if (org === undefined) this.#orgs.set(agent.org_id, (org = { agents: new Map(), bytes: 0, sorted: null }));
+    const bytes = agentBytes(agent);
+    org.bytes += bytes - (org.agents.get(key)?.bytes ?? 0);
+    org.agents.set(key, { key, agent, name_lower: agent.name.toLowerCase(), bytes });
+    org.sorted = null;
+    this.#orgOf.set(key, agent.org_id);
+  }
+
+  #forget(key: string): void {
+    const org = this.#orgs.get(this.#orgOf.get(key) ?? '');
+    this.#orgOf.delete(key);
+    if (org === undefined) return;
+    org.bytes -= org.agents.get(key)?.bytes ?? 0;
+    org.agents.delete(key);
+    org.sorted = null;
+  }
+}
+
+function newestFirst({ agent: a }: ListedAgent, { agent: b }: ListedAgent): number {
+  if (a.registered_at !== b.registered_at) return a.registered_at > b.registered_at ? -1 : 1;
+  return a.agent_id < b.agent_id ? -1 : 1;
+}
+
+/** As KV holds it. */
+export const agentBytes = (agent: AgentRecord): number => Buffer.byteLength(JSON.stringify(agent));

@@ -1,0 +1,148 @@
+// Routes of datasets: making, listing, showing and deleting them, and running one.
+import { z } from 'zod';
+import type { EvalRecord } from '../../../schemas/records/eval.ts';
+import { pageMeta } from '../../http/pagination.ts';
+import { defineRoute, type Route } from '../../http/route.ts';
+import { createDataset, type DatasetsDeps, deleteDataset, findDataset, infoOf, listDatasets, listItems, runDataset } from './datasets.ts';
+import { createDatasetBody, datasetInfo, datasetParams, datasetsQuery, indexedItem, itemsQuery, runBody } from './schema.ts';
+
+const TAG = 'Datasets';
+const ROOT = '/v1/datasets';
+const ONE = `${ROOT}/:dataset_id`;
+const RESOURCE = { type: 'dataset', param: 'dataset_id' } as const;
+
+/** A run is answered as evals are: their shape, and how long an answer waits, are that slice's. */
+export interface RunAnswers<Item extends z.ZodType> {
+  item: Item;
+  answered: (record: EvalRecord, isAsync: boolean, signal: AbortSignal) => Promise<z.input<Item>>;
+}
+
+export function datasetRoutes<Item extends z.ZodType>(deps: DatasetsDeps, runs: RunAnswers<Item>): Route[] {
+  return [...readRoutes(deps), createRoute(deps), runRoute(deps, runs), deleteRoute(deps)];
+}
+
+function createRoute(deps: DatasetsDeps): Route {
+  return defineRoute({
+    method: 'post',
+    path: ROOT,
+    operation_id: 'createDataset',
+    summary: 'Make a version of a dataset',
+    description:
+      'A name and version never change: the same items again are answered with the same dataset, other items are refused. An organization has at most 10,000 datasets, each version counted, with 1 GiB of items; beyond that the answer is 409.',
+    tag: TAG,
+    permission: 'datasets:write',
+    audit: { action: 'dataset.create', target: 'dataset' },
+    status: 201,
+    body: createDatasetBody,
+    example: {
+      name: 'refunds',
+      version: '1',
+      items: [{ input: { question: 'May I return a sofa?' }, expected: { answer: 'Within 30 days' }, metadata: { tags: ['policy'] } }],
+    },
+    response: datasetInfo,
+    errors: ['conflict', 'upstream_unavailable'],
+    handler: async ({ org_id, body, audit }) => {
+      const { record, made } = await createDataset(deps, org_id, body);
+      audit.target(record.dataset_id);
+      if (made) audit.changes({ name: record.name, version: record.version, item_count: record.item_count });
+      else audit.nothing();
+      return { data: infoOf(record) };
+    },
+  });
+}
+
+function readRoutes(deps: DatasetsDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'get',
+      path: ROOT,
+      operation_id: 'listDatasets',
+      summary: 'Datasets, newest first, each version by itself',
+      tag: TAG,
+      permission: 'datasets:read',
+      query: datasetsQuery,
+      response: z.array(datasetInfo),
+      meta: pageMeta,
+      handler: ({ org_id, query }) => listDatasets(deps, org_id, query),
+    }),
+    defineRoute({
+      method: 'get',
+      path: ONE,
+      operation_id: 'getDataset',
+      summary: 'One dataset',
+      tag: TAG,
+      permission: 'datasets:read',
+      resource: RESOURCE,
+      params: datasetParams,
+      response: datasetInfo,
+      errors: ['dataset_not_found'],
+      handler: ({ org_id, params }) => ({ data: infoOf(findDataset(deps, org_id, params.dataset_id)) }),
+    }),
+    defineRoute({
+      method: 'get',
+      path: `${ONE}/items`,
+      operation_id: 'listDatasetItems',
+      summary: 'Items of a dataset, in their order',
+      tag: TAG,
+      permission: 'datasets:read',
+      resource: RESOURCE,
+      params: datasetParams,
+      query: itemsQuery,
+      response: z.array(indexedItem),
+      meta: pageMeta,
+      errors: ['dataset_not_found', 'upstream_unavailable'],
+      handler: ({ org_id, params, query }) => listItems(deps, org_id, params.dataset_id, query),
+    }),
+  ];
+}
+
+function runRoute<Item extends z.ZodType>(deps: DatasetsDeps, { item, answered }: RunAnswers<Item>): Route {
+  return defineRoute({
+    method: 'post',
+    path: `${ONE}/run`,
+    operation_id: 'runDataset',
+    summary: 'Send every item to a model and judge the answers',
+    description:
+      'Each call is a trace of its own, with dataset_id, dataset_run and item_index in its attributes. The run is an eval: poll GET /v1/evals/{eval_id}, read GET /v1/evals/{eval_id}/scores, hold two runs together with GET /v1/evals/compare. A member whose role lacks judges:run needs it by a grant on the judge or on the dataset, and datasets:read on the dataset.',
+    tag: TAG,
+    permission: 'judges:run',
+    resource: [RESOURCE, { type: 'judge', body: 'judge_id' }],
+    grant_needs: { permission: 'datasets:read', resource: RESOURCE },
+    audit: { action: 'dataset.run', target: 'eval' },
+    params: datasetParams,
+    body: runBody,
+    example: { judge_id: 'judge_0123456789abcdef', prompt_version: 'support-answer@3', model: 'gpt-4o-mini', async: true },
+    response: item,
+    errors: ['dataset_not_found', 'judge_not_found', 'prompt_not_found', 'judge_quota_exceeded', 'upstream_unavailable'],
+    handler: async ({ org_id, params, body, audit, signal }) => {
+      const record = await runDataset(deps, org_id, params.dataset_id, body);
+      audit.target(record.eval_id);
+      audit.changes({ dataset_id: params.dataset_id, judge_id: record.judge_id, items: record.progress.total, ...record.dataset });
+      return { data: await answered(record, body.async === true, signal) };
+    },
+  });
+}
+
+function deleteRoute(deps: DatasetsDeps): Route {
+  return defineRoute({
+    method: 'delete',
+    path: ONE,
+    operation_id: 'deleteDataset',
+    summary: 'Delete a dataset',
+    description:
+      'Deletes the dataset, its items and the grants on it. 409 conflict while a running eval uses it; the detail names the eval. Past evals of the dataset and their scores stay readable. The same name and version can be made again, with any items: it gets the same dataset_id, and its evals are compared with no eval over other items.',
+    tag: TAG,
+    permission: 'datasets:write',
+    resource: RESOURCE,
+    audit: { action: 'dataset.delete', target: 'dataset', param: 'dataset_id' },
+    params: datasetParams,
+    response: z.object({ dataset_id: z.string(), deleted: z.literal(true) }),
+    errors: ['dataset_not_found', 'conflict', 'upstream_unavailable'],
+    handler: async ({ org_id, params: { dataset_id }, audit }) => {
+      const { record, grants } = await deleteDataset(deps, org_id, dataset_id);
+      const { name, version, item_count } = record;
+      audit.changes({ name, version, item_count, ...(grants === 0 ? {} : { grants_removed: grants }) });
+      return { data: { dataset_id, deleted: true as const } };
+    },
+  });
+}

@@ -1,0 +1,267 @@
+// Evals as they are begun, listed and shown. Guarantees: what was answered is carried out, whatever becomes of this process: the record
+// is stored before the answer, and the record is all that workers need.
+import { randomBytes } from 'node:crypto';
+import { begunProgress, MODEL_CHUNK, RULE_CHUNK } from '../../../pipeline/domain/evals/chunks.ts';
+import type { EvalRecord } from '../../../schemas/records/eval.ts';
+import type { JudgeRecord } from '../../../schemas/records/judge.ts';
+import type { PromptRecord } from '../../../schemas/records/prompt.ts';
+import type { ClickHouse } from '../../../sql/client/client.ts';
+import { idBatches, knownTraces, readScoreStats, sampleTraces } from '../../../sql/stores/judge_scores.ts';
+import { ApiError } from '../../http/errors.ts';
+import type { WrittenAnswers } from '../../http/written_answers.ts';
+import { landed, TRACE_NOT_YET } from '../../http/landed.ts';
+import { type PageMeta, pageMetaOf } from '../../http/pagination.ts';
+import { type CreateEvalBody, type EvalItem, evalItemOf, type EvalsQuery } from './schema.ts';
+import type { EvalStore } from './store.ts';
+
+/** How long a call that is not async waits. */
+const WAIT_MS_MAX = 60_000;
+/** Evals of an org that run at a time; a few more where several processes begin some at once. */
+const RUNNING_MAX = 100;
+/** Traces and items in all of them: their ids lie in KV while they run. */
+export const RUNNING_TRACES_MAX = 1_000_000;
+/** Evals that an org keeps; the oldest make room. */
+const KEPT_MAX = 10_000;
+/** Statements at a time that look ids up; each takes thousands. */
+const LOOKUPS_AT_ONCE = 4;
+
+export interface EvalsDeps {
+  evals: EvalStore;
+  clickhouse: ClickHouse;
+  /** The newest version of a judge; null for none. */
+  judgeOf: (org_id: string, judge_id: string) => JudgeRecord | null;
+  /** Until when the org's LLM judges can make no call, milliseconds since the epoch; null when they can. */
+  quotaUsedUpUntil: (org_id: string) => Promise<number | null>;
+  /** Whether there is an upstream for what calls models. */
+  hasUpstream: boolean;
+  written: WrittenAnswers;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  onProblem: (problem: string, cause: unknown) => void;
+}
+
+/** What is to be judged, and how. */
+interface EvalPlan {
+  judge: JudgeRecord;
+  dataset: EvalRecord['dataset'];
+  prompt: PromptRecord | null;
+  /** Empty for dataset runs. */
+  trace_ids: readonly string[];
+  /** Traces or items. */
+  total: number;
+  /** Whether what is to be run is still there once the eval is stored. Left out where nothing can be deleted. */
+  isThere?: () => Promise<boolean>;
+}
+
+/** The judge of a plan. @throws ApiError judge_not_found, upstream_unavailable, judge_quota_exceeded */
+async function judgeFor(deps: EvalsDeps, org_id: string, judge_id: string): Promise<JudgeRecord> {
+  const judge = deps.judgeOf(org_id, judge_id);
+  if (judge === null) throw new ApiError('judge_not_found', 'judge_id: the org has no judge of this id.');
+  if (judge.kind === 'llm') {
+    const until = await deps.quotaUsedUpUntil(org_id).catch((cause: unknown) => {
+      throw new ApiError('upstream_unavailable', 'The store of quotas cannot be read. Try again.', { cause });
+    });
+    if (until !== null)
+      throw new ApiError(
+        'judge_quota_exceeded',
+        'The quota of calls of LLM judges in this period is used up (policy: judge_quota_calls).',
+        {
+          headers: { 'Retry-After': String(Math.max(1, Math.ceil((until - deps.now()) / 1000))) },
+        },
+      );
+    checkUpstream(deps, 'judge_id: this judge calls a model');
+  }
+  return judge;
+}
+
+/** @throws ApiError upstream_unavailable */
+function checkUpstream({ hasUpstream }: EvalsDeps, why: string): void {
+  if (!hasUpstream)
+    throw new ApiError('upstream_unavailable', `${why}, and this service has no upstream for models (SERVICE_LLM_BASE_URL).`);
+}
+
+/** Answers POST /v1/evals. @throws ApiError judge_not_found, trace_not_found, cross_org_access, rate_limited, judge_quota_exceeded, upstream_unavailable */
+export async function createEval(deps: EvalsDeps, org_id: string, body: CreateEvalBody, signal: AbortSignal): Promise<EvalRecord> {
+  const judge = await judgeFor(deps, org_id, body.judge_id);
+  const trace_ids =
+    body.trace_ids == null
+      ? await sampled(deps, org_id, body.sample ?? { limit: 1 }, signal)
+      : await landed(() => byTime(deps, org_id, [...new Set(body.trace_ids)], signal), TRACE_NOT_YET, signal);
+  return beginEval(deps, org_id, { judge, dataset: null, prompt: null, trace_ids, total: trace_ids.length });
+}
+
+/** @throws ApiError rate_limited when the org has as many evals running as it may, or as many traces and items in them */
+function checkRunning(own: readonly EvalRecord[], total: number): void {
+  const running = own.filter(({ status }) => status === 'running');
+  const headers = { 'Retry-After': '60' };
+  if (running.length >= RUNNING_MAX)
+    throw new ApiError('rate_limited', `The org has ${String(running.length)} evals running, as many as it can have.`, { headers });
+  const queued = running.reduce((sum, { progress }) => sum + progress.total, 0);
+  if (queued + total <= RUNNING_TRACES_MAX) return;
+  const detail = `The running evals of an organization have at most ${String(RUNNING_TRACES_MAX)} traces and items; they have ${String(queued)}`;
+  throw new ApiError('rate_limited', `${detail}, and this one ${String(total)}. Wait until one has ended.`, { headers });
+}
+
+/** Stores an eval and puts it into the queue. @throws ApiError rate_limited, upstream_unavailable */
+async function beginEval(deps: EvalsDeps, org_id: string, plan: EvalPlan): Promise<EvalRecord> {
+  const { evals, now, onProblem } = deps;
+  checkRunning(evals.list(org_id), plan.total);
+  const at = now();
+  const calls_model = plan.judge.kind === 'llm' || plan.dataset !== null;
+  const record: EvalRecord = {
+    org_id,
+    eval_id: `eval_${randomBytes(8).toString('hex')}`,
+    judge_id: plan.judge.judge_id,
+    judge_version: plan.judge.version,
+    dataset: plan.dataset,
+    calls_model,
+    status: 'running',
+    progress: begunProgress(plan.total, calls_model ? MODEL_CHUNK : RULE_CHUNK, at),
+    started_at: new Date(at).toISOString(),
+    ended_at: null,
+    error: null,
+    stats: null,
+    previous: null,
+    settled: false,
+  };
+  try {
+    await evals.create(record, plan);
+  } catch (cause) {
+    throw new ApiError('upstream_unavailable', 'The store of evals cannot be written to. Try again.', { cause });
+  }
+  await withdrawIfGone(deps, record, plan);
+  // It is taken now; what fails from here on a worker makes good.
+  await evals.queue(record).catch((cause: unknown) => {
+    onProblem('the chunks of an eval are left to a worker', cause);
+  });
+  await evals.forgetOldest(org_id, KEPT_MAX).catch((cause: unknown) => {
+    onProblem('old evals were not taken away', cause);
+  });
+  return record;
+}
+
+/**
+ * Withdraws a run whose dataset was deleted while the run was being stored. Whoever deletes a dataset marks it first and looks for runs
+ * then, so one of the two sees the other.
+ * @throws ApiError dataset_not_found, upstream_unavailable
+ */
+async function withdrawIfGone({ evals }: EvalsDeps, record: EvalRecord, { isThere }: EvalPlan): Promise<void> {
+  if (isThere === undefined) return;
+  try {
+    if (await isThere()) return;
+    await evals.withdraw(record);
+  } catch (cause) {
+    // A worker ends it as failed if its items are gone.
+    throw new ApiError('upstream_unavailable', 'The store of datasets cannot be read. Try again.', { cause });
+  }
+  throw new ApiError('dataset_not_found', 'The dataset was deleted a moment ago.');
+}
+
+/**
+ * Begins a run of a dataset.
+ * @throws ApiError judge_not_found, judge_quota_exceeded, rate_limited, dataset_not_found, upstream_unavailable
+ */
+export async function beginRun(
+  deps: EvalsDeps,
+  org_id: string,
+  run: {
+    judge_id: string;
+    dataset: NonNullable<EvalRecord['dataset']>;
+    prompt: PromptRecord | null;
+    items: number;
+    isThere: () => Promise<boolean>;
+  },
+): Promise<EvalRecord> {
+  const judge = await judgeFor(deps, org_id, run.judge_id);
+  checkUpstream(deps, 'model: a run calls a model');
+  const { dataset, prompt, items: total, isThere } = run;
+  return beginEval(deps, org_id, { judge, dataset, prompt, trace_ids: [], total, isThere });
+}
+
+/** The eval as it is answered: at once when async, else when it has ended, or after WAIT_MS_MAX. */
+export async function answered(deps: EvalsDeps, record: EvalRecord, isAsync: boolean, signal: AbortSignal): Promise<EvalItem> {
+  if (isAsync) return evalItemOf(record);
+  const timeout = AbortSignal.timeout(WAIT_MS_MAX);
+  const newest = await deps.evals.ended(record.org_id, record.eval_id, AbortSignal.any([signal, timeout]));
+  return evalItemOf(newest ?? record);
+}
+
+/**
+ * Answers POST /v1/evals/{eval_id}/cancel. Cancelling a cancelled eval changes nothing.
+ * @throws ApiError eval_not_found, conflict when the eval is complete or has failed, upstream_unavailable
+ */
+export async function cancelEval(
+  deps: EvalsDeps,
+  org_id: string,
+  eval_id: string,
+  signal: AbortSignal,
+): Promise<{ record: EvalRecord; cancelled: boolean }> {
+  const { evals, clickhouse, now, onProblem } = deps;
+  const { judge_id } = findEval(deps, org_id, eval_id);
+  const found = await evals.cancel(org_id, eval_id, now()).catch((cause: unknown) => {
+    throw new ApiError('upstream_unavailable', 'The store of evals cannot be written to. Try again.', { cause });
+  });
+  if (found === null) throw new ApiError('eval_not_found', 'There is no eval of this id.');
+  const { record, cancelled } = found;
+  if (record.status !== 'cancelled') throw new ApiError('conflict', `The eval is ${record.status} already and cannot be cancelled.`);
+  if (record.stats !== null) return found;
+  // A worker counts again once it has let go of the last chunk, so a store that is away now does no harm.
+  const counted = readScoreStats(clickhouse, { org_id, judge_id, eval_id }, { signal }).then(([stats]) =>
+    evals.noteStats(record, stats ?? null),
+  );
+  return {
+    record: await counted.catch((cause: unknown) => {
+      onProblem('the scores of a cancelled eval are left to a worker to count', cause);
+      return record;
+    }),
+    cancelled,
+  };
+}
+
+/** @throws ApiError eval_not_found */
+export function findEval({ evals }: Pick<EvalsDeps, 'evals'>, org_id: string, eval_id: string, field = ''): EvalRecord {
+  const record = evals.get(org_id, eval_id);
+  if (record === null) throw new ApiError('eval_not_found', `${field}${field === '' ? 'There' : ': there'} is no eval of this id.`);
+  return record;
+}
+
+/** Answers GET /v1/evals: newest first. */
+export function listEvals({ evals }: EvalsDeps, org_id: string, query: EvalsQuery): { data: EvalItem[]; meta: PageMeta } {
+  const { limit, offset, judge_id, dataset_id, status } = query;
+  const found = evals
+    .list(org_id)
+    .filter((one) => judge_id === undefined || one.judge_id === judge_id)
+    .filter((one) => dataset_id === undefined || one.dataset?.dataset_id === dataset_id)
+    .filter((one) => status === undefined || one.status === status);
+  return { data: found.slice(offset, offset + limit).map(evalItemOf), meta: pageMetaOf(found.length, limit, offset) };
+}
+
+async function sampled(
+  { clickhouse }: EvalsDeps,
+  org_id: string,
+  { limit, since }: { limit: number; since?: number | null | undefined },
+  signal: AbortSignal,
+): Promise<string[]> {
+  const rows = await sampleTraces(clickhouse, { org_id, rows: limit, ...(since == null ? {} : { since_ms: since }) }, { signal });
+  return rows.map(({ trace_id }) => trace_id);
+}
+
+/**
+ * The same ids in the order of their traces' starts, so that those of a chunk lie together in the store.
+ * @throws ApiError trace_not_found, cross_org_access: when the org has no trace of one
+ */
+async function byTime({ clickhouse }: EvalsDeps, org_id: string, trace_ids: readonly string[], signal: AbortSignal): Promise<string[]> {
+  const batches = [...idBatches(trace_ids)];
+  const starts = new Map<string, number>();
+  for (let at = 0; at < batches.length; at += LOOKUPS_AT_ONCE) {
+    const some = batches.slice(at, at + LOOKUPS_AT_ONCE);
+    const known = (await Promise.all(some.map((batch) => knownTraces(clickhouse, org_id, batch, signal)))).flat();
+    for (const { trace_id, own, from_ms } of known) if (own) starts.set(trace_id, from_ms);
+    const missing = some.flat().find((trace_id) => !starts.has(trace_id));
+    if (missing === undefined) continue;
+    if (known.some(({ trace_id }) => trace_id === missing))
+      throw new ApiError('cross_org_access', `trace_ids: trace ${missing} belongs to another org.`);
+    throw new ApiError('trace_not_found', `trace_ids: there is no trace ${missing}.`);
+  }
+  return [...starts].sort(([, a], [, b]) => a - b).map(([trace_id]) => trace_id);
+}

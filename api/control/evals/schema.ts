@@ -1,0 +1,166 @@
+// Shapes of the eval endpoints: what they take, and what they answer.
+import { z } from 'zod';
+import { EVAL_STATUSES, type EvalRecord, evalStats } from '../../../schemas/records/eval.ts';
+import { doneOf } from '../../../pipeline/domain/evals/chunks.ts';
+import { offsetQuery } from '../../http/pagination.ts';
+import { timeParam } from '../../http/time_param.ts';
+
+/** Traces of one eval. */
+export const EVAL_TRACES_MAX = 100_000;
+const ID_CHARS_MAX = 128;
+
+const sample = z.strictObject({
+  limit: z.int().min(1).max(EVAL_TRACES_MAX).describe('Traces at most'),
+  since: timeParam.nullish().describe('Only traces that started then or later'),
+});
+
+export const createEvalBody = z
+  .strictObject({
+    judge_id: z.string().min(1).max(ID_CHARS_MAX),
+    trace_ids: z
+      .array(z.string().min(1).max(ID_CHARS_MAX))
+      .min(1)
+      .max(EVAL_TRACES_MAX)
+      .nullish()
+      .describe('The traces to judge; one that is named twice is judged once'),
+    sample: sample
+      .nullish()
+      .describe(
+        'Instead of trace_ids: some of the traces, spread evenly over them. The same sample of the same traces takes the same ones.',
+      ),
+    async: z.boolean().nullish().describe('false (default): waits up to 60 s and answers with the final eval'),
+  })
+  .refine(({ trace_ids, sample: some }) => (trace_ids ?? null) !== null || (some ?? null) !== null, {
+    path: ['trace_ids'],
+    error: 'is missing: takes trace_ids or sample',
+  })
+  .refine(({ trace_ids, sample: some }) => (trace_ids ?? null) === null || (some ?? null) === null, {
+    path: ['sample'],
+    error: 'cannot be given together with trace_ids',
+  });
+export type CreateEvalBody = z.output<typeof createEvalBody>;
+
+const status = z.enum(EVAL_STATUSES);
+
+export const evalItem = z
+  .object({
+    eval_id: z.string(),
+    judge_id: z.string(),
+    judge_version: z.int().describe('The version of the judge that scores; a later change of the judge makes no difference'),
+    status,
+    queued_traces: z.int().describe('Traces or items to be judged'),
+    progress: z.object({ done: z.int(), total: z.int() }),
+    stats: evalStats.nullable().describe('null while the eval is running; of a failed or cancelled one, what it got to'),
+    started_at: z.iso.datetime(),
+    ended_at: z.iso.datetime().nullable(),
+    error: z.string().nullable().describe('Why it failed'),
+    dataset_id: z.string().optional().describe('Of dataset runs'),
+    prompt_version: z.string().nullable().optional().describe('name@version; of dataset runs'),
+    model: z.string().optional().describe('Of dataset runs'),
+  })
+  .meta({ id: 'Eval' });
+export type EvalItem = z.infer<typeof evalItem>;
+
+/** An eval as answers show it. */
+export function evalItemOf({ eval_id, judge_id, judge_version, status, progress, stats, ...record }: EvalRecord): EvalItem {
+  const isCutShort = status === 'failed' || status === 'cancelled';
+  return {
+    eval_id,
+    judge_id,
+    judge_version,
+    status,
+    queued_traces: progress.total,
+    // The record of an eval that was cut short counts chunks as done that were let go.
+    progress: { done: isCutShort && stats !== null ? stats.total : doneOf(progress), total: progress.total },
+    stats,
+    started_at: record.started_at,
+    ended_at: record.ended_at,
+    error: status === 'failed' ? record.error : null,
+    ...datasetOf(record),
+  };
+}
+
+/** Which items were run and how, as answers show it. */
+function datasetOf({ dataset }: Pick<EvalRecord, 'dataset'>): Pick<EvalItem, 'dataset_id' | 'prompt_version' | 'model'> {
+  if (dataset === null) return {};
+  const { dataset_id, prompt_version, model } = dataset;
+  return { dataset_id, prompt_version, model };
+}
+
+export const evalParams = z.object({ eval_id: z.string() });
+
+export const evalsQuery = z
+  .object({
+    ...offsetQuery,
+    judge_id: z.string().min(1).optional().describe('Evals of this judge'),
+    dataset_id: z.string().min(1).optional().describe('Runs of this dataset'),
+    status: status.optional().describe('Evals of this status'),
+  })
+  .strip();
+export type EvalsQuery = z.output<typeof evalsQuery>;
+
+const verdict = z.enum(['pass', 'warn', 'fail', 'error']);
+
+export const scoresQuery = z
+  .object({
+    verdict: z
+      .union([z.string(), z.array(z.string())])
+      .transform((given) => [given].flat().flatMap((text) => text.split(',')))
+      .pipe(z.array(verdict).min(1))
+      .optional()
+      .meta({ description: 'Only these, repeated or comma-separated' }),
+  })
+  .strip();
+export type ScoresQuery = z.output<typeof scoresQuery>;
+
+/** One line of the stream. */
+export const scoreLine = z
+  .object({
+    trace_id: z.string(),
+    judge_id: z.string(),
+    judge_version: z.int(),
+    eval_id: z.string(),
+    score: z.number().nullable().describe('null where the verdict is error'),
+    verdict,
+    reason: z.string(),
+    scored_at: z.iso.datetime(),
+    item_index: z.int().optional().describe('Place of the item in the dataset, from 0; of dataset runs'),
+  })
+  .meta({ id: 'ScoreLine' });
+export type ScoreLine = z.infer<typeof scoreLine>;
+
+export const compareQuery = z
+  .object({
+    ...offsetQuery,
+    baseline: z.string().min(1).describe('eval_id'),
+    candidate: z.string().min(1).describe('eval_id of a run of the same judge'),
+  })
+  .strip();
+export type CompareQuery = z.output<typeof compareQuery>;
+
+const comparedEval = evalItem.pick({ eval_id: true, status: true, stats: true, dataset_id: true, prompt_version: true, model: true });
+const comparedItem = z.object({
+  item_index: z.int().optional().describe('Of dataset runs'),
+  trace_id: z.string().optional().describe('Of evals over stored traces'),
+  baseline_trace_id: z.string().nullable().optional().describe('Of dataset runs: the trace of the answer that was judged'),
+  candidate_trace_id: z.string().nullable().optional(),
+  baseline_score: z.number().nullable(),
+  candidate_score: z.number().nullable(),
+  delta: z.number().nullable().describe('candidate_score - baseline_score; null where one of them is missing'),
+  baseline_verdict: verdict.nullable(),
+  candidate_verdict: verdict.nullable(),
+});
+export type ComparedItem = z.infer<typeof comparedItem>;
+
+export const evalComparison = z
+  .object({
+    baseline: comparedEval,
+    candidate: comparedEval,
+    improved: z.int().describe('Items whose score rose'),
+    regressed: z.int().describe('Items whose score fell'),
+    unchanged: z.int(),
+    incomparable: z.int().describe('Items without a score in one of the two'),
+    items: z.array(comparedItem).describe('One page'),
+  })
+  .meta({ id: 'EvalComparison' });
+export type EvalComparison = z.infer<typeof evalComparison>;

@@ -1,0 +1,110 @@
+// The scores of an eval as a stream of lines, and two evals held against each other. Guarantees: however many scores there are, a few
+// blocks of them are held at a time, and no faster than the caller reads; a store that fails in the middle breaks the answer off.
+import type { ServerResponse } from 'node:http';
+import type { EvalRecord } from '../../../schemas/records/eval.ts';
+import { isSameSubject } from '../../../pipeline/domain/evals/regression.ts';
+import type { ClickHouse } from '../../../sql/client/client.ts';
+import { readComparison, readComparisonTotals, streamScores } from '../../../sql/stores/judge_scores.ts';
+import { ApiError } from '../../http/errors.ts';
+import { type PageMeta, pageMetaOf } from '../../http/pagination.ts';
+import { writePart } from '../../http/written_answers.ts';
+import { type EvalsDeps, findEval } from './evals.ts';
+import { type ComparedItem, type CompareQuery, type EvalComparison, evalItemOf, type ScoreLine, type ScoresQuery } from './schema.ts';
+
+/** Answers GET /v1/evals/{eval_id}/scores: writes what there is now and ends the response. */
+export async function writeScoreLines(
+  clickhouse: ClickHouse,
+  record: EvalRecord,
+  { verdict }: ScoresQuery,
+  res: ServerResponse,
+  signal: AbortSignal,
+): Promise<void> {
+  const { org_id, judge_id, eval_id, dataset } = record;
+  const params = {
+    org_id,
+    judge_id,
+    eval_id,
+    ...(verdict === undefined ? {} : { verdicts: verdict }),
+    ...(dataset === null ? {} : { by_item: true as const }),
+  };
+  const blocks = streamScores.stream(clickhouse, params, { signal });
+  // The first rows decide whether there is an answer at all: a store that is away is 502, not half a file.
+  let block = await blocks.next();
+  res.writeHead(200, { 'Content-Type': 'application/x-ndjson', 'Content-Disposition': `attachment; filename="${eval_id}.ndjson"` });
+  for (; block.done !== true; block = await blocks.next()) {
+    const lines = block.value.map(({ item_index, ...row }) => {
+      const line: ScoreLine = {
+        trace_id: row.trace_id,
+        judge_id,
+        judge_version: row.judge_version,
+        eval_id,
+        score: row.score,
+        verdict: row.verdict,
+        reason: row.reason,
+        scored_at: row.scored_at,
+      };
+      return `${JSON.stringify(dataset === null ? line : { ...line, item_index })}\n`;
+    });
+    if (lines.length > 0) await writePart(res, lines.join(''), signal);
+  }
+  res.end();
+}
+
+/** Answers GET /v1/evals/compare. @throws ApiError eval_not_found, invalid_request */
+export async function compareEvals(
+  deps: EvalsDeps,
+  org_id: string,
+  query: CompareQuery,
+  signal: AbortSignal,
+): Promise<{ data: EvalComparison; meta: PageMeta }> {
+  const { limit, offset } = query;
+  const baseline = findEval(deps, org_id, query.baseline, 'baseline');
+  const candidate = findEval(deps, org_id, query.candidate, 'candidate');
+  if (baseline.judge_id !== candidate.judge_id) throw new ApiError('invalid_request', 'candidate: is an eval of another judge');
+  if (baseline.eval_id === candidate.eval_id) throw new ApiError('invalid_request', 'candidate: is the baseline itself');
+  if (baseline.dataset?.dataset_id !== candidate.dataset?.dataset_id)
+    throw new ApiError('invalid_request', 'candidate: is not over the same dataset as baseline');
+  if (!isSameSubject(baseline, candidate))
+    throw new ApiError(
+      'invalid_request',
+      'candidate: is over other items than baseline, as the dataset was deleted and made again in between',
+    );
+  const isRun = baseline.dataset !== null;
+  const pair = {
+    org_id,
+    judge_id: baseline.judge_id,
+    baseline: baseline.eval_id,
+    candidate: candidate.eval_id,
+    ...(isRun ? {} : { by_trace: true as const }),
+  };
+  const [[totals], rows] = await Promise.all([
+    readComparisonTotals(deps.clickhouse, pair, { signal }),
+    readComparison(deps.clickhouse, { ...pair, rows: limit, skip: offset }, { signal }),
+  ]);
+  const { total, ...counts } = totals ?? { total: 0, improved: 0, regressed: 0, unchanged: 0, incomparable: 0 };
+  return {
+    data: { baseline: sideOf(baseline), candidate: sideOf(candidate), ...counts, items: rows.map((row) => comparedItemOf(row, isRun)) },
+    meta: pageMetaOf(total, limit, offset),
+  };
+}
+
+function sideOf(record: EvalRecord): EvalComparison['baseline'] {
+  const { eval_id, status, stats, dataset_id, prompt_version, model } = evalItemOf(record);
+  return { eval_id, status, stats, ...(dataset_id === undefined ? {} : { dataset_id, prompt_version, model }) };
+}
+
+function comparedItemOf(row: Awaited<ReturnType<typeof readComparison>>[number], isRun: boolean): ComparedItem {
+  const orNull = <T extends string>(text: T | ''): T | null => (text === '' ? null : text);
+  const { baseline_trace_id, candidate_trace_id } = row;
+  const which = isRun
+    ? { item_index: row.item_index, baseline_trace_id: orNull(baseline_trace_id), candidate_trace_id: orNull(candidate_trace_id) }
+    : { trace_id: baseline_trace_id === '' ? candidate_trace_id : baseline_trace_id };
+  return {
+    ...which,
+    baseline_score: row.baseline_score,
+    candidate_score: row.candidate_score,
+    delta: row.delta,
+    baseline_verdict: orNull(row.baseline_verdict),
+    candidate_verdict: orNull(row.candidate_verdict),
+  };
+}

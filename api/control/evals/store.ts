@@ -1,0 +1,174 @@
+// The eval slice's records in JetStream KV, watched into memory: what lists and polls are answered from.
+import type { KV } from '@nats-io/kv';
+import { queueChunks } from '../../../ops/exchange/eval_queue.ts';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
+import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { evalJudgeKey, evalKey, evalPartKey, evalPromptKey, type EvalRecord, parseEval, PART_IDS } from '../../../schemas/records/eval.ts';
+import type { JudgeRecord } from '../../../schemas/records/judge.ts';
+import { cancelledEval } from '../../../pipeline/domain/evals/chunks.ts';
+import { orgKey } from '../../../schemas/records/org.ts';
+import type { PromptRecord } from '../../../schemas/records/prompt.ts';
+
+/** Parts that are written at a time. */
+const PARTS_AT_ONCE = 8;
+/** Old evals that are taken away for one new one. */
+const FORGET_MAX = 10;
+
+export class EvalStore {
+  readonly #log: Log;
+  readonly #bucket: WatchedBucket<EvalRecord>;
+  readonly #kv: KV;
+  readonly #parts: KV;
+  /** Keys of each org's evals, by the org's part of a key. */
+  readonly #byOrg = new Map<string, Set<string>>();
+
+  private constructor(log: Log, bucket: WatchedBucket<EvalRecord>, kv: KV, parts: KV) {
+    this.#log = log;
+    this.#bucket = bucket;
+    this.#kv = kv;
+    this.#parts = parts;
+    for (const [key] of bucket.entries()) this.#sort(key, true);
+    bucket.onChange((key, held) => {
+      this.#sort(key, held !== null);
+    });
+  }
+
+  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<EvalStore> {
+    const kv = await log.bucket('evals');
+    const bucket = await WatchedBucket.open(log.nc, kv, { name: 'evals', parse: parseEval, onProblem });
+    return new EvalStore(log, bucket, kv, await log.bucket('eval_chunks'));
+  }
+
+  get(org_id: string, eval_id: string): EvalRecord | null {
+    return this.#bucket.get(evalKey(org_id, eval_id)) ?? null;
+  }
+
+  /** Of an org, newest first. */
+  list(org_id: string): EvalRecord[] {
+    return [...(this.#byOrg.get(orgKey(org_id)) ?? [])].flatMap((key) => this.#bucket.get(key) ?? []).sort(newestFirst);
+  }
+
+  /** Stores an eval with all that it needs, and puts its first chunks into the queue. It is taken when this resolves. */
+  async create(
+    record: EvalRecord,
+    given: { trace_ids: readonly string[]; judge: JudgeRecord; prompt: PromptRecord | null },
+  ): Promise<void> {
+    const { org_id, eval_id } = record;
+    const values: [key: string, text: string][] = [[evalJudgeKey(org_id, eval_id), JSON.stringify(given.judge)]];
+    if (given.prompt !== null) values.push([evalPromptKey(org_id, eval_id), JSON.stringify(given.prompt)]);
+    for (let at = 0; at < given.trace_ids.length; at += PART_IDS)
+      values.push([evalPartKey(org_id, eval_id, at / PART_IDS), JSON.stringify(given.trace_ids.slice(at, at + PART_IDS))]);
+    for (let at = 0; at < values.length; at += PARTS_AT_ONCE)
+      await Promise.all(values.slice(at, at + PARTS_AT_ONCE).map(([key, text]) => this.#parts.put(key, text)));
+    await this.#bucket.create(evalKey(org_id, eval_id), record);
+  }
+
+  /**
+   * Cancels a running eval: workers stop and store no further score. An eval that has ended stays as it is.
+   * @param now milliseconds since the epoch
+   * @returns the eval as it stands now, and whether this call cancelled it; null when the org has none of this id
+   */
+  async cancel(org_id: string, eval_id: string, now: number): Promise<{ record: EvalRecord; cancelled: boolean } | null> {
+    let cancelled = false;
+    const record = await this.#bucket.change(evalKey(org_id, eval_id), (current) => {
+      cancelled = current?.status === 'running';
+      return current === undefined || !cancelled ? null : cancelledEval(current, now);
+    });
+    return record === undefined ? null : { record, cancelled };
+  }
+
+  /** Notes what a cancelled eval has scored so far, unless a worker has counted it. @returns the eval as it stands now */
+  async noteStats(record: EvalRecord, stats: EvalRecord['stats']): Promise<EvalRecord> {
+    const key = evalKey(record.org_id, record.eval_id);
+    const noted = await this.#bucket.change(key, (current) =>
+      current?.status === 'cancelled' && current.stats === null ? { ...current, stats } : null,
+    );
+    return noted ?? record;
+  }
+
+  /**
+   * Running evals of an org as the bucket holds them now, whatever the watch has shown so far.
+   * An org has at most 10,000 evals of about 1 kB each.
+   */
+  async runningNow(org_id: string): Promise<EvalRecord[]> {
+    const running: EvalRecord[] = [];
+    for await (const entry of await this.#kv.history({ key: `${orgKey(org_id)}.*` })) {
+      if (entry.operation !== 'PUT') continue;
+      const record = parseEval(entry.string());
+      if (record.status === 'running') running.push(record);
+    }
+    return running;
+  }
+
+  /** Deletes an eval that nothing has been done for. */
+  async withdraw({ org_id, eval_id }: EvalRecord): Promise<void> {
+    await this.#kv.delete(evalKey(org_id, eval_id));
+    await this.#parts.purge(evalJudgeKey(org_id, eval_id));
+    await this.#parts.purge(evalPromptKey(org_id, eval_id));
+  }
+
+  /** Puts the first chunks of an eval into the queue. What fails here a worker does, as the record says what is open. */
+  async queue(record: EvalRecord): Promise<void> {
+    await queueChunks(this.#log, record);
+  }
+
+  /** Resolves when the eval has ended, when it is gone, or when the signal aborts, with its newest state. */
+  async ended(org_id: string, eval_id: string, signal: AbortSignal): Promise<EvalRecord | null> {
+    const key = evalKey(org_id, eval_id);
+    const over = Promise.withResolvers<undefined>();
+    const look = (): void => {
+      if (this.#bucket.get(key)?.status !== 'running') over.resolve(undefined);
+    };
+    const stop = this.#bucket.onChange((changed) => {
+      if (changed === key) look();
+    });
+    const give_up = (): void => {
+      over.resolve(undefined);
+    };
+    signal.addEventListener('abort', give_up, { once: true });
+    if (signal.aborted) give_up();
+    look();
+    try {
+      await over.promise;
+    } finally {
+      stop();
+      signal.removeEventListener('abort', give_up);
+    }
+    return this.get(org_id, eval_id);
+  }
+
+  /** Takes the oldest evals that have ended away, a few at a time, until the org has at most `keep`. */
+  async forgetOldest(org_id: string, keep: number): Promise<void> {
+    const all = this.list(org_id);
+    if (all.length <= keep) return;
+    const old = all.filter(({ status, settled }) => status !== 'running' && settled).slice(-Math.min(FORGET_MAX, all.length - keep));
+    for (const { eval_id } of old) {
+      const key = evalKey(org_id, eval_id);
+      const held = this.#bucket.held(key);
+      if (held === undefined) continue;
+      try {
+        await this.#bucket.delete(key, held.revision);
+      } catch (error) {
+        if (!(error instanceof RevisionConflict)) throw error;
+      }
+    }
+  }
+
+  close(): void {
+    this.#bucket.close();
+  }
+
+  #sort(key: string, exists: boolean): void {
+    const org = key.slice(0, key.lastIndexOf('.'));
+    const own = this.#byOrg.get(org) ?? new Set();
+    if (exists) own.add(key);
+    else own.delete(key);
+    if (own.size === 0) this.#byOrg.delete(org);
+    else this.#byOrg.set(org, own);
+  }
+}
+
+function newestFirst(a: EvalRecord, b: EvalRecord): number {
+  if (a.started_at !== b.started_at) return a.started_at > b.started_at ? -1 : 1;
+  return a.eval_id > b.eval_id ? -1 : 1;
+}

@@ -1,0 +1,236 @@
+// What can be done to judges: the rules between a route and the store. A judge that can be stored can be run: its rule is compiled
+// here as the pipeline will compile it.
+import { randomBytes } from 'node:crypto';
+import { compileRule, PARAMETER_OF, READS_FIELDS, RuleError } from '../../../pipeline/domain/judging/rules.ts';
+import type { JudgeRecord, JudgeRubric, JudgeRule } from '../../../schemas/records/judge.ts';
+import { fromTo } from '../../http/changes.ts';
+import { ApiError, describeIssues } from '../../http/errors.ts';
+import {
+  type CreateBody,
+  cursorOf,
+  type JudgeItem,
+  type ListQuery,
+  type PatchBody,
+  placeOf,
+  type RuleBody,
+  rubricShape,
+} from './schema.ts';
+import { type JudgeStore, newestFirst } from './store.ts';
+
+/** Judges of one org, and how many of them may be enabled: each complete trace is shown to every one of those. */
+export const JUDGES_ORG_MAX = 2000;
+export const JUDGES_ENABLED_MAX = 200;
+/** Bytes of one judge's record, and of those of all judges of an org: every process holds them. */
+export const JUDGE_BYTES_MAX = 256 * 1024;
+export const JUDGES_BYTES_ORG_MAX = 16 * 1024 * 1024;
+const DEFAULT_FIELDS = ['response'];
+/** What a rule scores. */
+const RULE_SCALE = [0, 1];
+const RULE_PARAMETERS = ['pattern', 'value', 'schema', 'max', 'outcomes'] as const;
+
+export interface JudgesDeps {
+  judges: JudgeStore;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+/** The record as it is shown: all of it but its org. */
+export function itemOf(record: JudgeRecord): JudgeItem {
+  const { judge_id, version, name, kind, rule, prompt_template, model, rubric } = record;
+  const { threshold, scope, cooldown_seconds, enabled, created_at, updated_at } = record;
+  const asked = { rule, prompt_template, model, rubric, threshold, scope, cooldown_seconds };
+  return { judge_id, version, name, kind, ...asked, enabled, created_at, updated_at };
+}
+
+/** @throws ApiError judge_not_found */
+export function getJudge({ judges }: JudgesDeps, org_id: string, judge_id: string): JudgeRecord {
+  const record = judges.get(org_id, judge_id);
+  if (record === null) throw notFound(judge_id);
+  return record;
+}
+
+/** @throws ApiError invalid_request for a rule that cannot be run and thresholds off the scale, invalid_rubric, conflict when the org has all it may */
+export async function createJudge(deps: JudgesDeps, org_id: string, body: CreateBody): Promise<JudgeRecord> {
+  const at = new Date(deps.now()).toISOString();
+  const { name, threshold, scope, enabled } = body;
+  const record: JudgeRecord = {
+    org_id,
+    judge_id: `judge_${randomBytes(8).toString('hex')}`,
+    version: 1,
+    name,
+    kind: body.kind,
+    rule: body.kind === 'deterministic' ? ruleOf(body.rule) : null,
+    prompt_template: body.kind === 'llm' ? body.prompt_template : null,
+    model: body.kind === 'llm' ? body.model : null,
+    rubric: body.kind === 'llm' ? rubricOf(body.rubric) : null,
+    threshold: thresholdOf(threshold),
+    scope: scopeOf(scope),
+    cooldown_seconds: body.kind === 'llm' ? (body.cooldown_seconds ?? 0) : 0,
+    enabled: enabled ?? true,
+    created_at: at,
+    updated_at: at,
+  };
+  checkThreshold(record);
+  const own = deps.judges.list(org_id);
+  if (own.length >= JUDGES_ORG_MAX) throw new ApiError('conflict', `The org has ${String(JUDGES_ORG_MAX)} judges, which is all it may.`);
+  checkEnabled(own, record);
+  checkBytes(own, record);
+  await deps.judges.create(record);
+  return record;
+}
+
+/**
+ * Makes the next version of a judge.
+ * @returns the judge and the fields that differ: none where the judge is as asked already, and stays at its version
+ * @throws ApiError judge_not_found, invalid_request for what its kind does not have and thresholds off the scale, invalid_rubric, conflict
+ */
+export async function changeJudge(
+  deps: JudgesDeps,
+  org_id: string,
+  judge_id: string,
+  patch: PatchBody,
+): Promise<{ record: JudgeRecord; fields: string[] }> {
+  const before = getJudge(deps, org_id, judge_id);
+  const parts = partsOf(before, patch);
+  let fields: string[] = [];
+  const record = await deps.judges.change(org_id, judge_id, (newest) => {
+    const next = { ...newest, ...parts };
+    if (parts.threshold !== undefined || parts.rubric !== undefined) checkThreshold(next);
+    fields = Object.keys(fromTo(newest, next, Object.keys(parts) as (keyof JudgeRecord)[]));
+    if (fields.length === 0) return newest;
+    const own = deps.judges.list(org_id);
+    checkEnabled(own, next);
+    checkBytes(own, next);
+    return { ...next, version: newest.version + 1, updated_at: new Date(deps.now()).toISOString() };
+  });
+  if (record === null) throw notFound(judge_id);
+  return { record, fields };
+}
+
+/** Judges of an org, newest first. @throws ApiError invalid_request on a cursor that is none */
+export function listJudges(
+  { judges }: JudgesDeps,
+  org_id: string,
+  query: ListQuery,
+): { data: JudgeItem[]; meta: { total: number; page: number; per_page: number; has_more?: boolean; next_cursor: string | null } } {
+  const { limit } = query;
+  const place = query.cursor === undefined ? null : placeOf(query.cursor);
+  const part = query.name?.toLowerCase();
+  const found = judges
+    .list(org_id)
+    .filter(
+      ({ name, kind, enabled }) =>
+        (part === undefined || name.toLowerCase().includes(part)) &&
+        (query.kind === undefined || kind === query.kind) &&
+        (query.enabled === undefined || enabled === query.enabled),
+    );
+  const rest = place === null ? found.slice(query.offset) : found.filter((record) => newestFirst(place, record) < 0);
+  const shown = rest.slice(0, limit);
+  const last = shown.at(-1);
+  const more = rest.length > limit && last !== undefined;
+  const before = place?.before ?? query.offset;
+  return {
+    data: shown.map(itemOf),
+    meta: {
+      total: found.length,
+      page: Math.floor(before / limit) + 1,
+      per_page: limit,
+      ...(place === null ? { has_more: more } : {}),
+      next_cursor: more ? cursorOf({ created_at: last.created_at, judge_id: last.judge_id, before: before + shown.length }) : null,
+    },
+  };
+}
+
+/** Fields that a patch sets, checked for the judge's kind. */
+function partsOf({ kind }: JudgeRecord, patch: PatchBody): Partial<JudgeRecord> {
+  const foreign = (kind === 'llm' ? (['rule'] as const) : (['prompt_template', 'model', 'rubric', 'cooldown_seconds'] as const)).find(
+    (field) => patch[field] !== undefined,
+  );
+  if (foreign !== undefined) throw new ApiError('invalid_request', `${foreign}: is not a field of a judge of kind ${kind}`);
+  const { name, enabled, prompt_template, model, cooldown_seconds } = patch;
+  const given = {
+    name,
+    enabled,
+    prompt_template,
+    model,
+    cooldown_seconds,
+    rule: patch.rule === undefined ? undefined : ruleOf(patch.rule),
+    rubric: patch.rubric === undefined ? undefined : rubricOf(patch.rubric),
+    threshold: patch.threshold === undefined ? undefined : thresholdOf(patch.threshold),
+    scope: patch.scope === undefined ? undefined : scopeOf(patch.scope),
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+/** The rule as it is stored: with its fields, and the one parameter of its type. */
+function ruleOf(body: RuleBody): JudgeRule {
+  const { type } = body;
+  const needed = PARAMETER_OF[type];
+  for (const parameter of RULE_PARAMETERS) {
+    if (parameter === needed && body[parameter] === undefined) throw new ApiError('invalid_request', `rule.${parameter}: ${type} needs it`);
+    if (parameter !== needed && body[parameter] !== undefined)
+      throw new ApiError('invalid_request', `rule.${parameter}: is not a parameter of ${type}`);
+  }
+  if (type === 'max_length' && !Number.isInteger(body.max))
+    throw new ApiError('invalid_request', 'rule.max: takes a whole number of characters');
+  const fields = [...new Set(body.fields ?? (READS_FIELDS.has(type) ? DEFAULT_FIELDS : []))];
+  const rule: JudgeRule = { type, fields, ...(needed === null ? {} : { [needed]: body[needed] }) };
+  try {
+    compileRule(rule);
+  } catch (cause) {
+    if (!(cause instanceof RuleError)) throw cause;
+    throw new ApiError('invalid_request', `rule.${cause.parameter}: ${cause.message}`, { cause });
+  }
+  return rule;
+}
+
+function rubricOf(given: unknown): JudgeRubric {
+  const parsed = rubricShape.safeParse(given);
+  if (!parsed.success) throw new ApiError('invalid_rubric', describeIssues(parsed.error, 'rubric'), { cause: parsed.error });
+  return parsed.data;
+}
+
+const thresholdOf = ({ pass, warn }: { pass: number; warn?: number | null | undefined }) => (warn == null ? { pass } : { pass, warn });
+
+/** Checks that a score can reach the thresholds and can miss them. @throws ApiError invalid_request */
+function checkThreshold({ threshold, rubric }: Pick<JudgeRecord, 'threshold' | 'rubric'>): void {
+  const scale = rubric?.scale ?? RULE_SCALE;
+  const [first = 0, last = first] = [scale[0], scale.at(-1)];
+  const { pass, warn = pass } = threshold;
+  const off = pass < first || pass > last ? 'pass' : warn < first || warn > last ? 'warn' : null;
+  if (off !== null)
+    throw new ApiError(
+      'invalid_request',
+      `threshold.${off}: takes a number on the judge's scale, from ${String(first)} to ${String(last)}`,
+    );
+}
+
+const scopeOf = (scope: PatchBody['scope']): JudgeRecord['scope'] =>
+  Object.fromEntries(Object.entries(scope ?? {}).filter(([, list]) => list != null && list.length > 0));
+
+function checkEnabled(own: readonly JudgeRecord[], record: JudgeRecord): void {
+  if (!record.enabled) return;
+  const others = own.filter(({ enabled, judge_id }) => enabled && judge_id !== record.judge_id).length;
+  if (others >= JUDGES_ENABLED_MAX)
+    throw new ApiError('conflict', `The org has ${String(JUDGES_ENABLED_MAX)} enabled judges, which is all it may. Disable one first.`);
+}
+
+/** Smaller than it was a judge may always become. @throws ApiError conflict, invalid_request */
+function checkBytes(own: readonly JudgeRecord[], record: JudgeRecord): void {
+  const bytes = bytesOf(record);
+  const before = own.find(({ judge_id }) => judge_id === record.judge_id);
+  if (before !== undefined && bytes <= bytesOf(before)) return;
+  if (bytes > JUDGE_BYTES_MAX)
+    throw new ApiError(
+      'invalid_request',
+      `body: a judge takes up to ${String(JUDGE_BYTES_MAX)} bytes of JSON; this one has ${String(bytes)}`,
+    );
+  const others = own.reduce((sum, one) => (one === before ? sum : sum + bytesOf(one)), 0);
+  if (others + bytes <= JUDGES_BYTES_ORG_MAX) return;
+  const detail = `The judges of an organization have at most ${String(JUDGES_BYTES_ORG_MAX)} bytes; the others have ${String(others)}`;
+  throw new ApiError('conflict', `${detail}. Shorten one first.`);
+}
+
+const bytesOf = (record: JudgeRecord): number => Buffer.byteLength(JSON.stringify(record));
+
+const notFound = (judge_id: string) => new ApiError('judge_not_found', `There is no judge ${judge_id}.`);

@@ -1,0 +1,183 @@
+// Shapes of the judges' routes: what they take, and what they answer. The rubric is checked apart, as it has a code of its own.
+import { z } from 'zod';
+import { FIELD_NAMES } from '../../../pipeline/domain/judging/fields.ts';
+import { JUDGE_KINDS, judgeRubric, judgeScope, judgeThreshold, RULE_TYPES } from '../../../schemas/records/judge.ts';
+import { decodeCursor, encodeCursor, limitParam, offsetParam, pageMeta } from '../../http/pagination.ts';
+
+const NAME_CHARS_MAX = 200;
+const TEMPLATE_CHARS_MAX = 50_000;
+const VALUE_CHARS_MAX = 10_000;
+const FIELDS_MAX = 20;
+const LIST_MAX = 100;
+const LABEL_CHARS_MAX = 512;
+const CRITERIA_MAX = 50;
+const CRITERION_CHARS_MAX = 2000;
+const COOLDOWN_SECONDS_MAX = 30 * 24 * 3600;
+
+const label = z.string().min(1).max(LABEL_CHARS_MAX);
+const labels = z.array(label).max(LIST_MAX);
+
+const rule = z
+  .strictObject({
+    type: z
+      .enum(RULE_TYPES)
+      .describe(
+        'Of several fields, regex_absent, not_contains, json_valid, json_schema and max_length have to hold for all of them, regex_present, contains and equals for any of them',
+      ),
+    fields: z
+      .array(label)
+      .min(1)
+      .max(FIELDS_MAX)
+      .nullish()
+      .describe(
+        `Of ${FIELD_NAMES.join(', ')}; [response] unless given. A field that a trace does not have is an empty text. max_duration_ms, max_cost_usd and outcome_is look at their own field alone`,
+      ),
+    pattern: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'regex_absent, regex_present: a regular expression in the syntax of RE2, which has no look-around and no back-references, of at most 1000 instructions once its repetitions are written out. A trace on which the rules of the org take too long gets the verdict error from those that are not through',
+      ),
+    value: z.string().max(VALUE_CHARS_MAX).optional().describe('contains, not_contains, equals'),
+    schema: z
+      .union([z.record(z.string(), z.unknown()), z.boolean()])
+      .optional()
+      .describe('json_schema: a JSON schema of draft 2020-12, or of draft-07 where $schema says so; without references'),
+    max: z.number().min(0).optional().describe('max_length (characters), max_duration_ms, max_cost_usd'),
+    outcomes: z
+      .array(z.enum(['success', 'error', 'timeout']))
+      .min(1)
+      .max(3)
+      .optional()
+      .describe('outcome_is'),
+  })
+  .describe('What a deterministic judge asks; it scores 1 or 0. Takes the one parameter of its type');
+
+const rubric = z
+  .unknown()
+  .meta({ description: 'scale: at least two rising numbers; criteria: at least one text. Anything else is 422 invalid_rubric' });
+
+/** What a rubric has to be. */
+export const rubricShape = z.strictObject({
+  scale: z
+    .array(z.number())
+    .min(2, { error: 'takes at least two numbers' })
+    .max(LIST_MAX)
+    .refine((scale) => scale.every((value, index) => index === 0 || value > (scale[index - 1] ?? -Infinity)), {
+      error: 'takes numbers that rise',
+    }),
+  criteria: z.array(z.string().trim().min(1).max(CRITERION_CHARS_MAX)).min(1, { error: 'takes at least one text' }).max(CRITERIA_MAX),
+});
+
+const threshold = z
+  .strictObject({ pass: z.number(), warn: z.number().nullish() })
+  .refine(({ pass, warn }) => warn == null || warn <= pass, { path: ['warn'], error: 'takes a number up to threshold.pass' })
+  .describe(
+    "pass from threshold.pass on, warn from threshold.warn on, else fail. Both lie on the judge's scale: from the first to the last number of rubric.scale, or from 0 to 1 for a deterministic judge",
+  );
+const scope = z
+  .strictObject({ source_format: labels.nullish(), agent_id: labels.nullish(), tags: labels.nullish() })
+  .describe('Traces that are judged when they are complete; a list that is empty or left out takes all, tags take any of theirs');
+
+const name = z.string().trim().min(1).max(NAME_CHARS_MAX);
+const template = z
+  .string()
+  .min(1)
+  .max(TEMPLATE_CHARS_MAX)
+  .describe('Knows {{prompt}}, {{response}}, {{criteria}}, {{scale}}, {{trace_id}}; in dataset runs {{input}} and {{expected}} too');
+const cooldown = z.int().min(0).max(COOLDOWN_SECONDS_MAX).describe('At most one live judgement of an agent’s traces in this time');
+
+const common = { name, threshold, scope: scope.nullish(), enabled: z.boolean().nullish().describe('true unless given') };
+const deterministic = z.strictObject({ kind: z.literal('deterministic'), ...common, rule });
+const llm = z.strictObject({
+  kind: z.literal('llm'),
+  ...common,
+  prompt_template: template,
+  model: label,
+  rubric: rubric.optional(),
+  cooldown_seconds: cooldown.nullish(),
+});
+
+export const createBody = z.discriminatedUnion('kind', [deterministic, llm]);
+export type CreateBody = z.output<typeof createBody>;
+
+/** A part that is given replaces what was; name, threshold, scope and rule as a whole. */
+export const patchBody = z.strictObject({
+  name: name.optional(),
+  threshold: threshold.optional(),
+  scope: scope.nullish().describe('null: all traces'),
+  enabled: z.boolean().optional(),
+  rule: rule.optional(),
+  prompt_template: template.optional(),
+  model: label.optional(),
+  rubric: rubric.optional(),
+  cooldown_seconds: cooldown.optional(),
+});
+export type PatchBody = z.output<typeof patchBody>;
+export type RuleBody = z.output<typeof rule>;
+
+const flag = z
+  .enum(['true', 'false'])
+  .transform((text) => text === 'true')
+  .meta({ type: 'boolean' });
+
+export const listQuery = z.object({
+  limit: limitParam,
+  offset: offsetParam,
+  cursor: z.string().max(500).optional().describe('meta.next_cursor of the page before; overrides offset'),
+  name: z.string().min(1).optional().describe('Part of the name, whatever the case'),
+  kind: z.enum(JUDGE_KINDS).optional().describe('Judges of this kind'),
+  enabled: flag.optional().describe('true: those that judge live traffic; false: those that do not'),
+});
+export type ListQuery = z.output<typeof listQuery>;
+
+export const judgeParams = z.object({ judge_id: z.string() });
+
+export const createdJudge = z.object({ judge_id: z.string(), version: z.int(), created_at: z.iso.datetime() });
+
+export const judgeItem = z
+  .object({
+    judge_id: z.string(),
+    version: z.int().describe('Rises with every change; scores keep the version that gave them'),
+    name: z.string(),
+    kind: z.enum(JUDGE_KINDS),
+    rule: z.record(z.string(), z.unknown()).nullable().describe('null of llm judges'),
+    prompt_template: z.string().nullable().describe('null of deterministic judges, as are model and rubric'),
+    model: z.string().nullable(),
+    rubric: judgeRubric.nullable(),
+    threshold: judgeThreshold,
+    scope: judgeScope,
+    cooldown_seconds: z.int(),
+    enabled: z.boolean(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime().describe('When this version was made'),
+  })
+  .meta({ id: 'Judge' });
+export type JudgeItem = z.infer<typeof judgeItem>;
+
+export const deletedJudge = z.object({ judge_id: z.string(), deleted: z.literal(true) });
+
+export const listMeta = pageMeta
+  .partial({ has_more: true })
+  .extend({ next_cursor: z.string().nullable().describe('null at the end; in pages by offset too') });
+
+/** Where a page begins: after this judge. Stays where it is while new ones are made. */
+export interface JudgePlace {
+  created_at: string;
+  judge_id: string;
+  /** Judges before the page. */
+  before: number;
+}
+
+const placeTuple = z.tuple([z.iso.datetime(), z.string().regex(/^judge_[0-9a-f]{16}$/), z.int().min(0)]);
+
+export function cursorOf({ created_at, judge_id, before }: JudgePlace): string {
+  return encodeCursor([created_at, judge_id, before]);
+}
+
+/** @throws ApiError invalid_request */
+export function placeOf(cursor: string): JudgePlace {
+  const [created_at, judge_id, before] = decodeCursor(cursor, placeTuple);
+  return { created_at, judge_id, before };
+}

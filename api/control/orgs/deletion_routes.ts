@@ -1,0 +1,81 @@
+// The operator's way to delete an organization: closes it at once, and has a worker erase everything of it.
+import { randomBytes } from 'node:crypto';
+import type { OrgDeletions } from '../../../ops/exchange/org_deletions.ts';
+import { jobView, type JobView, type LongJob } from '../../../schemas/records/job_record.ts';
+import { DELETE_ORG, type DeleteOrgArgs, OPERATOR_JOBS, type OrgDeletion } from '../../../schemas/records/org_deletion.ts';
+import { ApiError } from '../../http/errors.ts';
+import { defineOperatorRoute, type Route } from '../../http/route.ts';
+import { orgParams } from './schema.ts';
+import { storeAway } from './orgs.ts';
+import type { OrgStore } from './store.ts';
+
+export interface OrgDeletionDeps {
+  orgs: Pick<OrgStore, 'get'>;
+  deletions: Pick<OrgDeletions, 'get' | 'begin'>;
+  /** The org that the service makes at its start. */
+  bootstrapOrgId: string;
+  /** Stores a job, unless it is stored already. @throws ApiError upstream_unavailable */
+  begin: (job: Pick<LongJob, 'org_id' | 'job_id' | 'kind' | 'args'>) => Promise<JobView>;
+  /** The job of a deletion; null where there is none. @throws ApiError upstream_unavailable */
+  jobOf: (org_id: string, job_id: string) => Promise<JobView | null>;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+/**
+ * Closes an org and has it erased. Asked for again while that goes on, it answers with the same job; after a job that failed, with a new one.
+ * @returns the job, and whether this call began it
+ * @throws ApiError org_not_found, conflict for the org that the service makes at its start, upstream_unavailable
+ */
+export async function deleteOrg(deps: OrgDeletionDeps, org_id: string, request_id: string): Promise<{ job: JobView; begun: boolean }> {
+  const { orgs, deletions, bootstrapOrgId, begin, jobOf, now } = deps;
+  if (org_id === bootstrapOrgId)
+    throw new ApiError('conflict', `The org ${org_id} is made at every start (SERVICE_BOOTSTRAP_ORG_ID) and cannot be deleted.`);
+  const running = deletions.get(org_id);
+  const isRunning = running?.state === 'running';
+  if (!isRunning && orgs.get(org_id) === null) throw new ApiError('org_not_found', `There is no org ${org_id}.`);
+  const last = isRunning ? await jobOf(OPERATOR_JOBS, running.job_id) : null;
+  const asked: OrgDeletion = {
+    org_id,
+    job_id: `job_${randomBytes(8).toString('hex')}`,
+    state: 'running',
+    asked_at: new Date(now()).toISOString(),
+    asked_by: 'operator',
+    request_id,
+    completed_at: null,
+  };
+  const mayReplace = ({ job_id }: OrgDeletion): boolean => job_id === last?.job_id && last.status === 'failed';
+  const { record, begun } = await deletions.begin(asked, mayReplace).catch((cause: unknown) => {
+    throw storeAway(cause);
+  });
+  const known = begun ? null : await jobOf(OPERATOR_JOBS, record.job_id);
+  if (known !== null) return { job: known, begun };
+  // A process that dies here leaves the org closed; a worker stores the job then.
+  const args: DeleteOrgArgs = { org_id };
+  return { job: await begin({ org_id: OPERATOR_JOBS, job_id: record.job_id, kind: DELETE_ORG, args }), begun };
+}
+
+export function orgDeletionRoutes(deps: OrgDeletionDeps): Route[] {
+  return [
+    defineOperatorRoute({
+      method: 'delete',
+      path: '/admin/orgs/:org_id',
+      operation_id: 'deleteOrg',
+      summary: 'Delete an org with everything of it',
+      description:
+        'The org is closed at once: its keys and members are refused within a second, and nothing of it is accepted or stored any more. A worker then erases everything of it, from the stores, the queues, the log and cold storage, its audit log too, looks again, and says what it found: poll GET /admin/jobs/{job_id}. It takes half a minute at least. Asked for again, it answers with the same job, or with a new one when that has failed. Until the job is complete the org_id cannot be used again (409 conflict). The org that the service makes at its start cannot be deleted. The operator’s own audit log keeps that, when and by which request it was deleted.',
+      tag: 'Operator',
+      audit: { action: 'org.delete', target: 'org', param: 'org_id', operators: true },
+      status: 202,
+      params: orgParams,
+      response: jobView,
+      errors: ['org_not_found', 'conflict', 'upstream_unavailable'],
+      handler: async (ctx) => {
+        const { job, begun } = await deleteOrg(deps, ctx.params.org_id, ctx.request_id);
+        if (begun) ctx.audit.changes({ job_id: job.job_id });
+        else ctx.audit.nothing();
+        return { data: job };
+      },
+    }),
+  ];
+}

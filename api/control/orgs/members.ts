@@ -1,0 +1,160 @@
+// What can be done to the members and the ownership of an org: a rule applied in one CAS write, then the mail about it. The
+// mail is queued after the write, so that no mail holds a token that opens nothing; a crash between the two loses only the
+// mail, and asking again makes a new one.
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Mail } from '../../../schemas/codec.ts';
+import type { MemberRecord, OrgRecord, TransferRecord } from '../../../schemas/records/org.ts';
+import { hashKey } from '../../http/auth.ts';
+import type { OrgCredential, PersonCredential } from '../../http/credential.ts';
+import { ApiError } from '../../http/errors.ts';
+import type { Role } from '../../http/permissions.ts';
+import type { InviteBody, InvitedMember, MemberItem, MembersQuery, RequestedTransfer, TransferItem } from './member_schema.ts';
+import { acceptInvite, changeRole, invite, removeMember } from './membership.ts';
+import { inviteMail, transferMail } from './mails.ts';
+import { effectsOn, forgetKeys, type KeyEffect, keysOf } from './member_keys.ts';
+import { changeRecord, getOrg, type OrgsDeps } from './orgs.ts';
+import { acceptTransfer, notMember, requestTransfer, transferStatus, withdrawTransfer } from './ownership.ts';
+
+const TOKEN_BYTES = 32;
+
+export interface MembersDeps extends OrgsDeps {
+  /** Queues a mail durably. */
+  queueMail: (mail: Mail) => Promise<void>;
+  /** Whether answers carry the tokens that mails hold: in development, where no mail may be sent. */
+  showTokens: boolean;
+}
+
+/** Members of an org, invited ones too, in the order in which they came; the first owner first. */
+export function listMembers(deps: MembersDeps, org_id: string, { role, status }: Pick<MembersQuery, 'role' | 'status'>): MemberItem[] {
+  return getOrg(deps, org_id)
+    .members.filter((member) => (role === undefined || member.role === role) && (status === undefined || member.status === status))
+    .map(memberItemOf);
+}
+
+/** @throws ApiError conflict, forbidden, upstream_unavailable */
+export async function inviteMember(deps: MembersDeps, by: OrgCredential, { email, role }: InviteBody): Promise<InvitedMember> {
+  const token = newToken();
+  const now = deps.now();
+  const { org, member } = await changeRecord(deps, by.org_id, (org) =>
+    invite(org, {
+      email,
+      role,
+      by,
+      user_id: `usr_${randomUUID().replaceAll('-', '')}`,
+      token_hash: hashKey(token),
+      now,
+    }),
+  );
+  await send(deps, inviteMail(org, member, token, now), 'invite again');
+  return { ...memberItemOf(member), ...shown(deps, token) };
+}
+
+/** @returns the member, and the user_id that the invite had */
+export async function acceptMembership(
+  deps: MembersDeps,
+  org_id: string,
+  person: PersonCredential,
+  token: string,
+): Promise<{ member: MemberItem; invited_id: string }> {
+  // Whether there is such an org is its members' to know.
+  if (deps.orgs.get(org_id) === null) throw new ApiError('member_not_found', 'No open invite of this org has this token.');
+  const { member, invited_id } = await changeRecord(deps, org_id, (org) =>
+    acceptInvite(org, { token_hash: hashKey(token), person, now: deps.now() }),
+  );
+  return { member: memberItemOf(member), invited_id };
+}
+
+/** @returns the member, the former role, and the API keys whose rights the change moved @throws ApiError member_not_found, conflict */
+export async function setRole(
+  deps: MembersDeps,
+  org_id: string,
+  user_id: string,
+  role: Role,
+): Promise<{ member: MemberItem; from: Role; api_keys: KeyEffect[] }> {
+  const { member, from } = await changeRecord(deps, org_id, (org) => changeRole(org, user_id, role, deps.now()));
+  const api_keys = effectsOn(keysOf(deps, org_id, member), from, member.role);
+  return { member: memberItemOf(member), from, api_keys };
+}
+
+/** @returns the member who was removed, and the API keys that went with them @throws ApiError member_not_found, conflict */
+export async function dropMember(
+  deps: MembersDeps,
+  org_id: string,
+  user_id: string,
+): Promise<{ member: MemberItem; api_keys: KeyEffect[] }> {
+  const { member } = await changeRecord(deps, org_id, (org) => removeMember(org, user_id, deps.now()));
+  const keys = keysOf(deps, org_id, member);
+  // Every process refuses them from the change on, as the membership behind them has ended; the records only need not stay.
+  await forgetKeys(deps, org_id, keys);
+  return { member: memberItemOf(member), api_keys: effectsOn(keys, member.role, null) };
+}
+
+/** @throws ApiError invalid_request, member_not_found, conflict, upstream_unavailable */
+export async function askForTransfer(deps: MembersDeps, by: OrgCredential, new_owner_user_id: string): Promise<RequestedTransfer> {
+  if (by.kind !== 'user') throw new ApiError('forbidden', 'Only an owner hands an org over.');
+  const token = newToken();
+  const now = deps.now();
+  const { org, transfer } = await changeRecord(deps, by.org_id, (org) =>
+    requestTransfer(org, {
+      transfer_id: `tfr_${randomUUID().replaceAll('-', '')}`,
+      from_user_id: by.user_id,
+      new_owner_user_id,
+      token_hash: hashKey(token),
+      now,
+    }),
+  );
+  await send(deps, transferMail(org, transfer, memberOf(org, new_owner_user_id), token, now), 'withdraw the transfer and ask again');
+  return { ...transferItemOf(transfer, now), ...shown(deps, token) };
+}
+
+/** The last transfer that was asked for; null when there never was one. */
+export function shownTransfer(deps: MembersDeps, org_id: string): TransferItem | null {
+  const { transfer } = getOrg(deps, org_id);
+  return transfer === null ? null : transferItemOf(transfer, deps.now());
+}
+
+/** @returns the id of the transfer that waits no more @throws ApiError conflict */
+export async function dropTransfer(deps: MembersDeps, org_id: string): Promise<string> {
+  return (await changeRecord(deps, org_id, (org) => withdrawTransfer(org, deps.now()))).transfer.transfer_id;
+}
+
+/** @throws ApiError forbidden, invalid_request, expired */
+export async function takeOwnership(
+  deps: MembersDeps,
+  org_id: string,
+  person: PersonCredential,
+  token: string,
+): Promise<{ transfer: TransferItem; from_user_id: string }> {
+  if (deps.orgs.get(org_id) === null) throw notMember();
+  const { transfer } = await changeRecord(deps, org_id, (org) =>
+    acceptTransfer(org, { token_hash: hashKey(token), user_id: person.user_id, now: deps.now() }),
+  );
+  return { transfer: transferItemOf(transfer, deps.now()), from_user_id: transfer.from_user_id };
+}
+
+async function send(deps: MembersDeps, mail: Mail, remedy: string): Promise<void> {
+  try {
+    await deps.queueMail(mail);
+  } catch (cause) {
+    throw new ApiError('upstream_unavailable', `The mail could not be queued; ${remedy}.`, { cause });
+  }
+}
+
+function memberItemOf({ user_id, email, role, status, invited_at, joined_at }: MemberRecord): MemberItem {
+  return { user_id, email, role, status, invited_at, joined_at };
+}
+
+function transferItemOf(transfer: TransferRecord, now: number): TransferItem {
+  const { transfer_id, new_owner_user_id, expires_at } = transfer;
+  return { transfer_id, status: transferStatus(transfer, now), new_owner_user_id, expires_at };
+}
+
+function memberOf(org: OrgRecord, user_id: string): MemberRecord {
+  const member = org.members.find((other) => other.user_id === user_id);
+  if (member === undefined) throw new Error('a transfer is to a member');
+  return member;
+}
+
+const newToken = (): string => randomBytes(TOKEN_BYTES).toString('base64url');
+
+const shown = ({ showTokens }: MembersDeps, token: string): { token?: string } => (showTokens ? { token } : {});

@@ -1,0 +1,39 @@
+// Policies in JetStream KV by org, watched into memory; an org that has set nothing has the defaults.
+import { isDeepStrictEqual } from 'node:util';
+import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
+import { orgKey } from '../../../schemas/records/org.ts';
+import { changedPolicy, DEFAULT_POLICY, parsePolicy, type Policy, type PolicyChange } from '../../../schemas/records/policy.ts';
+
+export class PolicyStore {
+  readonly #bucket: WatchedBucket<Policy>;
+
+  private constructor(bucket: WatchedBucket<Policy>) {
+    this.#bucket = bucket;
+  }
+
+  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<PolicyStore> {
+    const kv = await log.bucket('policies');
+    return new PolicyStore(await WatchedBucket.open(log.nc, kv, { name: 'policies', parse: parsePolicy, onProblem }));
+  }
+
+  get(org_id: string): Policy {
+    return this.#bucket.get(orgKey(org_id)) ?? DEFAULT_POLICY;
+  }
+
+  /** @returns the policy that was changed, and what it became @throws Error when it cannot be written */
+  async change(org_id: string, change: PolicyChange): Promise<{ before: Policy; after: Policy }> {
+    // The last run is the one whose policy was written.
+    let before = DEFAULT_POLICY;
+    const after = await this.#bucket.change(orgKey(org_id), (held) => {
+      before = held ?? DEFAULT_POLICY;
+      const next = changedPolicy(before, change);
+      return isDeepStrictEqual(before, next) ? null : next;
+    });
+    return { before, after: after ?? before };
+  }
+
+  close(): void {
+    this.#bucket.close();
+  }
+}

@@ -1,0 +1,196 @@
+// Orgs and API keys in JetStream KV, watched into memory: reads never leave the process, a change made anywhere is here in
+// milliseconds. Writes are CAS on the revision.
+import { Turns } from '../../../ops/platform/turns.ts';
+import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
+import { type MemberRecord, memberSince, orgKey, type OrgRecord, parseOrg } from '../../../schemas/records/org.ts';
+import type { KeyLookup, Memberships } from '../../http/auth.ts';
+import type { ApiKeyCredential } from '../../http/credential.ts';
+import { keyStatus, type KeyStatus, type Role } from '../../http/permissions.ts';
+import { MemberIndex } from './member_index.ts';
+import { type KeyRecord, keyRecord } from './schema.ts';
+
+type OnProblem = (problem: string, cause: unknown) => void;
+
+export class OrgStore implements Memberships {
+  readonly #bucket: WatchedBucket<OrgRecord>;
+  readonly #isDeleted: (org_id: string) => boolean;
+  readonly #turns = new Turns();
+  readonly #index = new MemberIndex();
+
+  private constructor(bucket: WatchedBucket<OrgRecord>, isDeleted: (org_id: string) => boolean) {
+    this.#bucket = bucket;
+    this.#isDeleted = isDeleted;
+    bucket.onChange((key, held) => {
+      this.#index.put(key, held?.value ?? null);
+    });
+    for (const [key, { value }] of bucket.entries()) this.#index.put(key, value);
+  }
+
+  /** @param isDeleted whether an org is being deleted: to everybody it is gone then */
+  static async open(log: Log, onProblem: OnProblem, isDeleted: (org_id: string) => boolean): Promise<OrgStore> {
+    const kv = await log.bucket('orgs');
+    return new OrgStore(await WatchedBucket.open(log.nc, kv, { name: 'orgs', parse: parseOrg, onProblem }), isDeleted);
+  }
+
+  get(org_id: string): OrgRecord | null {
+    return this.#isDeleted(org_id) ? null : (this.#bucket.get(orgKey(org_id)) ?? null);
+  }
+
+  /** By org_id, ascending. */
+  list(): OrgRecord[] {
+    return [...this.#bucket.values()].filter(({ org_id }) => !this.#isDeleted(org_id)).sort((a, b) => (a.org_id < b.org_id ? -1 : 1));
+  }
+
+  /** An active member; null where the user is none, or the org is not there. */
+  memberOf(org_id: string, user_id: string): MemberRecord | null {
+    const org = this.get(org_id);
+    return org === null ? null : this.#index.member(org, user_id);
+  }
+
+  roleOf(org_id: string, user_id: string): Role | null {
+    return this.memberOf(org_id, user_id)?.role ?? null;
+  }
+
+  /** Orgs in which a user is an active member, by org_id. */
+  orgsOf(user_id: string): { org_id: string; name: string; role: Role }[] {
+    return this.#index
+      .orgIdsOf(user_id)
+      .flatMap((org_id) => {
+        const org = this.get(org_id);
+        const member = org === null ? null : this.#index.member(org, user_id);
+        return org === null || member === null ? [] : [{ org_id, name: org.name, role: member.role }];
+      })
+      .sort((a, b) => (a.org_id < b.org_id ? -1 : 1));
+  }
+
+  /** @throws RevisionConflict when the org exists */
+  create(org: OrgRecord): Promise<void> {
+    return this.#bucket.create(orgKey(org.org_id), org);
+  }
+
+  /**
+   * Applies a change to the newest record; null when there is no such org. `apply` may run several times, gives back the org
+   * that it got to change nothing, and throws to refuse.
+   * @returns what `apply` gave back for the change that was written
+   * @throws what `apply` throws; Error when the record cannot be written
+   */
+  async change<R extends { org: OrgRecord }>(org_id: string, apply: (org: OrgRecord) => R): Promise<R | null> {
+    // The last run is the one whose org was written.
+    const last: { result: R | null } = { result: null };
+    await this.#turns.take(org_id, () =>
+      this.#bucket.change(orgKey(org_id), (org) => {
+        last.result = org === undefined || this.#isDeleted(org_id) ? null : apply(org);
+        return last.result === null || last.result.org === org ? null : last.result.org;
+      }),
+    );
+    return last.result;
+  }
+
+  close(): void {
+    this.#bucket.close();
+  }
+}
+
+/** What the store of keys asks of other stores, at every use of a key. */
+export interface KeyLookups {
+  /** Returns the active member of an org with this user_id; null where the user is none. */
+  memberOf: (org_id: string, user_id: string) => MemberRecord | null;
+  /** Whether an org is being deleted: its keys are refused then. */
+  isDeleted: (org_id: string) => boolean;
+}
+
+interface KnownKey {
+  hash: string;
+  credential: ApiKeyCredential;
+  status: KeyStatus;
+}
+
+/**
+ * API keys. A key that belongs to a member is held to what that member may do at the moment of use, so that a demotion or a removal
+ * takes effect with the write of the org's record, whatever becomes of the process that made it.
+ */
+export class KeyStore implements KeyLookup {
+  readonly #bucket: WatchedBucket<KeyRecord>;
+  readonly #lookups: KeyLookups;
+  /** Built once for each record and role of its maker, as every request asks. */
+  readonly #known = new WeakMap<KeyRecord, KnownKey>();
+
+  private constructor(bucket: WatchedBucket<KeyRecord>, lookups: KeyLookups) {
+    this.#bucket = bucket;
+    this.#lookups = lookups;
+  }
+
+  static async open(log: Log, onProblem: OnProblem, lookups: KeyLookups): Promise<KeyStore> {
+    const kv = await log.bucket('api_keys');
+    const parse = (text: string): KeyRecord => keyRecord.parse(JSON.parse(text));
+    return new KeyStore(await WatchedBucket.open(log.nc, kv, { name: 'api_keys', parse, onProblem }), lookups);
+  }
+
+  byHash(hash: string): { hash: string; credential: ApiKeyCredential } | null {
+    const record = this.#bucket.get(hash);
+    if (record === undefined || this.#lookups.isDeleted(record.org_id)) return null;
+    const role = this.#roleBehind(record);
+    if (role === null) return null;
+    let known = this.#known.get(record);
+    if (known === undefined || known.credential.maker?.role !== role) {
+      known = knownKeyOf(hash, record, role);
+      this.#known.set(record, known);
+    }
+    return known.status === 'revoked' ? null : known;
+  }
+
+  /** Returns the status of a key as of now. */
+  statusOf(key: KeyRecord): KeyStatus {
+    return keyStatus(new Set(key.scopes), this.#roleBehind(key));
+  }
+
+  /** Keys of an org, newest first. */
+  list(org_id: string): KeyRecord[] {
+    return [...this.#bucket.values()]
+      .filter((key) => key.org_id === org_id)
+      .sort((a, b) => (a.created_at > b.created_at ? -1 : a.created_at < b.created_at ? 1 : a.id < b.id ? -1 : 1));
+  }
+
+  /** @throws RevisionConflict when this very key exists */
+  create(hash: string, key: KeyRecord): Promise<void> {
+    return this.#bucket.create(hash, key);
+  }
+
+  /** @throws RevisionConflict when this very key exists, or was taken away */
+  createOnce(hash: string, key: KeyRecord): Promise<void> {
+    return this.#bucket.createOnce(hash, key);
+  }
+
+  /** Whether this very key was ever made, by any process; it may be revoked by now. */
+  wasMade(hash: string): Promise<boolean> {
+    return this.#bucket.hasEverHeld(hash);
+  }
+
+  /** Takes a key away; false when the org has none of this id. */
+  async remove(org_id: string, id: string): Promise<boolean> {
+    for (const [hash, held] of this.#bucket.entries()) {
+      if (held.value.org_id !== org_id || held.value.id !== id) continue;
+      await this.#bucket.delete(hash, held.revision);
+      return true;
+    }
+    return false;
+  }
+
+  close(): void {
+    this.#bucket.close();
+  }
+
+  /** Returns the role of the member behind a key, null when that membership has ended, undefined when no member is behind it. */
+  #roleBehind({ org_id, created_by }: KeyRecord): Role | null | undefined {
+    if (created_by === null) return undefined;
+    const member = this.#lookups.memberOf(org_id, created_by.user_id);
+    return member === null || memberSince(member) !== created_by.member_since ? null : member.role;
+  }
+}
+
+function knownKeyOf(hash: string, { org_id, id, scopes, created_by }: KeyRecord, role: Role | undefined): KnownKey {
+  const held = new Set(scopes);
+  const maker = created_by === null || role === undefined ? {} : { maker: { ...created_by, role } };
+  return { hash, credential: { kind: 'api_key', org_id, key_id: id, scopes: held, ...maker }, status: keyStatus(held, role) };
+}

@@ -1,0 +1,58 @@
+// Retention policies in JetStream KV by org, watched into memory; an org that has set nothing has the defaults.
+import { isDeepStrictEqual } from 'node:util';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
+import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { orgKey } from '../../../schemas/records/org.ts';
+import {
+  changedRetention,
+  DEFAULT_RETENTION,
+  parseRetention,
+  type RetentionChange,
+  type RetentionPolicy,
+  retentionProblem,
+} from '../../../schemas/records/retention.ts';
+import { ApiError } from '../../http/errors.ts';
+
+export class RetentionStore {
+  readonly #bucket: WatchedBucket<RetentionPolicy>;
+
+  private constructor(bucket: WatchedBucket<RetentionPolicy>) {
+    this.#bucket = bucket;
+  }
+
+  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<RetentionStore> {
+    const kv = await log.bucket('retention_policies');
+    const options = { name: 'retention_policies', parse: parseRetention, onProblem };
+    return new RetentionStore(await WatchedBucket.open(log.nc, kv, options));
+  }
+
+  get(org_id: string): RetentionPolicy {
+    return this.#bucket.get(orgKey(org_id)) ?? DEFAULT_RETENTION;
+  }
+
+  /**
+   * @returns the policy that was changed, and what it became
+   * @throws ApiError invalid_request when the days would be in no order, upstream_unavailable
+   */
+  async change(org_id: string, change: RetentionChange): Promise<{ before: RetentionPolicy; after: RetentionPolicy }> {
+    // The last run is the one whose policy was written.
+    let before = DEFAULT_RETENTION;
+    try {
+      const after = await this.#bucket.change(orgKey(org_id), (held) => {
+        before = held ?? DEFAULT_RETENTION;
+        const changed = changedRetention(before, change);
+        const problem = retentionProblem(changed);
+        if (problem !== null) throw new ApiError('invalid_request', problem);
+        return isDeepStrictEqual(before, changed) ? null : changed;
+      });
+      return { before, after: after ?? before };
+    } catch (cause) {
+      if (cause instanceof ApiError) throw cause;
+      throw new ApiError('upstream_unavailable', 'The policy could not be stored. Try again.', { cause });
+    }
+  }
+
+  close(): void {
+    this.#bucket.close();
+  }
+}

@@ -1,0 +1,207 @@
+// What can be done to webhook endpoints: the rules between a route and the store. A secret leaves this file once, when it is
+// given or made; it is stored sealed.
+import { randomBytes } from 'node:crypto';
+import type { Sealer } from '../../../ops/platform/sealing.ts';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
+import {
+  dropDeliveries,
+  freshDelivery,
+  publishDelivery,
+  type StoredLetter,
+  type WebhookDeadLetters,
+} from '../../../ops/exchange/webhook_queue.ts';
+import { webhookUrlProblem } from '../../../pipeline/domain/webhooks/url.ts';
+import { TEST_EVENT } from '../../../schemas/events/catalog.ts';
+import { LIVE_SECRETS_MAX, type WebhookRecord, webhookSealContext, type WebhookSecret } from '../../../schemas/records/webhook.ts';
+import { ApiError } from '../../http/errors.ts';
+import type { CreateBody, LetterItem, PatchBody, WebhookItem } from './schema.ts';
+import type { WebhookStore } from './store.ts';
+
+/** Endpoints of one org. */
+export const ENDPOINTS_ORG_MAX = 2000;
+/** How long the secrets before the newest go on signing. */
+export const ROTATION_MS = 24 * 3_600_000;
+const SECRET_PREFIX = 'whsec_';
+const SECRET_BYTES = 32;
+
+export interface WebhooksDeps {
+  store: WebhookStore;
+  deadLetters: WebhookDeadLetters;
+  sealer: Sealer;
+  log: Log;
+  development: boolean;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+const newSecret = (): string => SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64url');
+const newId = (prefix: string): string => prefix + randomBytes(8).toString('hex');
+
+export function itemOf({ webhook_id, url, events, description, enabled, created_at }: WebhookRecord): WebhookItem {
+  return { webhook_id, url, events: [...events], description, enabled, created_at };
+}
+
+/** @throws ApiError webhook_not_found */
+export function getWebhook({ store }: WebhooksDeps, org_id: string, webhook_id: string): WebhookRecord {
+  const record = store.get(org_id, webhook_id);
+  if (record === null) throw notFound(webhook_id);
+  return record;
+}
+
+/** @throws ApiError invalid_request for an address that no webhook may have, conflict when the org has all it may */
+export async function createWebhook(
+  deps: WebhooksDeps,
+  org_id: string,
+  body: CreateBody,
+): Promise<{ record: WebhookRecord; secret: string }> {
+  const problem = webhookUrlProblem(body.url, deps);
+  if (problem !== null) throw new ApiError('invalid_request', `url: ${problem}`);
+  if (deps.store.count(org_id) >= ENDPOINTS_ORG_MAX)
+    throw new ApiError('conflict', `The org has ${String(ENDPOINTS_ORG_MAX)} webhook endpoints, which is all it may. Delete one first.`);
+  const secret = body.secret ?? newSecret();
+  const webhook_id = newId('wh_');
+  const created_at = new Date(deps.now()).toISOString();
+  const { url, events, description, enabled } = body;
+  const secrets = [sealedSecret(deps, { org_id, webhook_id }, secret)];
+  const record = { webhook_id, org_id, url, events, description, enabled, created_at, secrets };
+  await deps.store.create(record);
+  return { record, secret };
+}
+
+/** @returns the endpoint before and after @throws ApiError webhook_not_found */
+export async function changeWebhook(
+  deps: WebhooksDeps,
+  org_id: string,
+  webhook_id: string,
+  patch: PatchBody,
+): Promise<{ before: WebhookRecord; after: WebhookRecord }> {
+  const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined)) as Partial<WebhookRecord>;
+  // The last run is the one whose record was written.
+  const last: { before: WebhookRecord | null } = { before: null };
+  const after = await deps.store.change(org_id, webhook_id, (record) => {
+    last.before = record;
+    return { ...record, ...given };
+  });
+  if (after === null || last.before === null) throw notFound(webhook_id);
+  return { before: last.before, after };
+}
+
+/** Takes an endpoint away, with all that waits for it and all that was given up for it. @throws ApiError webhook_not_found */
+export async function deleteWebhook(deps: WebhooksDeps, org_id: string, webhook_id: string): Promise<void> {
+  if (!(await deps.store.remove(org_id, webhook_id))) throw notFound(webhook_id);
+  // Senders drop what is left all the same.
+  const receiver = { org_id, target_id: webhook_id };
+  await Promise.allSettled([dropDeliveries(deps.log, receiver), deps.deadLetters.drop(receiver)]);
+}
+
+/**
+ * Gives an endpoint a new secret. Those before it go on signing beside it for ROTATION_MS, so that a receiver can change over
+ * without refusing anything.
+ * @throws ApiError webhook_not_found
+ */
+export async function rotateSecret(
+  deps: WebhooksDeps,
+  org_id: string,
+  webhook_id: string,
+  given: string | undefined,
+): Promise<{ secret: string; created_at: string; previous_expires_at: string }> {
+  const secret = given ?? newSecret();
+  const now = deps.now();
+  const newest = sealedSecret(deps, { org_id, webhook_id }, secret);
+  const previous_expires_at = new Date(now + ROTATION_MS).toISOString();
+  const changed = await deps.store.change(org_id, webhook_id, (record) => {
+    const before = record.secrets
+      .filter(({ expires_at }) => expires_at === null || Date.parse(expires_at) > now)
+      .map((one) => ({ ...one, expires_at: one.expires_at ?? previous_expires_at }));
+    return { ...record, secrets: [newest, ...before].slice(0, LIVE_SECRETS_MAX) };
+  });
+  if (changed === null) throw notFound(webhook_id);
+  return { secret, created_at: newest.created_at, previous_expires_at };
+}
+
+/**
+ * Sends a test event to one endpoint, through the queue that all deliveries take.
+ * @returns the event's id
+ * @throws ApiError webhook_not_found, conflict when the endpoint is disabled
+ */
+export async function sendTest(deps: WebhooksDeps, org_id: string, webhook_id: string): Promise<string> {
+  const record = getWebhook(deps, org_id, webhook_id);
+  if (!record.enabled) throw disabled(webhook_id);
+  const now = deps.now();
+  const event_id = newId('evt_');
+  const body = JSON.stringify({ event: TEST_EVENT, org_id, webhook_id, sent_at: new Date(now).toISOString() });
+  await publishDelivery(
+    deps.log,
+    freshDelivery({ event_id, event: TEST_EVENT, org_id, target_kind: 'endpoint', target_id: webhook_id, body, created_at: now }),
+    '0',
+  );
+  return event_id;
+}
+
+/** Events that were given up, newest first: one page and how many there are. @throws ApiError upstream_unavailable */
+export async function listLetters(
+  deps: WebhooksDeps,
+  org_id: string,
+  { webhook_id, limit, offset }: { webhook_id?: string | undefined; limit: number; offset: number },
+): Promise<{ items: LetterItem[]; total: number }> {
+  try {
+    const all = await deps.deadLetters.keys(org_id);
+    const keys = webhook_id === undefined ? all : all.filter((key) => key.split('.')[1] === webhook_id);
+    const letters = await deps.deadLetters.read(keys.slice(offset, offset + limit));
+    return { items: letters.map(letterItemOf), total: keys.length };
+  } catch (cause) {
+    throw new ApiError('upstream_unavailable', 'The dead letters cannot be read now. Try again.', { cause });
+  }
+}
+
+/**
+ * Sends again what was given up: the same bytes under the same event id, tried anew for as long as any delivery.
+ * @returns the endpoints that get it
+ * @throws ApiError not_found when nothing of this event was given up, conflict when no endpoint of it is enabled
+ */
+export async function replayLetters(
+  deps: WebhooksDeps,
+  org_id: string,
+  event_id: string,
+  webhook_id: string | undefined,
+): Promise<string[]> {
+  const found = (await deps.deadLetters.ofEvent(org_id, event_id)).filter(
+    ({ letter }) => webhook_id === undefined || letter.target_id === webhook_id,
+  );
+  if (found.length === 0) throw new ApiError('not_found', `There is no dead letter of the event ${event_id}.`);
+  if (found.every(({ letter }) => letter.reason === 'too_large'))
+    throw new ApiError('conflict', `The event ${event_id} is larger than what is sent.`);
+  const ready = found.filter(({ letter }) => letter.target_kind === 'alert' || deps.store.get(org_id, letter.target_id)?.enabled === true);
+  const [first] = found;
+  if (ready.length === 0 && first !== undefined) throw disabled(first.letter.target_id);
+  for (const one of ready) await replay(deps, one);
+  return ready.map(({ letter }) => letter.target_id);
+}
+
+/** The letter goes only after the queue has stored the delivery; asked for twice at once, it is stored once. */
+async function replay(deps: WebhooksDeps, stored: StoredLetter): Promise<void> {
+  const { event_id, event, org_id, target_kind, target_id, body, created_at } = stored.letter;
+  const delivery = freshDelivery({ event_id, event, org_id, target_kind, target_id, body, created_at });
+  await publishDelivery(deps.log, delivery, `replay:${String(stored.revision)}`);
+  await deps.deadLetters.remove(stored);
+}
+
+function letterItemOf({ letter }: StoredLetter): LetterItem {
+  const { event_id, target_id, event, reason, attempts, status_code, error, body, created_at, died_at } = letter;
+  const payload = JSON.parse(body) as Record<string, unknown>;
+  const made = new Date(created_at).toISOString();
+  return { event_id, webhook_id: target_id, event, reason, attempts, status_code, error, payload, created_at: made, died_at };
+}
+
+function sealedSecret(
+  { sealer, now }: WebhooksDeps,
+  { org_id, webhook_id }: Pick<WebhookRecord, 'org_id' | 'webhook_id'>,
+  secret: string,
+): WebhookSecret {
+  const sealed = sealer.seal(secret, webhookSealContext(org_id, webhook_id));
+  return { sealed, created_at: new Date(now()).toISOString(), expires_at: null };
+}
+
+const notFound = (webhook_id: string) => new ApiError('webhook_not_found', `There is no webhook endpoint ${webhook_id}.`);
+const disabled = (webhook_id: string) =>
+  new ApiError('conflict', `The webhook endpoint ${webhook_id} is disabled or gone; enable it first.`);

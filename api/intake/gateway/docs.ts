@@ -1,0 +1,123 @@
+// The gateway's endpoints as the documentation shows them. They are served by handler.ts; what an upstream takes and answers is its own
+// to say, so that only what the gateway itself reads stands here.
+import { z } from 'zod';
+import { type ErrorCode, STATUS_OF } from '../../http/errors.ts';
+import type { RouteDoc } from '../../openapi/document.ts';
+
+const error = z
+  .object({
+    error: z.object({
+      message: z.string(),
+      type: z.string(),
+      code: z.enum(Object.keys(STATUS_OF) as [ErrorCode, ...ErrorCode[]]),
+      param: z.string().nullable(),
+    }),
+  })
+  .meta({ id: 'GatewayError' });
+
+const usage = z.looseObject({ prompt_tokens: z.int(), completion_tokens: z.int().optional(), total_tokens: z.int() });
+const chat = z
+  .looseObject({
+    model: z.string(),
+    messages: z.array(z.looseObject({ role: z.string() })),
+    stream: z.boolean().optional(),
+    stream_options: z.looseObject({ include_usage: z.boolean().optional() }).optional(),
+  })
+  .meta({ id: 'GatewayChatCompletion' });
+const chatAnswer = z.looseObject({ id: z.string(), model: z.string(), choices: z.array(z.looseObject({})), usage: usage.optional() });
+const responses = z.looseObject({
+  model: z.string(),
+  input: z.union([z.string(), z.array(z.looseObject({}))]),
+  stream: z.boolean().optional(),
+});
+const embeddings = z.looseObject({ model: z.string(), input: z.union([z.string(), z.array(z.unknown())]) });
+const embeddingsAnswer = z.looseObject({ data: z.array(z.looseObject({ embedding: z.unknown() })), model: z.string(), usage });
+const model = z.looseObject({ id: z.string() });
+
+const PASSED =
+  'Passed through byte for byte, unknown fields included; what the upstream answers, errors too, comes back unchanged. Headers pass by a list: to the upstream Accept, Content-Type, User-Agent, OpenAI-*, X-Stainless-*, X-Client-Request-Id, HTTP-Referer, X-Title, traceparent and tracestate, back the content headers, OpenAI-*, x-ratelimit-*, Retry-After and x-should-retry. No credential of the caller reaches the upstream. 429 with Retry-After where the organization has too many calls under way.';
+const RECORDED =
+  'Every call becomes a span: X-Service-Trace-Id, X-Service-Parent-Span-Id, X-Service-Agent-Id, X-Service-Session-Id, X-Service-User-Id and X-Service-Tags (comma-separated) say whose it is, and the answer names it in X-Service-Trace-Id and X-Service-Span-Id. Hard budgets are asked before the call with its estimate and told after it what it used.';
+const OWN_ERRORS: readonly ErrorCode[] = ['method_not_allowed', 'upstream_not_configured'];
+const question = [{ role: 'user', content: 'What is the capital of France?' }];
+
+interface Shown extends Pick<RouteDoc, 'method' | 'path' | 'operation_id' | 'summary' | 'body' | 'response'> {
+  description: string;
+  media?: readonly string[];
+  params?: z.ZodType;
+  example?: unknown;
+}
+
+const shown = ({ params = z.object({}), media = ['application/json'], method, ...rest }: Shown): RouteDoc => ({
+  ...rest,
+  method,
+  tag: 'Gateway',
+  access: 'gateway:invoke',
+  params,
+  query: z.object({}),
+  media,
+  keyless: true,
+  ...(method === 'get' ? {} : { audit: null }),
+  errors: method === 'get' ? OWN_ERRORS : [...OWN_ERRORS, 'payment_required'],
+  other_errors: { schema: error, status_of: (code) => STATUS_OF[code] },
+});
+
+const STREAMS = ['application/json', 'text/event-stream'];
+
+export const GATEWAY_DOCS: readonly RouteDoc[] = [
+  shown({
+    method: 'post',
+    path: '/v1/chat/completions',
+    operation_id: 'gateway_chat_completions',
+    summary: 'A chat completion of the upstream',
+    description: `${PASSED} A stream is asked for its usage, which a caller that did not ask does not see. ${RECORDED}`,
+    body: chat,
+    response: chatAnswer,
+    media: STREAMS,
+    example: { model: 'gpt-4o-mini', messages: question },
+  }),
+  shown({
+    method: 'post',
+    path: '/v1/responses',
+    operation_id: 'gateway_responses',
+    summary: 'A response of the upstream',
+    description: `${PASSED} ${RECORDED}`,
+    body: responses,
+    response: z.looseObject({ id: z.string(), output: z.array(z.looseObject({})) }),
+    media: STREAMS,
+    example: { model: 'gpt-4o-mini', input: 'What is the capital of France?' },
+  }),
+  shown({
+    method: 'post',
+    path: '/v1/embeddings',
+    operation_id: 'gateway_embeddings',
+    summary: 'Embeddings of the upstream',
+    description: `${PASSED} ${RECORDED}`,
+    body: embeddings,
+    response: embeddingsAnswer,
+    example: { model: 'text-embedding-3-small', input: 'Paris' },
+  }),
+  shown({
+    method: 'get',
+    path: '/v1/models',
+    operation_id: 'gateway_models',
+    summary: "The upstream's models",
+    description: PASSED,
+    body: null,
+    response: z.looseObject({ data: z.array(model) }),
+  }),
+  shown({
+    method: 'get',
+    path: '/v1/models/:model',
+    operation_id: 'gateway_model',
+    summary: 'One model of the upstream',
+    description: PASSED,
+    params: z.object({
+      model: z
+        .string()
+        .describe('Letters, digits and . _ : @ + ~ -, in parts divided by / (%2F), none of them only dots; 422 invalid_request else'),
+    }),
+    body: null,
+    response: model,
+  }),
+];

@@ -1,0 +1,249 @@
+// One call of a model, end to end: budget, upstreams in their order, the answer on its way, the record behind it.
+// Guarantees: a call that was let in is recorded and settled however it ends, also when its caller goes away; its reservation is given
+// up only once what it used is counted; the next upstream is asked only before the caller has got anything, and none twice.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { GatewayTarget } from '../../../ops/platform/llm/routes.ts';
+import { ApiError } from '../../http/errors.ts';
+import { REQUEST_ID_HEADER } from '../../http/request_id.ts';
+import { type AnswerHead, AnswerReader, type ReadAnswer } from './answer.ts';
+import { answerHeaders, bodyFor, type GatewayCall, headersFor } from './call.ts';
+import { ask, type Begun, type Ending, relay } from './exchange.ts';
+import { type EndedCall, type RecordedEvent, recordOf } from './record.ts';
+import type { RecordHold } from './recorder.ts';
+import type { Estimate, Estimates } from './reserve.ts';
+
+/** Answers for which the next upstream is asked. */
+const isBusy = (status: number): boolean => status === 408 || status === 429 || status >= 500;
+
+/** The budgets of orgs, as the gateway asks them. */
+export interface GatewayBudgets {
+  guards: (org_id: string) => boolean;
+  /** @throws ApiError (or rejects with it) rate_limited, payment_required */
+  admit: (org_id: string, events: readonly RecordedEvent[]) => RecordHold | Promise<RecordHold>;
+  /** Counts what has been used already; refuses nothing. */
+  count: (org_id: string, events: readonly RecordedEvent[]) => RecordHold;
+}
+
+export interface InvokeDeps {
+  budgets: GatewayBudgets;
+  recorder: { add: (event: RecordedEvent, hold: RecordHold | null) => void };
+  estimates: Estimates;
+  partitions: number;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  /** Told how each call ended. */
+  observeCall: (operation: string, outcome: string) => void;
+}
+
+export interface Invocation {
+  org_id: string;
+  call: GatewayCall;
+  targets: readonly GatewayTarget[];
+  /** Under an upstream's base URL. */
+  path: string;
+  req: IncomingMessage;
+  res: ServerResponse;
+  /** What goes on every answer. */
+  answering: { request_id: string; headers: readonly string[] };
+}
+
+/** How a call ended, for its record. */
+interface Ended extends ReadAnswer {
+  /** The one that answered, or was asked last; null where none was asked. */
+  target: GatewayTarget | null;
+  /** Upstreams that were asked before, with what came of it. */
+  tried: readonly string[];
+  firstTokenAt: number | null;
+}
+
+/** No upstream has answered: an error of the gateway's own, and what is recorded of it. */
+class Unanswered extends ApiError {
+  readonly ended: Ended;
+
+  constructor(ended: Ended, cause: unknown) {
+    const detail =
+      ended.outcome === 'timeout' ? 'The upstream did not answer in time.' : 'The upstream cannot be reached, or broke off the connection.';
+    super('upstream_unavailable', detail, { cause });
+    this.ended = ended;
+  }
+}
+
+/** Makes the call. @throws ApiError what the budget says; upstream_unavailable where no upstream answers */
+export async function invoke(invocation: Invocation, deps: InvokeDeps): Promise<void> {
+  const { org_id, call } = invocation;
+  const started_at = deps.now();
+  const began = performance.now();
+  let reservation: Reservation | null = null;
+  if (deps.budgets.guards(org_id)) {
+    const estimate = deps.estimates.of(org_id, call, started_at, deps.partitions);
+    const admitted = deps.budgets.admit(org_id, [estimate.event]);
+    reservation = { estimate, hold: admitted instanceof Promise ? await admitted : admitted };
+  }
+  let ended: Ended = { target: null, tried: [], firstTokenAt: null, response: null, outcome: 'error', attributes: {} };
+  try {
+    ended = await converse(invocation);
+  } catch (error) {
+    if (error instanceof Unanswered) ended = error.ended;
+    else ended.attributes['error_message'] = 'The call failed inside the gateway.';
+    throw error;
+  } finally {
+    settle(invocation, deps, { ended, started_at, took: performance.now() - began, began, reservation });
+  }
+}
+
+/** Asks the upstreams in turn until one answers, and passes its answer on. @throws Unanswered */
+async function converse(invocation: Invocation): Promise<Ended> {
+  const { call, targets, path, req, res } = invocation;
+  const tried: string[] = [];
+  const endOf = (target: GatewayTarget, read: ReadAnswer, firstTokenAt: number | null = null): Ended => ({
+    ...read,
+    target,
+    tried,
+    firstTokenAt,
+  });
+  for (const [index, target] of targets.entries()) {
+    const isLast = index === targets.length - 1;
+    const headers = headersFor(req.headers, target);
+    const begun = await ask(target, { method: 'POST', path, headers, body: bodyFor(call, target) }, res);
+    if (begun.answer === null) {
+      const read = unansweredRead(call, begun.failed);
+      if (begun.failed === 'gone') return endOf(target, read);
+      if (isLast) throw new Unanswered(endOf(target, read), begun.cause);
+      tried.push(`${target.base_url.origin}: ${begun.failed}`);
+      continue;
+    }
+    const status = begun.answer.statusCode ?? 0;
+    if (isBusy(status) && !isLast) {
+      begun.request.destroy();
+      tried.push(`${target.base_url.origin}: ${String(status)}`);
+      continue;
+    }
+    const { ending, toCaller, fromUpstream, reader } = await passOn(invocation, target, begun);
+    const unanswered = (ending === 'lost' || ending === 'timeout') && !toCaller;
+    if (unanswered && !fromUpstream && !isLast) {
+      tried.push(`${target.base_url.origin}: ${ending}`);
+      continue;
+    }
+    const ended = endOf(target, reader.read(ending), reader.firstTokenAt);
+    if (unanswered) throw new Unanswered(ended, null);
+    // What has begun cannot become an error any more: breaking off is what tells the caller.
+    if (ending !== 'complete') res.destroy();
+    return ended;
+  }
+  throw new ApiError('upstream_not_configured', 'No upstream is configured for this model.');
+}
+
+/** What is recorded where no answer has begun. A caller that went away has had its prompt read all the same. */
+function unansweredRead(call: GatewayCall, failed: 'lost' | 'timeout' | 'gone'): ReadAnswer {
+  const read = new AnswerReader(call, { status: 0, isStream: false, isPlain: false, isHtml: false }, () => 0).read(failed);
+  delete read.attributes['http_status'];
+  return read;
+}
+
+interface Passed {
+  ending: Ending;
+  /** Whether the caller got any of it. */
+  toCaller: boolean;
+  /** Whether the upstream sent any of its body. */
+  fromUpstream: boolean;
+  reader: AnswerReader;
+}
+
+async function passOn(
+  { org_id, call, res, answering }: Invocation,
+  { timeout_ms }: GatewayTarget,
+  { answer, request }: Begun & { failed: null },
+): Promise<Passed> {
+  const head = headOf(answer);
+  const reader = new AnswerReader(call, head, () => performance.now(), org_id);
+  let fromUpstream = false;
+  const { ending, begun: toCaller } = await relay(answer, request, res, {
+    timeout_ms,
+    streamed: head.isStream,
+    begin: (length) => {
+      const passed = answerHeaders(answer.rawHeaders, length !== null || (head.isStream && call.asksUsage));
+      if (length !== null) passed.push('Content-Length', String(length));
+      res.writeHead(head.status, [...passed, ...answering.headers, REQUEST_ID_HEADER, answering.request_id]);
+    },
+    take: (chunk) => {
+      fromUpstream = true;
+      return reader.take(chunk);
+    },
+    rest: () => reader.rest(),
+  });
+  return { ending, toCaller, fromUpstream, reader };
+}
+
+function headOf({ statusCode, headers }: IncomingMessage): AnswerHead {
+  const encoding = headers['content-encoding'] ?? 'identity';
+  const isPlain = encoding === '' || encoding === 'identity';
+  const type = (headers['content-type'] ?? '').toLowerCase();
+  return {
+    status: statusCode ?? 0,
+    isPlain,
+    isStream: isPlain && type.startsWith('text/event-stream'),
+    isHtml: type.startsWith('text/html'),
+  };
+}
+
+interface Reservation {
+  estimate: Estimate;
+  hold: RecordHold;
+}
+
+interface Settling {
+  ended: Ended;
+  /** Milliseconds since the epoch. */
+  started_at: number;
+  /** Of the whole call, milliseconds. */
+  took: number;
+  /** When it began, by the clock of firstTokenAt. */
+  began: number;
+  reservation: Reservation | null;
+}
+
+/** Counts what was used, gives the reservation up, and hands the record on: in this order and in one turn. */
+function settle(
+  { org_id, call, answering }: Invocation,
+  deps: InvokeDeps,
+  { ended, started_at, took, began, reservation }: Settling,
+): void {
+  const { target, tried, firstTokenAt, response, outcome, attributes } = ended;
+  const other = target?.model ?? null;
+  const ended_at = started_at + Math.round(took);
+  const record: EndedCall = {
+    org_id,
+    operation: call.operation,
+    labels: call.labels,
+    // The price is that of the model that was asked.
+    request: other === null ? call.request : { ...call.request, model: other },
+    response,
+    outcome,
+    started_at,
+    ended_at,
+    attributes: {
+      ...attributes,
+      gateway: true,
+      request_id: answering.request_id,
+      ...(target === null ? {} : { upstream: target.base_url.origin }),
+      ...(other === null ? {} : { requested_model: call.model }),
+      ...(tried.length === 0 ? {} : { fallback_from: tried }),
+      ...(call.stream ? { stream: true } : {}),
+      ...(firstTokenAt === null ? {} : { time_to_first_token_ms: Math.round((firstTokenAt - began) * 10) / 10 }),
+    },
+  };
+  const handOn = () => {
+    const event = recordOf(record, deps.partitions);
+    // A limit that came to be while the call was under way counts it too.
+    const hold = deps.budgets.guards(org_id) ? deps.budgets.count(org_id, [event]) : null;
+    if (reservation !== null) {
+      deps.estimates.learn(org_id, call, reservation.estimate, response);
+      reservation.hold.cancel();
+    }
+    deps.recorder.add(event, hold);
+    deps.observeCall(call.operation, outcome);
+  };
+  // With a reservation the caller's next call has to find it settled; without one, others go first.
+  if (reservation === null) setImmediate(handOn);
+  else handOn();
+}

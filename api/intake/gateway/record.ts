@@ -1,0 +1,149 @@
+// The event of a call that went through the gateway: what its caller asked, what it was answered, whose it is. In: the call and how
+// it ended. Out: an event of the log whose body the pipeline can decode, whatever the caller or the upstream wrote.
+import { MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
+import { eventHex, partitionOf } from '../../../pipeline/domain/traces/ids.ts';
+import { deeperThan, DEPTH_MAX } from '../../../pipeline/domain/text/nesting.ts';
+import type { IngestEvent } from '../../../schemas/codec.ts';
+import { checkEvent } from '../../../schemas/formats/formats.ts';
+import { gatewayEvent } from '../../../schemas/formats/gateway.ts';
+import type { CallLabels, Operation } from './call.ts';
+import { type Fields, isFields } from './values.ts';
+
+/** Room for the envelope around a body in its message. */
+const ENVELOPE_BYTES_MAX = 4096;
+/** Of a request or an answer that cannot be stored as it is, this much of its JSON is kept, as the prompt or the response. */
+const KEPT_CHARS_MAX = 100_000;
+const NAME_LENGTH_MAX = 1024;
+/** Name of a call that names no model. */
+const NO_MODEL = 'unknown';
+
+/** A call that has ended. */
+export interface EndedCall {
+  org_id: string;
+  operation: Operation;
+  labels: CallLabels;
+  /** As it was sent to the upstream that answered. */
+  request: Fields;
+  /** null where none came. */
+  response: unknown;
+  outcome: 'success' | 'error' | 'timeout';
+  /** Milliseconds since the epoch. */
+  started_at: number;
+  ended_at: number;
+  /** Of the record beyond whose it is. */
+  attributes: Readonly<Record<string, unknown>>;
+}
+
+/** An event on its way into the log. */
+export interface RecordedEvent {
+  event: IngestEvent;
+  partition: number;
+  bytes: number;
+}
+
+/** The event of a call. A request or an answer that the store could not take is kept as a text, as far as there is room. */
+export function recordOf(call: EndedCall, partitions: number): RecordedEvent {
+  const format = call.operation === 'chat' ? ('chatcompletion' as const) : ('gateway' as const);
+  const body = firstStorable(format, call) ?? JSON.stringify(bodyOf(call, bareRequest(call), bareResponse(call)));
+  const hex = eventHex(body);
+  const { org_id, labels, ended_at } = call;
+  return {
+    event: { org_id, format, event_hex: hex, trace_id: labels.trace_id, received_at: ended_at, body },
+    partition: partitionOf(org_id, labels.trace_id, partitions),
+    bytes: body.length,
+  };
+}
+
+/** The body that keeps the most of a call. */
+function firstStorable(format: 'chatcompletion' | 'gateway', call: EndedCall): string | null {
+  const { request, response } = call;
+  const asIs = storable(format, bodyOf(call, request, response));
+  if (asIs !== null) return asIs;
+  const plain = { request: plainRequest(call), response: plainResponse(call) };
+  return (
+    storable(format, bodyOf(call, request, plain.response)) ??
+    storable(format, bodyOf(call, plain.request, response)) ??
+    storable(format, bodyOf(call, plain.request, plain.response))
+  );
+}
+
+/** The body as compact JSON; null where the pipeline or the log would not take it. */
+function storable(format: 'chatcompletion' | 'gateway', body: Fields): string | null {
+  const fits = format === 'gateway' ? gatewayEvent.safeParse(body).success : checkEvent(format, body).ok;
+  if (!fits || deeperThan(body, DEPTH_MAX)) return null;
+  const text = JSON.stringify(body);
+  return Buffer.byteLength(text) > MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX ? null : text;
+}
+
+function bodyOf(call: EndedCall, request: Fields, response: unknown): Record<string, unknown> {
+  const { operation, labels, outcome, started_at, ended_at } = call;
+  const { trace_id, span_id, parent_span_id, agent_id, session_id, user_id, tags } = labels;
+  return {
+    ...(operation === 'chat' ? {} : { operation }),
+    request,
+    ...(response === null ? {} : { response }),
+    trace_id,
+    span_id,
+    ...(parent_span_id === null ? {} : { parent_span_id }),
+    ...(tags.length === 0 ? {} : { tags }),
+    outcome,
+    duration_ms: Math.max(0, ended_at - started_at),
+    started_at: new Date(started_at).toISOString(),
+    ended_at: new Date(ended_at).toISOString(),
+    attributes: {
+      ...(agent_id === null ? {} : { agent_id }),
+      ...(session_id === null ? {} : { session_id }),
+      ...(user_id === null ? {} : { user_id }),
+      ...call.attributes,
+    },
+  };
+}
+
+/** A request that says no more than its text. */
+function plainRequest(call: EndedCall): Fields {
+  const bare = bareRequest(call);
+  const text = keptText(call.request);
+  if (text === '') return bare;
+  return call.operation === 'chat' ? { ...bare, messages: [{ role: 'user', content: text }] } : { ...bare, input: text };
+}
+
+/** An answer that says no more than its text and what was used; of a call that failed, what is not said to be used was not. */
+function plainResponse(call: EndedCall): Fields | null {
+  const bare = bareResponse(call);
+  const text = call.response === null ? '' : keptText(call.response);
+  if (text === '') return bare;
+  const isChat = call.operation === 'chat';
+  const said = isChat ? { choices: [{ index: 0, message: { role: 'assistant', content: text } }] } : { output_text: text };
+  if (call.outcome === 'success') return { ...bare, ...said };
+  const nothing = isChat ? { prompt_tokens: 0, completion_tokens: 0 } : { prompt_tokens: 0, input_tokens: 0, output_tokens: 0 };
+  return { ...said, usage: { ...nothing, ...countsIn(call.response) } };
+}
+
+/** Nothing but what the call was and used: always fits. */
+function bareRequest({ operation, request }: EndedCall): Fields {
+  const given = request['model'];
+  const model = typeof given === 'string' && given !== '' ? given.slice(0, NAME_LENGTH_MAX) : NO_MODEL;
+  return operation === 'chat' ? { model, messages: [] } : { model };
+}
+
+function bareResponse({ operation, response, outcome }: EndedCall): Fields | null {
+  const usage = countsIn(response);
+  if (usage === null && outcome !== 'success') return null;
+  return { ...(operation === 'chat' ? { choices: [] } : {}), ...(usage === null ? {} : { usage }) };
+}
+
+/** The numbers of an answer's usage that are counts; null where it has no usage. */
+function countsIn(response: unknown): Fields | null {
+  if (!isFields(response) || !isFields(response['usage'])) return null;
+  const isCount = (value: unknown) => typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 1_000_000_000;
+  return Object.fromEntries(Object.entries(response['usage']).filter(([, value]) => isCount(value)));
+}
+
+function keptText(value: unknown): string {
+  try {
+    return JSON.stringify(value).slice(0, KEPT_CHARS_MAX).toWellFormed();
+  } catch {
+    // Nested too deep to be written down.
+    return '';
+  }
+}

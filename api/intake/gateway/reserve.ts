@@ -1,0 +1,105 @@
+// What a call may use, before it is made: its prompt as far as it can be counted, and the most that its answer may have. In: the call.
+// Out: an event that the budget meters like the one that the call will be, so that both are counted by one rule. It is never stored.
+import { eventHex, partitionOf } from '../../../pipeline/domain/traces/ids.ts';
+import { estimateTokens } from '../../../pipeline/domain/text/tokens.ts';
+import type { GatewayCall } from './call.ts';
+import type { RecordedEvent } from './record.ts';
+import { type Fields, isFields } from './values.ts';
+
+/** Tokens of an answer whose caller set no bound to it: more than nearly all answers have. */
+export const ANSWER_TOKENS = 4096;
+/** A bound beyond this is no estimate: it would hold up the org's other calls for nothing. */
+const ANSWER_TOKENS_MAX = 131_072;
+const CHOICES_MAX = 128;
+/** What a chat's frame adds to each message. */
+const TOKENS_PER_MESSAGE = 4;
+/** Levels of nesting in which texts are looked for. */
+const DEPTH_MAX = 6;
+
+/** Orgs and models of which it is known how far estimates are off; beyond it the oldest is learnt anew. */
+const LEARNT_MAX = 10_000;
+/** Times that a prompt can be larger than its text seems: images, other tokenizers. */
+const FACTOR_MAX = 100;
+/** How much of what was learnt stays with each further call. */
+const MEMORY = 0.9;
+
+/** What a call may use. */
+export interface Estimate {
+  event: RecordedEvent;
+  /** Of its text alone, tokens. */
+  prompt: number;
+}
+
+/** Estimates of calls, by what the calls before them turned out to use. */
+export class Estimates {
+  /** By org and model: how many times larger prompts are than their text seems; forgotten call by call. */
+  readonly #factors = new Map<string, number>();
+
+  /** The most that a call may use. @param now milliseconds since the epoch */
+  of(org_id: string, call: GatewayCall, now: number, partitions: number): Estimate {
+    const { labels, model } = call;
+    const prompt = promptTokens(call);
+    const factor = this.#factors.get(keyOf(org_id, call)) ?? 1;
+    const usage = { prompt_tokens: Math.ceil(prompt * factor), completion_tokens: answerTokens(call) };
+    const body = JSON.stringify({
+      request: { model: model === '' ? 'unknown' : model.slice(0, 1024), messages: [] },
+      response: { choices: [], usage },
+      duration_ms: 0,
+      outcome: 'success',
+      ...(labels.agent_id === null ? {} : { attributes: { agent_id: labels.agent_id } }),
+    });
+    const { trace_id } = labels;
+    const event = { org_id, format: 'chatcompletion' as const, event_hex: eventHex(body), trace_id, received_at: now, body };
+    return { event: { event, partition: partitionOf(org_id, trace_id, partitions), bytes: body.length }, prompt };
+  }
+
+  /** A call has ended. @param response what it was answered */
+  learn(org_id: string, call: GatewayCall, { prompt }: Estimate, response: unknown): void {
+    const usage = isFields(response) && isFields(response['usage']) ? response['usage'] : null;
+    const used = usage === null ? null : count(usage, ['prompt_tokens', 'input_tokens']);
+    if (used === null || prompt === 0) return;
+    const key = keyOf(org_id, call);
+    const kept = 1 + ((this.#factors.get(key) ?? 1) - 1) * MEMORY;
+    const factor = Math.min(FACTOR_MAX, Math.max(kept, used / prompt));
+    this.#factors.delete(key);
+    if (factor < 1.01) return;
+    if (this.#factors.size >= LEARNT_MAX) this.#factors.delete(this.#factors.keys().next().value ?? '');
+    this.#factors.set(key, factor);
+  }
+}
+
+const keyOf = (org_id: string, { operation, model }: GatewayCall): string => `${org_id} ${operation} ${model.slice(0, 256)}`;
+
+function promptTokens({ operation, request }: GatewayCall): number {
+  const texts: string[] = [];
+  const messages = operation === 'chat' ? request['messages'] : request['input'];
+  collect(messages, texts, DEPTH_MAX);
+  collect(request['instructions'], texts, 1);
+  const frames = Array.isArray(messages) ? TOKENS_PER_MESSAGE * messages.length : 0;
+  // Definitions of tools are part of what the model reads.
+  const tools = Array.isArray(request['tools']) ? JSON.stringify(request['tools']) : '';
+  return estimateTokens(texts.join('\n')) + frames + estimateTokens(tools);
+}
+
+/** Texts of a message: those under text and content; images and files are no text. */
+function collect(value: unknown, texts: string[], depth: number): void {
+  if (typeof value === 'string') texts.push(value);
+  else if (depth > 0 && Array.isArray(value)) for (const item of value as unknown[]) collect(item, texts, depth - 1);
+  else if (depth > 0 && isFields(value))
+    for (const key of ['content', 'text', 'arguments', 'output']) collect(value[key], texts, depth - 1);
+}
+
+function answerTokens({ operation, request }: GatewayCall): number {
+  if (operation === 'embeddings') return 0;
+  const bound = count(request, ['max_completion_tokens', 'max_tokens', 'max_output_tokens']) ?? ANSWER_TOKENS;
+  const choices = Math.min(CHOICES_MAX, Math.max(1, count(request, ['n']) ?? 1));
+  return Math.min(ANSWER_TOKENS_MAX, bound) * choices;
+}
+
+function count(request: Fields, names: readonly string[]): number | null {
+  for (const name of names) {
+    const value = request[name];
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return value;
+  }
+  return null;
+}

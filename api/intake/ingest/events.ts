@@ -1,0 +1,82 @@
+// From a parsed body to events of the log. In: JSON of one of the five formats. Out: the events with ids and partitions, in
+// order, or the refusal of the whole body. Maps nothing: a body goes into the log as it was received.
+import { MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
+import { eventHex, partitionOf, spanIdOf, traceIdOf } from '../../../pipeline/domain/traces/ids.ts';
+import { deeperThan, DEPTH_MAX } from '../../../pipeline/domain/text/nesting.ts';
+import { checkEvent, type IngestFormat, splitBody } from '../../../schemas/formats/formats.ts';
+import { checkTimes } from '../../../schemas/formats/times.ts';
+import { ApiError } from '../../http/errors.ts';
+import type { OutgoingEvent } from './publisher.ts';
+
+/** Room for the envelope around a body in its message. */
+const ENVELOPE_BYTES_MAX = 4096;
+/** Texts shorter than this cannot exceed a message, whatever characters they hold. */
+const SURELY_FITS_LENGTH = (MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX) / 3;
+
+/** The ids that an ingest answers with. */
+interface EventIds {
+  event_id: string;
+  trace_id: string;
+  span_id: string;
+}
+
+export interface ReadEvents {
+  batch: boolean;
+  events: OutgoingEvent[];
+  ids: EventIds[];
+}
+
+export interface EventSource {
+  format: IngestFormat;
+  org_id: string;
+  /** Milliseconds since the epoch. */
+  received_at: number;
+  partitions: number;
+}
+
+/**
+ * Checks a body and derives the ids of its events.
+ * @throws ApiError decode_failed naming index and field; payload_too_large for an event that no message can hold
+ */
+export function readEvents(body: unknown, source: EventSource): ReadEvents {
+  const split = splitBody(source.format, body);
+  if (!split.ok) throw decodeFailed(split.path === '' ? 'body' : split.path, split.message);
+  const events: OutgoingEvent[] = [];
+  const ids: EventIds[] = [];
+  split.events.forEach((value, index) => {
+    const where = split.batch ? `events[${String(index)}]` : '';
+    const checked = checkEvent(source.format, value);
+    if (!checked.ok) throw decodeFailed(fieldOf(where, checked.path), checked.message);
+    const times = checkTimes(checked.value, source.received_at);
+    if (!times.ok) throw decodeFailed(fieldOf(where, times.path), times.message);
+    if (deeperThan(checked.value, DEPTH_MAX)) throw decodeFailed(fieldOf(where, ''), `is nested deeper than ${String(DEPTH_MAX)} levels`);
+    const text = JSON.stringify(checked.value);
+    if (text.length > SURELY_FITS_LENGTH && Buffer.byteLength(text) > MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX) {
+      throw new ApiError('payload_too_large', `${fieldOf(where, '')}: the event is too large as compact JSON`);
+    }
+    const hex = eventHex(text);
+    const trace_id = traceIdOf(source.format, checked.value, hex);
+    ids.push({ event_id: `evt_${hex}`, trace_id, span_id: spanIdOf(checked.value, hex) });
+    events.push({
+      event: { org_id: source.org_id, format: source.format, event_hex: hex, trace_id, received_at: source.received_at, body: text },
+      partition: partitionOf(source.org_id, trace_id, source.partitions),
+      bytes: text.length,
+    });
+  });
+  return { batch: split.batch, events, ids };
+}
+
+/** The payload of an ingest answer. */
+export function answerData({ batch, ids }: ReadEvents): unknown {
+  return batch ? { ...ids[0], accepted: ids.length, events: ids } : ids[0];
+}
+
+function fieldOf(where: string, path: string): string {
+  if (where === '') return path === '' ? 'body' : path;
+  if (path === '') return where;
+  return path.startsWith('[') ? `${where}${path}` : `${where}.${path}`;
+}
+
+function decodeFailed(field: string, message: string): ApiError {
+  return new ApiError('decode_failed', `${field}: ${message}`);
+}

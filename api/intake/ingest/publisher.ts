@@ -1,0 +1,314 @@
+// Group commit into the ingest log. In: the events of one request. Out: a promise that resolves when JetStream has stored
+// all of them, and rejects within COMMIT_MS_MAX when it has not confirmed. What arrives while a message is under way shares
+// the next one, so that the cost of a confirmed write (a sync of the disk) is shared by as many requests as wait for it.
+// A partition with much to send has messages of its own, one under way; what is less travels together in mixed messages.
+import { randomUUID } from 'node:crypto';
+import { ingestSubject, MIXED_SUBJECT } from '../../../schemas/streams.ts';
+import { type IngestEvent, ingestBatchCodec } from '../../../schemas/codec.ts';
+import { ApiError } from '../../http/errors.ts';
+import type { LogPort, Refusal, Stored } from './ack_inbox.ts';
+
+/** From the call to its answer; the contract says 502 within a second. */
+export const COMMIT_MS_MAX = 900;
+/** A message without a confirmation is sent once more, under the same id, after this. */
+export const RESEND_MS = 400;
+/** Bytes that events may share one message up to; a bigger event goes alone. */
+export const MESSAGE_BYTES_TARGET = 1024 * 1024;
+/** A partition that has as much as this waiting gets a message of its own. */
+export const OWN_MESSAGE_BYTES = 128 * 1024;
+/** Events that may share one message. */
+export const MESSAGE_EVENTS_MAX = 2000;
+const TICK_MS = 25;
+
+/** An event on its way, with the partition that it belongs to. */
+export interface OutgoingEvent {
+  event: IngestEvent;
+  partition: number;
+  /** Length of the body, the measure of the message bounds. */
+  bytes: number;
+}
+
+/** One request's wait for its parts. */
+interface Commit {
+  open: number;
+  done: boolean;
+  /** By partition: sequence of the last message that holds events of it. */
+  positions: Map<number, number>;
+  resolve: (positions: ReadonlyMap<number, number>) => void;
+  reject: (error: ApiError) => void;
+}
+
+/** The events of one request that go into one message of one partition. */
+interface Part {
+  partition: number;
+  events: IngestEvent[];
+  bytes: number;
+  deadline: number;
+  commit: Commit;
+}
+
+interface Message {
+  id: string;
+  payload: Uint8Array;
+  parts: Part[];
+  sent_at: number;
+  resent: boolean;
+}
+
+interface Lane {
+  subject: string;
+  queue: Part[];
+  /** Bytes in the queue. */
+  bytes: number;
+  message: Message | null;
+}
+
+export interface PublisherDeps {
+  port: LogPort;
+  partitions: number;
+  /** Milliseconds, monotonic. */
+  now: () => number;
+  /** In the place of COMMIT_MS_MAX. */
+  commitMsMax?: number | undefined;
+  /** Told of every confirmed message: its events, and seconds from sending to confirmation. */
+  observe: (events: number, seconds: number) => void;
+  /** Told of the events of each publish that the log has, with their places. */
+  onStored?: (events: readonly OutgoingEvent[], positions: ReadonlyMap<number, number>) => void;
+}
+
+export class Publisher {
+  readonly #deps: PublisherDeps;
+  readonly #commitMsMax: number;
+  /** One for each partition. */
+  readonly #lanes: Lane[];
+  /** Its queue is filled from the partitions' queues just before it is sent. */
+  readonly #mixed: Lane = { subject: MIXED_SUBJECT, queue: [], bytes: 0, message: null };
+  #turn = 0;
+  readonly #idPrefix = randomUUID().replaceAll('-', '').slice(0, 16);
+  #messages = 0;
+  /** Parts that wait or are under way. */
+  #open = 0;
+  #pumping = false;
+  #ticker: NodeJS.Timeout | undefined;
+
+  constructor(deps: PublisherDeps) {
+    this.#deps = deps;
+    this.#commitMsMax = deps.commitMsMax ?? COMMIT_MS_MAX;
+    this.#lanes = Array.from({ length: deps.partitions }, (_, partition) => ({
+      subject: ingestSubject(partition),
+      queue: [],
+      bytes: 0,
+      message: null,
+    }));
+  }
+
+  /**
+   * Stores events; resolves when all of them are, with the place of each partition's in the log.
+   * @param spentMs how much of COMMIT_MS_MAX the request has used up already
+   * @throws ApiError upstream_unavailable at once without a connection, or when a confirmation is late; rate_limited when
+   *   the log is full. Some of the events may be stored then: sent again, they are recognised.
+   */
+  publish(events: readonly OutgoingEvent[], spentMs = 0): Promise<ReadonlyMap<number, number>> {
+    if (!this.#deps.port.connected) return Promise.reject(unavailable('not connected to the log'));
+    const deadline = this.#deps.now() + Math.max(0, this.#commitMsMax - spentMs);
+    return new Promise((resolve, reject) => {
+      const stored = (positions: ReadonlyMap<number, number>): void => {
+        this.#deps.onStored?.(events, positions);
+        resolve(positions);
+      };
+      const commit: Commit = { open: 0, done: false, positions: new Map(), resolve: stored, reject };
+      this.#enqueue(events, commit, deadline);
+      this.#schedule();
+    });
+  }
+
+  /** Resolves when nothing is waiting or under way any more. Publishes must have ended. */
+  async flush(): Promise<void> {
+    while (this.#open > 0) await new Promise((resolve) => setTimeout(resolve, TICK_MS));
+  }
+
+  #enqueue(events: readonly OutgoingEvent[], commit: Commit, deadline: number): void {
+    const filling = new Map<number, Part>();
+    for (const { event, partition, bytes } of events) {
+      let part = filling.get(partition);
+      if (part === undefined || part.bytes + bytes > MESSAGE_BYTES_TARGET) {
+        part = { partition, events: [], bytes: 0, deadline, commit };
+        filling.set(partition, part);
+        this.#lane(partition).queue.push(part);
+        commit.open++;
+        this.#open++;
+      }
+      part.events.push(event);
+      part.bytes += bytes;
+      this.#lane(partition).bytes += bytes;
+    }
+  }
+
+  #lane(partition: number): Lane {
+    const lane = this.#lanes[partition];
+    if (lane === undefined) throw new Error(`partition ${String(partition)} of ${String(this.#lanes.length)}`);
+    return lane;
+  }
+
+  /** Sends at the end of this turn of the event loop, so that all requests that were read in it share their messages. */
+  #schedule(): void {
+    this.#ticker ??= setInterval(() => {
+      // After the poll phase: confirmations that came in while the loop was held up are heard before anything is called late.
+      setImmediate(() => {
+        this.#tick();
+      });
+    }, TICK_MS);
+    if (this.#pumping) return;
+    this.#pumping = true;
+    setImmediate(() => {
+      this.#pumping = false;
+      this.#pumpAll();
+    });
+  }
+
+  #pumpAll(): void {
+    for (const lane of this.#lanes) if (lane.bytes >= OWN_MESSAGE_BYTES) this.#pump(lane);
+    if (this.#mixed.message !== null || !this.#deps.port.connected) return;
+    this.#fillMixed();
+    this.#pump(this.#mixed);
+  }
+
+  /** Moves what waits in the partitions' queues into the mixed one, up to a message, beginning with another partition each time. */
+  #fillMixed(): void {
+    let events = 0;
+    this.#turn++;
+    for (let i = 0; i < this.#lanes.length; i++) {
+      const lane = this.#lane((this.#turn + i) % this.#lanes.length);
+      for (let part = lane.queue[0]; part !== undefined; part = lane.queue[0]) {
+        const full = this.#mixed.bytes + part.bytes > MESSAGE_BYTES_TARGET || events + part.events.length > MESSAGE_EVENTS_MAX;
+        if (full && this.#mixed.queue.length > 0) return;
+        lane.queue.shift();
+        lane.bytes -= part.bytes;
+        this.#mixed.queue.push(part);
+        this.#mixed.bytes += part.bytes;
+        events += part.events.length;
+      }
+    }
+  }
+
+  #pump(lane: Lane): void {
+    if (lane.message !== null || lane.queue.length === 0 || !this.#deps.port.connected) return;
+    const parts = takeParts(lane.queue);
+    lane.bytes -= parts.reduce((sum, part) => sum + part.bytes, 0);
+    const events = parts.length === 1 ? (parts[0]?.events ?? []) : parts.flatMap((part) => part.events);
+    this.#messages++;
+    const message: Message = {
+      id: `${this.#idPrefix}${this.#messages.toString(36)}`,
+      payload: ingestBatchCodec.encode({ events }),
+      parts,
+      sent_at: this.#deps.now(),
+      resent: false,
+    };
+    lane.message = message;
+    this.#send(lane, message, events.length);
+  }
+
+  #send(lane: Lane, message: Message, events: number): void {
+    const settle = (outcome: Stored | Refusal) => {
+      if (outcome.kind === 'stored') {
+        this.#deps.observe(events, (this.#deps.now() - message.sent_at) / 1000);
+        for (const { partition, commit } of message.parts)
+          commit.positions.set(partition, Math.max(outcome.seq, commit.positions.get(partition) ?? 0));
+      }
+      this.#finish(lane, message, outcome.kind === 'stored' ? null : refused(outcome));
+    };
+    try {
+      this.#deps.port.publish(message.id, lane.subject, message.payload, settle);
+    } catch (cause) {
+      this.#finish(lane, message, unavailable('the log cannot be written to', cause));
+    }
+  }
+
+  #finish(lane: Lane, message: Message, error: ApiError | null): void {
+    if (lane.message !== message) return;
+    lane.message = null;
+    this.#deps.port.forget(message.id);
+    for (const part of message.parts) this.#settle(part, error);
+    this.#pumpAll();
+  }
+
+  #settle(part: Part, error: ApiError | null): void {
+    this.#open--;
+    const { commit } = part;
+    commit.open--;
+    if (commit.done) return;
+    if (error === null && commit.open > 0) return;
+    commit.done = true;
+    if (error === null) commit.resolve(commit.positions);
+    else commit.reject(error);
+  }
+
+  #tick(): void {
+    const now = this.#deps.now();
+    for (const lane of [...this.#lanes, this.#mixed]) {
+      this.#watchMessage(lane, now);
+      // A part that waits behind a slow message is refused at its own deadline.
+      const late = lane.queue.filter((part) => part.deadline <= now);
+      if (late.length > 0) {
+        lane.queue = lane.queue.filter((part) => part.deadline > now);
+        lane.bytes = lane.queue.reduce((sum, part) => sum + part.bytes, 0);
+        for (const part of late) this.#settle(part, unavailable('the log did not confirm in time'));
+      }
+    }
+    this.#pumpAll();
+    if (this.#open === 0) {
+      clearInterval(this.#ticker);
+      this.#ticker = undefined;
+    }
+  }
+
+  #watchMessage(lane: Lane, now: number): void {
+    const { message } = lane;
+    if (message === null) return;
+    if (now - message.sent_at >= this.#commitMsMax) {
+      this.#finish(lane, message, unavailable('the log did not confirm in time'));
+      return;
+    }
+    for (const { commit, deadline } of message.parts) {
+      if (deadline > now || commit.done) continue;
+      commit.done = true;
+      commit.reject(unavailable('the log did not confirm in time'));
+    }
+    if (!message.resent && now - message.sent_at >= RESEND_MS && this.#deps.port.connected) {
+      message.resent = true;
+      this.#send(
+        lane,
+        message,
+        message.parts.reduce((sum, part) => sum + part.events.length, 0),
+      );
+    }
+  }
+}
+
+/** Takes from the front of a queue what may share a message: at least one part, more up to the bounds. */
+function takeParts(queue: Part[]): Part[] {
+  let count = 0;
+  let bytes = 0;
+  let events = 0;
+  for (const part of queue) {
+    if (count > 0 && (bytes + part.bytes > MESSAGE_BYTES_TARGET || events + part.events.length > MESSAGE_EVENTS_MAX)) break;
+    count++;
+    bytes += part.bytes;
+    events += part.events.length;
+  }
+  return queue.splice(0, count);
+}
+
+function unavailable(why: string, cause?: unknown): ApiError {
+  return new ApiError('upstream_unavailable', 'The ingest log did not confirm the events. Send them again.', {
+    cause: cause ?? new Error(why),
+  });
+}
+
+function refused(refusal: Refusal): ApiError {
+  if (refusal.kind === 'failed') return unavailable(refusal.detail);
+  return new ApiError('rate_limited', 'The ingest log is full. Send the events again later.', {
+    headers: { 'Retry-After': '5' },
+    cause: new Error(refusal.detail),
+  });
+}

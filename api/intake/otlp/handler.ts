@@ -1,0 +1,131 @@
+// The OTLP paths as a plain function of (req, res), ahead of Express like ingest.
+// In: POST /v1/otlp/v1/traces or /v1/traces, an export in protobuf or JSON. Out: 200 once JetStream has stored every span that can be
+// taken, with the number of those that cannot; or an error. Never waits for ClickHouse.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { authenticateOrg, permit } from '../../http/auth.ts';
+import { checkJsonType, MalformedBody, readBody } from '../../http/body.ts';
+import type { OrgCredential } from '../../http/credential.ts';
+import { ApiError, toApiError } from '../../http/errors.ts';
+import type { EdgeDeps } from '../../http/mount.ts';
+import { newRequestId } from '../../http/request_id.ts';
+import { discardBody } from '../../http/unread_body.ts';
+import { checkPinnedVersion, VERSION_HEADER } from '../../http/version.ts';
+import { NoOtlp, sendRefusal, sendTaken, statusOf } from './answer.ts';
+import { type Encoding, type ReadExport, readExport, type SpanEvent } from './events.ts';
+
+/** What one request holds of the bounds of admission. */
+interface Hold {
+  grow: (bytes: number) => ApiError | null;
+  admit: (events: number) => ApiError | null;
+  inTurn: <T>(bytes: number, check: () => T) => T | Promise<T>;
+  release: () => void;
+}
+
+export interface OtlpDeps {
+  edge: EdgeDeps;
+  admission: { open: (credential: OrgCredential) => Hold };
+  /** Stores events as ingest does: within the budget, and confirmed by the log. @throws ApiError */
+  store: (org_id: string, events: readonly SpanEvent[], spentMs: number) => Promise<void>;
+  partitions: number;
+  /** Told of every answer: events and bytes are 0 unless they were accepted now. */
+  observeIngest: (format: 'otlp', status: number, events: number, bytes: number) => void;
+}
+
+const OTLP_PATH = /^\/v1\/(otlp\/v1\/)?traces\/?(?:[?#]|$)/;
+/** Methods under which /v1/traces is the list. */
+const LISTS = new Set(['GET', 'HEAD']);
+/** In the metrics, the status of a request whose sender went away; nothing is sent. */
+const CLIENT_GONE = 499;
+
+/** The pattern of the OTLP path that a request is for; null for any other request. */
+export function otlpPathOf(method: string, url: string): string | null {
+  const match = url.startsWith('/v1/') ? OTLP_PATH.exec(url) : null;
+  if (match === null) return null;
+  if (match[1] !== undefined) return '/v1/otlp/v1/traces';
+  return LISTS.has(method) ? null : '/v1/traces';
+}
+
+/** Serves exports; the answer is always sent, whatever happens. */
+export function createOtlpHandler(deps: OtlpDeps): (req: IncomingMessage, res: ServerResponse, path: string) => void {
+  return (req, res, path) => {
+    const began = performance.now();
+    const taken = { events: 0, bytes: 0 };
+    void serve(req, res, path, taken, deps).then((status) => {
+      deps.observeIngest('otlp', status, taken.events, taken.bytes);
+      deps.edge.observe(path, req.method ?? '', status, (performance.now() - began) / 1000);
+    });
+  };
+}
+
+/** What was accepted, for the metrics. */
+interface Taken {
+  events: number;
+  bytes: number;
+}
+
+/** The encoding that a content type names, null for none that is taken. */
+function encodingOf(contentType: string | undefined): Encoding | null {
+  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
+  if (type === 'application/x-protobuf') return 'protobuf';
+  return type === 'application/json' ? 'json' : null;
+}
+
+/** The status that was sent. */
+async function serve(req: IncomingMessage, res: ServerResponse, path: string, taken: Taken, deps: OtlpDeps): Promise<number> {
+  const request_id = newRequestId();
+  const encoding = encodingOf(req.headers['content-type']);
+  try {
+    if (req.method !== 'POST') {
+      const allow = path === '/v1/traces' ? 'GET, HEAD, POST' : 'POST';
+      throw new ApiError('method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } });
+    }
+    const read = await take(req, res, encoding, taken, deps);
+    sendTaken(res, request_id, encoding ?? 'json', read);
+    return 200;
+  } catch (thrown) {
+    if (req.destroyed && !req.complete) return CLIENT_GONE;
+    const error = toApiError(thrown, () => null);
+    if (error.status >= 500) deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'OTLP ingest failed');
+    const status = statusOf(error);
+    await discardBody(req, res, status);
+    sendRefusal(res, request_id, encoding ?? 'json', error);
+    return status;
+  }
+}
+
+async function take(
+  req: IncomingMessage,
+  res: ServerResponse,
+  encoding: Encoding | null,
+  taken: Taken,
+  deps: OtlpDeps,
+): Promise<ReadExport> {
+  const { edge } = deps;
+  const asked = { method: 'POST', headers: req.headers, pathOrg: undefined };
+  const credential = await authenticateOrg(asked, edge.auth);
+  const { allowed, headers } = edge.limits.take('ingest', credential.org_id, 1);
+  for (const name in headers) res.setHeader(name, headers[name] ?? '');
+  if (!allowed) throw new ApiError('rate_limited', 'The tenant sends too many ingest requests. Send it again after Retry-After seconds.');
+  permit('ingest:write', credential, asked, edge.auth);
+  checkPinnedVersion(req.headers[VERSION_HEADER]);
+  if (encoding === null) throw new ApiError('unsupported_media_type', 'Content-Type: takes application/x-protobuf or application/json.');
+  if (encoding === 'json') checkJsonType(req.headers['content-type']);
+  const hold = deps.admission.open(credential);
+  try {
+    const raw = await readBody(req, { bytesMax: edge.bodyBytesMax, grow: hold.grow });
+    const began = performance.now();
+    const read = await hold.inTurn(raw.length, () =>
+      readExport(raw, { encoding, org_id: credential.org_id, received_at: edge.now(), partitions: deps.partitions, grow: hold.grow }),
+    );
+    const refusal = hold.admit(read.events.length);
+    if (refusal !== null) throw refusal;
+    if (read.events.length > 0) await deps.store(credential.org_id, read.events, performance.now() - began);
+    taken.events = read.events.length;
+    taken.bytes = raw.length;
+    return read;
+  } catch (error) {
+    throw error instanceof MalformedBody ? new NoOtlp(`body: ${error.message}`, error) : error;
+  } finally {
+    hold.release();
+  }
+}

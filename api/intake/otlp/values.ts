@@ -1,0 +1,190 @@
+// Attribute values of OTLP in one shape for both encodings: plain JSON. Integers beyond 2^53 and what is no number become text
+// with all their digits, bytes become base64, what has no value null.
+// In: AnyValue and KeyValue as protobuf or JSON has them. Out: JSON values, or SpanRefused naming the place.
+import type { Bits64, WireKeyValue, WireValue } from '../../../schemas/otlp/messages.ts';
+
+/** Why a span is not taken; its neighbours are. Said of what spans share, it refuses the export. */
+export class SpanRefused extends Error {}
+
+/** The body is no export at all. */
+export class NoExport extends Error {}
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Attributes of one span, event, link, scope or resource; events and links of one span. SDKs stop at 128. */
+export const ITEMS_MAX = 4096;
+/** Levels that lists and objects may be nested in one value. */
+export const VALUE_DEPTH_MAX = 24;
+
+const INT64_MIN = -(2n ** 63n);
+const INT64_MAX = 2n ** 63n - 1n;
+const UINT64_MAX = 2n ** 64n - 1n;
+const INTEGER = /^-?\d{1,20}$/;
+const DECIMAL = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Without a prototype: a sender may name an attribute __proto__. */
+const emptyMap = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>;
+
+function checkCount(count: number, where: string): void {
+  if (count > ITEMS_MAX) throw new SpanRefused(`${where}: takes at most ${String(ITEMS_MAX)}, got ${String(count)}`);
+}
+
+function checkDepth(depth: number, where: string): void {
+  if (depth > VALUE_DEPTH_MAX) throw new SpanRefused(`${where}: is nested deeper than ${String(VALUE_DEPTH_MAX)} levels`);
+}
+
+/** A list of at most ITEMS_MAX. @throws SpanRefused */
+export function bounded<T>(list: readonly T[], where: string): readonly T[] {
+  checkCount(list.length, where);
+  return list;
+}
+
+/** Digits of a signed integer of 64 bits as a number where that holds it, else as text. */
+function integer(digits: bigint): number | string {
+  return digits >= BigInt(Number.MIN_SAFE_INTEGER) && digits <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(digits) : digits.toString();
+}
+
+function real(value: number): number | string {
+  return Number.isFinite(value) ? value : String(value);
+}
+
+// --- protobuf ---
+
+/** Unsigned digits of a fixed64. */
+export function wireDigits({ low, high }: Bits64): string {
+  return ((BigInt(high >>> 0) << 32n) | BigInt(low >>> 0)).toString();
+}
+
+function wireInteger({ low, high }: Bits64): number | string {
+  // Small non-negative numbers are nearly all of them.
+  if (high === 0) return low >>> 0;
+  return integer(BigInt.asIntN(64, (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0)));
+}
+
+export const hexOf = (bytes: Uint8Array): string => base(bytes, 'hex');
+
+function base(bytes: Uint8Array, encoding: 'hex' | 'base64'): string {
+  // What was not sent is an empty list and no buffer.
+  if (bytes.length === 0) return '';
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(encoding);
+}
+
+/** @throws SpanRefused */
+export function wireAttributes(list: readonly WireKeyValue[], where: string, depth = 0): Record<string, unknown> {
+  checkCount(list.length, where);
+  const map = emptyMap();
+  for (const { key, value } of list) map[key] = value === null ? null : wireValue(value, where, depth + 1);
+  return map;
+}
+
+function wireValue(value: WireValue, where: string, depth: number): unknown {
+  // What is set is an own property; the prototype holds the defaults.
+  if (Object.hasOwn(value, 'stringValue')) return value.stringValue;
+  if (Object.hasOwn(value, 'intValue') && value.intValue !== undefined) return wireInteger(value.intValue);
+  if (Object.hasOwn(value, 'boolValue')) return value.boolValue;
+  if (Object.hasOwn(value, 'doubleValue') && value.doubleValue !== undefined) return real(value.doubleValue);
+  if (Object.hasOwn(value, 'bytesValue') && value.bytesValue !== undefined) return base(value.bytesValue, 'base64');
+  checkDepth(depth, where);
+  if (Object.hasOwn(value, 'arrayValue') && value.arrayValue !== undefined)
+    return value.arrayValue.values.map((item) => wireValue(item, where, depth + 1));
+  if (Object.hasOwn(value, 'kvlistValue') && value.kvlistValue !== undefined) return wireAttributes(value.kvlistValue.values, where, depth);
+  return null;
+}
+
+// --- JSON ---
+
+/** A list that may be left out. @throws SpanRefused */
+export function jsonList(value: unknown, where: string): readonly unknown[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw new SpanRefused(`${where}: takes a list`);
+  return value as unknown[];
+}
+
+/** A text that may be left out. @throws SpanRefused */
+export function jsonText(value: unknown, where: string): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value !== 'string') throw new SpanRefused(`${where}: takes a text`);
+  // Protobuf has no other texts.
+  return value.toWellFormed();
+}
+
+/** An unsigned number of 32 bits that may be left out. @throws SpanRefused */
+export function jsonCount(value: unknown, where: string): number {
+  if (value === undefined || value === null) return 0;
+  const count = typeof value === 'string' && INTEGER.test(value) ? Number(value) : value;
+  if (typeof count !== 'number' || !Number.isInteger(count) || count < 0 || count > 0xffffffff)
+    throw new SpanRefused(`${where}: takes an unsigned number of 32 bits`);
+  return count;
+}
+
+/** An enum: its number, or its name with one of `names` at its end. @throws SpanRefused */
+export function jsonEnum(value: unknown, names: readonly string[], where: string): number {
+  if (value === undefined || value === null) return 0;
+  if (typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 2 ** 31) return value;
+  const index = typeof value === 'string' ? names.findIndex((name) => value.endsWith(`_${name}`)) : -1;
+  if (index < 0) throw new SpanRefused(`${where}: takes the number of an enum`);
+  return index;
+}
+
+/** Digits of a fixed64, sent as text or number. @throws SpanRefused */
+export function jsonDigits(value: unknown, where: string): string {
+  if (value === undefined || value === null) return '0';
+  const digits = integerOf(value);
+  if (digits === null || digits < 0n || digits > UINT64_MAX) throw new SpanRefused(`${where}: takes an unsigned number of 64 bits`);
+  return digits.toString();
+}
+
+function integerOf(value: unknown): bigint | null {
+  if (typeof value === 'string') return INTEGER.test(value) ? BigInt(value) : null;
+  return typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : null;
+}
+
+/** @throws SpanRefused */
+export function jsonAttributes(list: unknown, where: string, depth = 0): Record<string, unknown> {
+  const items = jsonList(list, where);
+  checkCount(items.length, where);
+  const map = emptyMap();
+  for (const item of items) {
+    if (!isFields(item)) throw new SpanRefused(`${where}: takes objects with key and value`);
+    const { key, value } = item;
+    map[jsonText(key, `${where}.key`)] = value === undefined || value === null ? null : jsonValue(value, where, depth + 1);
+  }
+  return map;
+}
+
+function jsonValue(value: unknown, where: string, depth: number): unknown {
+  if (!isFields(value)) throw new SpanRefused(`${where}: takes values such as {"stringValue": "…"}`);
+  const { stringValue, intValue, boolValue, doubleValue, bytesValue, arrayValue, kvlistValue } = value;
+  if (stringValue !== undefined && stringValue !== null) return jsonText(stringValue, `${where}.stringValue`);
+  if (intValue !== undefined && intValue !== null) {
+    const digits = integerOf(intValue);
+    if (digits === null || digits < INT64_MIN || digits > INT64_MAX) throw new SpanRefused(`${where}.intValue: takes a number of 64 bits`);
+    return integer(digits);
+  }
+  if (boolValue !== undefined && boolValue !== null) {
+    if (typeof boolValue !== 'boolean') throw new SpanRefused(`${where}.boolValue: takes true or false`);
+    return boolValue;
+  }
+  if (doubleValue !== undefined && doubleValue !== null) return jsonReal(doubleValue, where);
+  if (bytesValue !== undefined && bytesValue !== null)
+    return Buffer.from(jsonText(bytesValue, `${where}.bytesValue`), 'base64').toString('base64');
+  checkDepth(depth, where);
+  if (arrayValue !== undefined && arrayValue !== null) {
+    if (!isFields(arrayValue)) throw new SpanRefused(`${where}.arrayValue: takes an object with values`);
+    return jsonList(arrayValue['values'], `${where}.arrayValue`).map((item) => (item === null ? null : jsonValue(item, where, depth + 1)));
+  }
+  if (kvlistValue === undefined || kvlistValue === null) return null;
+  if (!isFields(kvlistValue)) throw new SpanRefused(`${where}.kvlistValue: takes an object with values`);
+  return jsonAttributes(kvlistValue['values'], where, depth);
+}
+
+function jsonReal(value: unknown, where: string): number | string {
+  if (typeof value === 'number') return value;
+  if (value === 'NaN' || value === 'Infinity' || value === '-Infinity') return value;
+  if (typeof value === 'string' && DECIMAL.test(value)) return real(Number(value));
+  throw new SpanRefused(`${where}.doubleValue: takes a number`);
+}

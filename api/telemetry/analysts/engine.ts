@@ -1,0 +1,97 @@
+// Asks the engine as the user of analysts, for one org. Every request is made anew here: nothing of what the analyst's own request had in
+// its headers gets through, so nobody but the service says which org it is for.
+import http, { type IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { createHash, randomUUID } from 'node:crypto';
+import { text as readText } from 'node:stream/consumers';
+import type { ClickHouse } from '../../../sql/client/client.ts';
+import { ORG_ANALYST, ORG_HEADER, orgAnalystPassword, orgDatabaseOf } from '../../../sql/analysts/org_views.ts';
+import { CONNECTIONS_MAX } from './running.ts';
+
+/** Every query that the engine runs for an organization has this in its id, whichever process began it. */
+export const orgMark = (org_id: string): string => createHash('sha256').update(org_id).digest('hex').slice(0, 16);
+
+/** What the parser says of a query, at most; a query of 128 KiB stays far below. */
+const AST_BYTES_MAX = 8 * 1024 * 1024;
+
+export interface EngineQuestion {
+  /** Null for none: no row is seen then. */
+  org_id: string | null;
+  /** Part of the query's id in the engine, for the operator to see who asks. */
+  user: string;
+  query: string;
+  params?: URLSearchParams;
+  /** Encodings that the client takes. */
+  acceptEncoding?: string | undefined;
+  signal: AbortSignal;
+}
+
+/** A short answer, read to its end. */
+export interface EngineText {
+  status: number;
+  /** Code of the exception; null for none. */
+  code: number | null;
+  format: string | null;
+  text: string;
+}
+
+export class AnalystEngine {
+  readonly database: string;
+  readonly #origin: URL;
+  readonly #password: string;
+  readonly #agent: http.Agent;
+
+  constructor(clickhouse: ClickHouse) {
+    this.database = orgDatabaseOf(clickhouse.database);
+    this.#origin = new URL(clickhouse.origin);
+    this.#password = clickhouse.derived(orgAnalystPassword);
+    const options = { keepAlive: true, maxSockets: CONNECTIONS_MAX, timeout: 5000 };
+    this.#agent = this.#origin.protocol === 'https:' ? new https.Agent(options) : new http.Agent(options);
+  }
+
+  /** Resolves with the head of the answer, whatever its status. Aborting ends the query. @throws Error when the engine is away */
+  ask({ org_id, user, query, params, acceptEncoding, signal }: EngineQuestion): Promise<IncomingMessage> {
+    const url = new URL('/', this.#origin);
+    url.search = String(params ?? new URLSearchParams({ database: this.database }));
+    url.searchParams.set('query_id', `${user}-${org_id === null ? 'none' : orgMark(org_id)}-${randomUUID()}`);
+    const request = this.#origin.protocol === 'https:' ? https.request : http.request;
+    return new Promise((resolve, reject) => {
+      const req = request(url, {
+        method: 'POST',
+        agent: this.#agent,
+        signal,
+        headers: {
+          'X-ClickHouse-User': ORG_ANALYST,
+          'X-ClickHouse-Key': this.#password,
+          'Content-Type': 'text/plain; charset=utf-8',
+          ...(org_id === null ? {} : { [ORG_HEADER]: org_id }),
+          ...(acceptEncoding === undefined ? {} : { 'Accept-Encoding': acceptEncoding }),
+        },
+      });
+      req.on('response', resolve).on('error', reject);
+      req.end(query);
+    });
+  }
+
+  /** The same, read to its end. */
+  async read(question: EngineQuestion): Promise<EngineText> {
+    const res = await this.ask(question);
+    let bytes = 0;
+    res.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > AST_BYTES_MAX) res.destroy(new Error(`the engine's answer is larger than ${String(AST_BYTES_MAX)} bytes`));
+    });
+    const text = await readText(res);
+    const code = Number(headerOf(res, 'x-clickhouse-exception-code') ?? 0);
+    return { status: res.statusCode ?? 0, code: code === 0 ? null : code, format: headerOf(res, 'x-clickhouse-format'), text };
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+const headerOf = (res: IncomingMessage, name: string): string | null => {
+  const value = res.headers[name];
+  return typeof value === 'string' ? value : null;
+};

@@ -1,0 +1,79 @@
+// Puts the parts of analysts of orgs together for one API process.
+import type { ClickHouse } from '../../../sql/client/client.ts';
+import { ensureOrgViews } from '../../../sql/analysts/org_analyst.ts';
+import { ORG_ANALYST } from '../../../sql/analysts/org_views.ts';
+import type { Route } from '../../http/route.ts';
+import { Confinement } from './confinement.ts';
+import { AnalystEngine, orgMark } from './engine.ts';
+import type { AnalystsDeps } from './handler.ts';
+import { analystRoutes } from './routes.ts';
+import { Running } from './running.ts';
+import type { AnalystStore } from './store.ts';
+
+/** Longest that the engine may take to say which queries it runs. */
+const COUNT_MS_MAX = 5000;
+
+export interface AnalystParts {
+  analysts: AnalystStore;
+  clickhouse: ClickHouse;
+  /** Name of a cluster, where ClickHouse is one. */
+  cluster: string | undefined;
+  hasOrg: (org_id: string) => boolean;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  onProblem: (problem: string, cause: unknown) => void;
+}
+
+export interface Analysts {
+  routes: Route[];
+  handler: Omit<AnalystsDeps, 'edge'>;
+  close: () => void;
+}
+
+export function openAnalysts({ analysts, clickhouse, cluster, hasOrg, now, onProblem }: AnalystParts): Analysts {
+  const engine = new AnalystEngine(clickhouse);
+  const confinement = new Confinement({
+    engine,
+    database: clickhouse.database,
+    // Whoever knows that it is empty knows the password that is made from it.
+    prepare: () =>
+      clickhouse.derived((password) => password) === ''
+        ? Promise.resolve("the service's own user of ClickHouse has no password")
+        : ensureOrgViews(clickhouse, cluster),
+    now: () => performance.now(),
+    onEscape: (what) => {
+      onProblem('ClickHouse does not confine analysts of one org', new Error(what));
+    },
+  });
+  const running = new Running();
+  analysts.onRemoved((user) => {
+    running.cut(user);
+  });
+  return {
+    routes: analystRoutes({ analysts, confinement, hasOrg, now }),
+    handler: {
+      engine,
+      confinement,
+      running,
+      room: { countInEngine: (org_id) => countInEngine(clickhouse, org_id) },
+      login: (user, hash) => {
+        const record = analysts.login(user, hash);
+        return record !== null && hasOrg(record.org_id) ? record : null;
+      },
+    },
+    close: () => {
+      running.cutAll();
+      engine.close();
+    },
+  };
+}
+
+async function countInEngine(clickhouse: ClickHouse, org_id: string): Promise<number> {
+  const [row] = await clickhouse.rows<{ n: string }>({
+    name: 'analyst_queries',
+    sql: 'SELECT count() AS n FROM system.processes WHERE user = {user:String} AND position(query_id, {mark:String}) > 0',
+    params: { user: ORG_ANALYST, mark: `-${orgMark(org_id)}-` },
+    timeoutMs: COUNT_MS_MAX,
+  });
+  return Number(row?.n);
+}

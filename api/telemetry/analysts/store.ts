@@ -1,0 +1,69 @@
+// Analysts of orgs in JetStream KV, watched into memory: a login never leaves the process, and what is taken away anywhere is gone here
+// in milliseconds.
+import { timingSafeEqual } from 'node:crypto';
+import type { Log } from '../../../ops/platform/nats/open_log.ts';
+import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { type AnalystRecord, analystRecord } from '../../../schemas/records/analyst.ts';
+
+const REMOVE_TRIES_MAX = 8;
+
+export class AnalystStore {
+  readonly #bucket: WatchedBucket<AnalystRecord>;
+
+  private constructor(bucket: WatchedBucket<AnalystRecord>) {
+    this.#bucket = bucket;
+  }
+
+  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<AnalystStore> {
+    const parse = (text: string) => analystRecord.parse(JSON.parse(text));
+    return new AnalystStore(await WatchedBucket.open(log.nc, await log.bucket('analysts'), { name: 'analysts', parse, onProblem }));
+  }
+
+  get(user: string): AnalystRecord | null {
+    return this.#bucket.get(user) ?? null;
+  }
+
+  /** Whose password has this hash (SHA-256, hex); null for nobody. Takes as long whatever of it is right. */
+  login(user: string, hash: string): AnalystRecord | null {
+    const record = this.get(user);
+    const given = Buffer.from(hash, 'hex');
+    const known = record === null ? Buffer.alloc(given.length) : Buffer.from(record.password_hash, 'hex');
+    return timingSafeEqual(given, known) ? record : null;
+  }
+
+  /** Of an org, oldest first. */
+  list(org_id: string): AnalystRecord[] {
+    return [...this.#bucket.values()]
+      .filter((record) => record.org_id === org_id)
+      .sort((a, b) => (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : a.user < b.user ? -1 : 1));
+  }
+
+  async create(record: AnalystRecord): Promise<void> {
+    await this.#bucket.create(record.user, record);
+  }
+
+  /** Takes an analyst of this org away; false when there is none. */
+  async remove(org_id: string, user: string): Promise<boolean> {
+    for (let tries = 1; ; tries++) {
+      const held = this.#bucket.held(user);
+      if (held?.value.org_id !== org_id) return false;
+      try {
+        await this.#bucket.delete(user, held.revision);
+        return true;
+      } catch (error) {
+        if (!(error instanceof RevisionConflict) || tries >= REMOVE_TRIES_MAX) throw error;
+      }
+    }
+  }
+
+  /** Calls back when an analyst is taken away, here or anywhere. */
+  onRemoved(listener: (user: string) => void): void {
+    this.#bucket.onChange((user, held) => {
+      if (held === null) listener(user);
+    });
+  }
+
+  close(): void {
+    this.#bucket.close();
+  }
+}

@@ -1,0 +1,89 @@
+// The list of an org's mutations: newest first, exact totals, pages by cursor. A page looks back a short time first, and
+// further only while it is not full.
+import type { ClickHouse } from '../../../sql/client/client.ts';
+import { type AuditMeta, type AuditPlace, type AuditQuery, type AuditRecord, cursorOf, placeOf } from './schema.ts';
+import { type AuditFilters, type AuditRow, readAuditPage, readAuditTotal } from './store.ts';
+
+export interface AuditDeps {
+  clickhouse: ClickHouse;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+/** A mutation whose outcome has not come after this long is no longer under way: no request takes longer (REQUEST_MS_MAX of api/http/server.ts). */
+const UNDER_WAY_MS_MAX = 130_000;
+const DAY_MS = 86_400_000;
+/** How far back a page looks, in turn; then without bound. */
+const STRETCHES_MS = [7 * DAY_MS, 180 * DAY_MS];
+
+/** Answers GET /orgs/{org_id}/audit-log. @throws ApiError invalid_request on a cursor that is none */
+export async function listAudit(
+  { clickhouse, now }: AuditDeps,
+  org_id: string,
+  query: AuditQuery,
+  signal: AbortSignal,
+): Promise<{ data: AuditRecord[]; meta: AuditMeta }> {
+  const { limit } = query;
+  const place = query.cursor === undefined ? null : placeOf(query.cursor);
+  const filters = {
+    org_id,
+    settled_ms: now() - UNDER_WAY_MS_MAX,
+    action: query.action,
+    actor_id: query.actor_id,
+    since_ms: query.since,
+    until_ms: query.until,
+  };
+  const [[counted], rows] = await Promise.all([
+    readAuditTotal(clickhouse, filters, { signal }),
+    readRows(clickhouse, filters, place, { newest: now(), rows: limit + 1, signal }),
+  ]);
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const more = rows.length > limit && last !== undefined;
+  const before = place?.before ?? 0;
+  return {
+    data: shown.map(recordOf),
+    meta: {
+      total: counted?.total ?? 0,
+      page: Math.floor(before / limit) + 1,
+      per_page: limit,
+      ...(place === null ? { has_more: more } : {}),
+      next_cursor: more ? cursorOf({ ms: last.created_ms, audit_id: last.audit_id, before: before + shown.length }) : null,
+    },
+  };
+}
+
+/** Fewer rows than asked for only at the end of the list. */
+async function readRows(
+  clickhouse: ClickHouse,
+  filters: AuditFilters,
+  place: AuditPlace | null,
+  { newest, rows, signal }: { newest: number; rows: number; signal: AbortSignal },
+): Promise<AuditRow[]> {
+  const from = place === null ? {} : { from_ms: place.ms, from_id: place.audit_id };
+  const top = Math.min(place?.ms ?? Infinity, filters.until_ms ?? Infinity, newest);
+  for (const stretch of STRETCHES_MS) {
+    const since_ms = Math.max(top - stretch, filters.since_ms ?? -Infinity);
+    if (since_ms === filters.since_ms) break;
+    const found = await readAuditPage(clickhouse, { ...filters, ...from, since_ms, rows }, { signal });
+    if (found.length === rows) return found;
+  }
+  return readAuditPage(clickhouse, { ...filters, ...from, rows }, { signal });
+}
+
+const orNull = (text: string): string | null => (text === '' ? null : text);
+
+function recordOf(row: AuditRow): AuditRecord {
+  return {
+    audit_id: row.audit_id,
+    org_id: row.org_id,
+    actor: { type: row.actor_type, id: row.actor_id },
+    action: row.action,
+    target: { type: row.target_type, id: row.target_id },
+    changes: row.changes,
+    request_id: orNull(row.request_id),
+    ip: orNull(row.ip),
+    created_at: new Date(row.created_ms).toISOString(),
+    outcome: row.outcome,
+  };
+}

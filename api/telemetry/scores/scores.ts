@@ -1,0 +1,132 @@
+// Scores that people and applications give to traces and spans. Guarantees: an answer of 201 says that the score is stored in the log,
+// whatever becomes of this process; it can be read a moment later.
+import { randomUUID } from 'node:crypto';
+import type { UserScore } from '../../../schemas/codec.ts';
+import type { ClickHouse } from '../../../sql/client/client.ts';
+import { ApiError, type ErrorCode } from '../../http/errors.ts';
+import { landed, TRACE_NOT_YET } from '../../http/landed.ts';
+import { pageMetaOf, type PageMeta } from '../../http/pagination.ts';
+import type { ScoreBody, ScoreItem, ScoresQuery } from './schema.ts';
+import { readScores, readScoreTotals, readSpan } from './store.ts';
+
+/** Where a trace lies, milliseconds since the epoch. */
+export interface TracePlace {
+  from_ms: number;
+  to_ms: number;
+}
+
+export interface ScoresDeps {
+  clickhouse: ClickHouse;
+  /** @throws ApiError trace_not_found, cross_org_access */
+  locate: (org_id: string, trace_id: string, signal: AbortSignal) => Promise<TracePlace>;
+  /** Resolves when the score is stored in the log. */
+  queue: (score: UserScore) => Promise<void>;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+/** What is said of a trace, and of a span of it, that is still landing. */
+const NOT_YET: readonly ErrorCode[] = [...TRACE_NOT_YET, 'invalid_request'];
+
+/**
+ * Stores a score. What is not there yet may be landing: it is looked for a little while before it counts as unknown.
+ * @throws ApiError trace_not_found, cross_org_access, invalid_request for a span that the trace does not have, upstream_unavailable
+ */
+export async function giveScore(
+  deps: ScoresDeps,
+  org_id: string,
+  body: ScoreBody,
+  author: { type: 'user' | 'api_key'; id: string },
+  signal: AbortSignal,
+): Promise<ScoreItem> {
+  const place = await landed(() => findScored(deps, org_id, body, signal), NOT_YET, signal);
+  const { data_type, number, text } = parts(body.value);
+  const score: UserScore = {
+    score_id: `score_${randomUUID().replaceAll('-', '')}`,
+    org_id,
+    trace_id: body.trace_id,
+    span_id: body.span_id ?? '',
+    trace_started_at: place.from_ms,
+    name: body.name,
+    data_type,
+    number,
+    text,
+    comment: body.comment ?? '',
+    author_type: author.type,
+    author_id: author.id,
+    created_at: deps.now(),
+  };
+  try {
+    await deps.queue(score);
+  } catch (cause) {
+    throw new ApiError('upstream_unavailable', 'The score could not be stored. Send it again.', { cause });
+  }
+  return {
+    score_id: score.score_id,
+    trace_id: score.trace_id,
+    span_id: body.span_id ?? null,
+    name: score.name,
+    value: body.value,
+    data_type,
+    comment: score.comment === '' ? null : score.comment,
+    source: 'user',
+    author,
+    verdict: null,
+    judge_version: null,
+    eval_id: null,
+    created_at: new Date(score.created_at).toISOString(),
+  };
+}
+
+/** Answers GET /v1/scores. @throws ApiError trace_not_found, cross_org_access */
+export async function listScores(
+  { clickhouse, locate }: ScoresDeps,
+  org_id: string,
+  { trace_id, source, limit, offset }: ScoresQuery,
+  signal: AbortSignal,
+): Promise<{ data: ScoreItem[]; meta: PageMeta }> {
+  await locate(org_id, trace_id, signal);
+  const only = { ...(source === 'user' ? { user_only: true as const } : {}), ...(source === 'judge' ? { judge_only: true as const } : {}) };
+  const [[totals], rows] = await Promise.all([
+    readScoreTotals(clickhouse, { org_id, trace_id }, { signal }),
+    readScores(clickhouse, { org_id, trace_id, ...only, rows: limit, skip: offset }, { signal }),
+  ]);
+  const { of_users = 0, of_judges = 0 } = totals ?? {};
+  const total = (source === 'judge' ? 0 : of_users) + (source === 'user' ? 0 : of_judges);
+  const data = rows.map((row): ScoreItem => ({
+    score_id: row.score_id === '' ? null : row.score_id,
+    trace_id,
+    span_id: row.span_id === '' ? null : row.span_id,
+    name: row.name,
+    value: valueOf(row),
+    data_type: row.data_type,
+    comment: row.comment === '' ? null : row.comment,
+    source: row.source,
+    author: { type: row.author_type, id: row.author_id },
+    verdict: row.verdict === '' ? null : (row.verdict as ScoreItem['verdict']),
+    judge_version: row.source === 'judge' ? row.judge_version : null,
+    eval_id: row.eval_id === '' ? null : row.eval_id,
+    created_at: new Date(row.created_ms).toISOString(),
+  }));
+  return { data, meta: pageMetaOf(total, limit, offset) };
+}
+
+async function findScored(deps: ScoresDeps, org_id: string, { trace_id, span_id }: ScoreBody, signal: AbortSignal): Promise<TracePlace> {
+  const place = await deps.locate(org_id, trace_id, signal);
+  if (typeof span_id !== 'string') return place;
+  const found = await readSpan(deps.clickhouse, { org_id, trace_id, span_id, from_ms: place.from_ms, to_ms: place.to_ms }, { signal });
+  if (found.length === 0) throw new ApiError('invalid_request', 'span_id: the trace has no span of this id');
+  return place;
+}
+
+/** Tries again while what is looked for may be landing. */
+function parts(value: ScoreBody['value']): Pick<UserScore, 'data_type' | 'number' | 'text'> {
+  if (typeof value === 'boolean') return { data_type: 'boolean', number: value ? 1 : 0, text: '' };
+  if (typeof value === 'number') return { data_type: 'numeric', number: value, text: '' };
+  return { data_type: 'categorical', number: null, text: value };
+}
+
+function valueOf({ data_type, number, text }: Pick<UserScore, 'data_type' | 'number' | 'text'>): ScoreItem['value'] {
+  if (data_type === 'categorical') return text;
+  return data_type === 'boolean' ? number === 1 : number;
+}

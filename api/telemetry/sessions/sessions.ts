@@ -1,0 +1,78 @@
+// Sessions and end users as they are listed: what their traces come to, the last seen first. A trace belongs to the session and the
+// end user that its first span with one names.
+import { picoToUsd, usdToPico } from '../../../pipeline/domain/pricing/money.ts';
+import type { ClickHouse } from '../../../sql/client/client.ts';
+import { cursorOf, type GroupsQuery, placeOf, type SessionItem } from './schema.ts';
+import { type Group, type GroupFilters, readGroups, readGroupTotal } from './store.ts';
+
+export interface SessionsDeps {
+  clickhouse: ClickHouse;
+}
+
+interface GroupList<Item> {
+  data: Item[];
+  meta: { total: number; page: number; per_page: number; has_more?: boolean; next_cursor: string | null };
+}
+
+/** What is shown of a session or an end user beside its id. */
+export type Sums = Omit<SessionItem, 'session_id'>;
+
+/**
+ * Answers a list of sessions or of end users.
+ * @param item shows one, by its id
+ * @throws ApiError invalid_request on a cursor that is none
+ */
+export async function listGroups<Item>(
+  { clickhouse }: SessionsDeps,
+  { org_id, by, query, signal }: { org_id: string; by: 'session' | 'user'; query: GroupsQuery; signal: AbortSignal },
+  item: (id: string, sums: Sums) => Item,
+): Promise<GroupList<Item>> {
+  const { limit } = query;
+  const place = query.cursor === undefined ? null : placeOf(query.cursor);
+  const narrowing = {
+    session_id: query.session_id,
+    user_id: query.user_id,
+    agent_id: query.agent_id,
+    since_ms: query.since,
+    until_ms: query.until,
+  };
+  const isFiltered = Object.values(narrowing).some((value) => value !== undefined);
+  const filters: GroupFilters = {
+    org_id,
+    ...(by === 'session' ? { by_session: true } : { by_user: true }),
+    ...(isFiltered ? { filtered: true } : { unfiltered: true }),
+    ...narrowing,
+  };
+  const from = place === null ? { skip: query.offset } : { skip: 0, from_last_ms: place.ms, from_id: place.id };
+  const [[counted], groups] = await Promise.all([
+    readGroupTotal(clickhouse, filters, { signal }),
+    readGroups(clickhouse, { ...filters, ...from, rows: limit + 1 }, { signal }),
+  ]);
+  const shown = groups.slice(0, limit);
+  const last = shown.at(-1);
+  const more = groups.length > limit && last !== undefined;
+  const before = place?.before ?? query.offset;
+  return {
+    data: shown.map((group) => item(group.id, sumsOf(group))),
+    meta: {
+      total: counted?.total ?? 0,
+      page: Math.floor(before / limit) + 1,
+      per_page: limit,
+      ...(place === null ? { has_more: more } : {}),
+      next_cursor: more ? cursorOf({ ms: last.last_ms, id: last.id, before: before + shown.length }) : null,
+    },
+  };
+}
+
+function sumsOf({ traces, failed_traces, spans, input_tokens, output_tokens, cost, first_ms, last_ms }: Group): Sums {
+  return {
+    traces,
+    failed_traces,
+    spans,
+    cost_usd: picoToUsd(usdToPico(cost)),
+    input_tokens,
+    output_tokens,
+    first_seen: new Date(first_ms).toISOString(),
+    last_seen: new Date(last_ms).toISOString(),
+  };
+}

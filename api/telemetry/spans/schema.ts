@@ -1,0 +1,50 @@
+// Shapes of the span search: what it takes, and what it answers.
+import { z } from 'zod';
+import { queryWords } from '../../../pipeline/domain/text/text_terms.ts';
+import { limitParam } from '../../http/pagination.ts';
+import { timeParam } from '../../http/time_param.ts';
+
+const QUERY_CHARS_MAX = 1000;
+const QUERY_WORDS_MAX = 32;
+
+/** A float as clients write it: 0.00001 is 1e-05 to Python, 1e-7 to JavaScript. */
+const costParam = z
+  .string()
+  .regex(/^(?:\d{1,20}(?:\.\d{0,30})?|\.\d{1,30})(?:e[+-]?\d{1,2})?$/i, { error: 'takes a number of USD, 0 or more' })
+  .transform(Number);
+
+export const searchQuery = z.object({
+  q: z
+    .string()
+    .max(QUERY_CHARS_MAX)
+    .transform(queryWords)
+    .refine((words) => words.length > 0, { error: 'holds no word to look for' })
+    .refine((words) => words.length <= QUERY_WORDS_MAX, { error: `takes at most ${String(QUERY_WORDS_MAX)} different words` })
+    .meta({ type: 'string', description: 'Words; any of them may match, and the best match comes first' }),
+  model: z.string().min(1).optional(),
+  outcome: z.enum(['success', 'error', 'timeout']).optional(),
+  min_cost_usd: costParam.optional(),
+  max_cost_usd: costParam.optional(),
+  since: timeParam.optional().describe('Spans that started then or later; the counts of the ranking are those of this time too'),
+  limit: limitParam,
+});
+export type SearchQuery = z.output<typeof searchQuery>;
+
+export const searchHit = z.object({
+  span_id: z.string(),
+  trace_id: z.string(),
+  prompt: z.string(),
+  response: z.string(),
+  model: z.string(),
+  score: z.number().describe('BM25 over prompt and response together'),
+});
+export type SearchHit = z.infer<typeof searchHit>;
+
+export const searchMeta = z.object({
+  candidates: z.int().describe('Spans that were scored'),
+  truncated: z
+    .boolean()
+    .describe(
+      'Whether common words were looked for among the newest spans only, or fewer hits are shown as their texts are more than one answer holds',
+    ),
+});

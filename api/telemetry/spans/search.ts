@@ -1,0 +1,185 @@
+// Search over prompts and responses, ranked by BM25.
+// Two rounds of reads: the counts that the ranking needs (documents, their mean length, in how many each word occurs), then
+// the scores, which the store computes without reading a text other than those that are shown.
+// Scores are exact. Which spans are scored is bounded: where words are so common that their spans are too many, rare words
+// are scored over all the time and common ones over the newest spans, unless no span of common words alone could rank.
+import { inverseDocumentFrequency, termScoreMax } from '../../../pipeline/domain/text/bm25.ts';
+import { dateOf, dayOf } from '../../../pipeline/domain/time/days.ts';
+import type { QueryWord } from '../../../pipeline/domain/text/text_terms.ts';
+import { type ClickHouse, isTooLarge } from '../../../sql/client/client.ts';
+import type { SearchHit, SearchQuery } from './schema.ts';
+import { type Candidates, type DayCounts, readCount, readDays, readScores, readWords, type ScoredRow } from './store.ts';
+
+/** Spans that one pass may score; a search has at most two passes. */
+const CANDIDATES_MAX = 150_000;
+/** What the texts of one answer may weigh. */
+const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+const DAY_MS = 86_400_000;
+
+export interface SearchAnswer {
+  data: SearchHit[];
+  meta: { candidates: number; truncated: boolean };
+}
+
+/** A word that occurs, with what it weighs. */
+export interface Term extends QueryWord {
+  df: number;
+  idf: number;
+}
+
+interface Counts {
+  days: DayCounts[];
+  avgdl: number;
+  /** Rarest first; words that occur nowhere are left out. */
+  terms: Term[];
+  /** Documents with any of the words. */
+  any: number;
+}
+
+interface Search {
+  clickhouse: ClickHouse;
+  org_id: string;
+  query: SearchQuery;
+  counts: Counts;
+  candidatesMax: number;
+  signal: AbortSignal;
+}
+
+interface Pass {
+  rows: ScoredRow[];
+  candidates: number;
+  /** Fewer rows than were asked for, as their texts are more than one answer can hold. */
+  cut: boolean;
+}
+
+/** Answers GET /v1/spans/search. */
+export async function searchSpans(
+  clickhouse: ClickHouse,
+  orgId: string,
+  query: SearchQuery,
+  signal: AbortSignal,
+  candidatesMax = CANDIDATES_MAX,
+): Promise<SearchAnswer> {
+  const counts = await readCounts(clickhouse, orgId, query, signal);
+  if (counts.terms.length === 0) return { data: [], meta: { candidates: 0, truncated: false } };
+  const search = { clickhouse, org_id: orgId, query, counts, candidatesMax, signal };
+  const { rows, candidates, truncated, cut } = await rank(search);
+  return { data: rows.map(hitOf), meta: { candidates, truncated: truncated || cut } };
+}
+
+async function readCounts(clickhouse: ClickHouse, orgId: string, query: SearchQuery, signal: AbortSignal): Promise<Counts> {
+  const time = { org_id: orgId, since_ms: query.since };
+  const since_day = query.since === undefined ? undefined : dateOf(dayOf(query.since));
+  const [days, [found]] = await Promise.all([
+    readDays(clickhouse, { ...time, since_day }, { signal }),
+    readWords(clickhouse, { ...time, words: query.q.map(({ word }) => ({ word })) }, { signal }),
+  ]);
+  const documents = days.reduce((sum, day) => sum + day.documents, 0);
+  const words = days.reduce((sum, day) => sum + day.words, 0);
+  const terms = query.q
+    .map((word, index) => ({ ...word, df: found?.df[index] ?? 0 }))
+    .filter(({ df }) => df > 0)
+    // A row that landed between the two reads may make df larger than the number of documents.
+    .map((word) => ({ ...word, idf: inverseDocumentFrequency(Math.max(documents, word.df), word.df) }))
+    .sort((a, b) => a.df - b.df);
+  return { days, avgdl: documents === 0 ? 1 : words / documents, terms, any: found?.any ?? 0 };
+}
+
+/** How many of the rarest words may be scored over all the time. */
+export function rareTerms(terms: readonly Term[], candidatesMax: number): number {
+  let sum = 0;
+  const index = terms.findIndex(({ df }) => (sum += df) > candidatesMax);
+  return index === -1 ? terms.length : index;
+}
+
+async function rank(search: Search): Promise<Pass & { truncated: boolean }> {
+  const { terms, any, days } = search.counts;
+  const { candidatesMax } = search;
+  const { limit } = search.query;
+  const rare = terms.slice(0, rareTerms(terms, candidatesMax));
+  if (rare.length === terms.length || any <= candidatesMax) return { ...(await score(search, terms, any)), truncated: false };
+  const best: Pass = rare.length === 0 ? { rows: [], candidates: 0, cut: false } : await score(search, rare, null);
+  const threshold = best.rows[limit - 1]?.score;
+  const common = terms.slice(rare.length);
+  const commonMax = common.reduce((sum, { idf }) => sum + termScoreMax(idf), 0);
+  if (threshold !== undefined && threshold > commonMax) return { ...best, truncated: false };
+  const since = windowStart(days, any, candidatesMax);
+  const newest = await score(search, terms, null, since);
+  return {
+    rows: merge(best.rows, newest.rows, limit),
+    candidates: best.candidates + newest.candidates,
+    cut: best.cut || newest.cut,
+    truncated: true,
+  };
+}
+
+/**
+ * Scores the spans that hold any of `must`.
+ * @param candidates how many these are without filters, null where that is not known
+ */
+async function score(search: Search, must: readonly Term[], candidates: number | null, since?: number): Promise<Pass> {
+  const { clickhouse, org_id, query, signal } = search;
+  const which: Candidates = {
+    org_id,
+    since_ms: since === undefined ? query.since : Math.max(since, query.since ?? since),
+    model: query.model,
+    outcome: query.outcome,
+    min_cost_usd: query.min_cost_usd,
+    max_cost_usd: query.max_cost_usd,
+    must: must.map(({ word }) => ({ word })),
+  };
+  const filtered = [query.model, query.outcome, query.min_cost_usd, query.max_cost_usd].some((filter) => filter !== undefined);
+  const known = filtered ? null : candidates;
+  const [scored, count] = await Promise.all([scoredRows(search, which, query.limit), known ?? readCount(clickhouse, which, { signal })]);
+  return { ...scored, candidates: typeof count === 'number' ? count : (count[0]?.candidates ?? 0) };
+}
+
+/** The best of the candidates; fewer where their texts are more than one answer can hold. */
+async function scoredRows(search: Search, which: Candidates, limit: number): Promise<Omit<Pass, 'candidates'>> {
+  const { clickhouse, counts, signal } = search;
+  const weighted = counts.terms.map(({ word, hash, stop, idf }) => ({ word, hash, stop, weight: termScoreMax(idf) }));
+  const fields = ({ word, hash, weight }: { word: string; hash: number; weight: number }) => ({ word, hash, weight });
+  const needed = new Set(which.must.map(({ word }) => word));
+  const params = {
+    ...which,
+    plain: weighted.filter(({ stop }) => !stop).map(fields),
+    stops: weighted.filter(({ stop }) => stop).map(fields),
+    also: counts.terms.filter(({ word }) => !needed.has(word)).map(({ word }) => ({ word })),
+    avgdl: counts.avgdl,
+    rows: limit,
+  };
+  try {
+    const rows = await readScores(clickhouse, params, { signal, bytesMax: ANSWER_BYTES_MAX });
+    return { rows, cut: limit < search.query.limit && rows.length === limit };
+  } catch (error) {
+    if (!isTooLarge(error) || limit === 1) throw error;
+    return scoredRows(search, which, Math.ceil(limit / 4));
+  }
+}
+
+/**
+ * Where the newest stretch of time begins that holds about `wanted` candidates, if they lie in time as all documents do.
+ * Milliseconds.
+ */
+export function windowStart(days: readonly DayCounts[], candidates: number, wanted: number): number {
+  const documents = days.reduce((sum, day) => sum + day.documents, 0);
+  let left = (wanted / candidates) * documents;
+  const newestFirst = days.toSorted((a, b) => b.day_ms - a.day_ms);
+  for (const { day_ms, documents: ofDay } of newestFirst) {
+    if (left <= ofDay) return Math.floor(day_ms + DAY_MS * (1 - left / ofDay));
+    left -= ofDay;
+  }
+  return newestFirst.at(-1)?.day_ms ?? 0;
+}
+
+/** The best of two passes; a span that is in both counts once. */
+function merge(a: readonly ScoredRow[], b: readonly ScoredRow[], limit: number): ScoredRow[] {
+  const rows = new Map([...a, ...b].map((row) => [placeKey(row), row]));
+  return [...rows.values()].sort((x, y) => y.score - x.score || y.started_ms - x.started_ms).slice(0, limit);
+}
+
+const placeKey = ({ log_seq, log_index, log_sub }: ScoredRow): string => `${log_seq}:${String(log_index)}:${String(log_sub)}`;
+
+function hitOf({ span_id, trace_id, prompt, response, model, score }: ScoredRow): SearchHit {
+  return { span_id, trace_id, prompt, response, model, score };
+}

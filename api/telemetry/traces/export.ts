@@ -1,0 +1,116 @@
+// A trace as a file, of any size: spans are read as they are written, a few at a time with their texts and children.
+// Guarantees: the trace is never held in memory; the response begins only when the first spans are there, so a store that
+// is away is an answer; one that fails later breaks the response off, so a file that ended well is whole.
+import type { ServerResponse } from 'node:http';
+import type { PiiRedactor, Redaction } from '../../../pipeline/domain/pii/pii.ts';
+import type { ClickHouse } from '../../../sql/client/client.ts';
+import { type WrittenAnswers, writePart } from '../../http/written_answers.ts';
+import { locateTrace, traceNotFound } from './locate.ts';
+import type { ExportBody, SpanItem } from './schema.ts';
+import { readChildren, type SpanRow, streamSpans, type TraceRange } from './store.ts';
+import { placeKey, spanItem, type SpanTexts, textsOf } from './tree.ts';
+
+/** A chunk ends at this many spans, or at this much of what their events weighed. */
+const CHUNK_SPANS_MAX = 500;
+const CHUNK_BYTES_MAX = 8 * 1024 * 1024;
+
+const MEDIA = { json: 'application/json', ndjson: 'application/x-ndjson' } as const;
+
+export interface ExportDeps {
+  /** What exports of an org are anonymised with. */
+  exporterOf: (org_id: string) => PiiRedactor;
+  written: WrittenAnswers;
+}
+
+/** What an export is made of; `redactor` replaces personal data, null where it stays. */
+type ExportOptions = Omit<ExportBody, 'anonymize_pii'> & { redactor: PiiRedactor | null };
+
+/** Writes the file to the response and ends it. */
+export async function exportTrace(
+  clickhouse: ClickHouse,
+  orgId: string,
+  traceId: string,
+  options: ExportOptions,
+  res: ServerResponse,
+  signal: AbortSignal,
+): Promise<void> {
+  const range = await locateTrace(clickhouse, orgId, traceId, signal);
+  const chunks = itemChunks(clickhouse, range, options, signal);
+  const first = await chunks.next();
+  if (first.done === true) throw traceNotFound();
+  const json = options.format === 'json';
+  const name = `${traceId.replaceAll(/[^A-Za-z0-9_.-]/g, '_')}.${options.format}`;
+  res.writeHead(200, { 'Content-Type': MEDIA[options.format], 'Content-Disposition': `attachment; filename="${name}"` });
+  const lines = (items: readonly SpanItem[]): string => items.map((item) => JSON.stringify(item)).join(json ? ',' : '\n');
+  await writePart(res, `${json ? `{"trace_id":${JSON.stringify(traceId)},"spans":[` : ''}${lines(first.value)}`, signal);
+  for await (const items of chunks) await writePart(res, `${json ? ',' : '\n'}${lines(items)}`, signal);
+  res.end(json ? ']}' : '\n');
+}
+
+async function* itemChunks(
+  clickhouse: ClickHouse,
+  range: TraceRange,
+  options: ExportOptions,
+  signal: AbortSignal,
+): AsyncGenerator<SpanItem[]> {
+  for await (const rows of rowChunks(streamSpans.stream(clickhouse, range, { signal }))) {
+    const wanted = options.include_prompts || options.include_responses;
+    const [texts, families] = await Promise.all([
+      wanted ? textsOf(clickhouse, range, rows, { signal }) : null,
+      readChildren(clickhouse, { ...range, span_ids: rows.map((row) => row.span_id) }, { signal }),
+    ]);
+    const children = new Map(families.map((family) => [family.parent_span_id, family.children]));
+    const items: SpanItem[] = [];
+    for (const row of rows) {
+      const own = (children.get(row.span_id) ?? []).filter((id) => id !== row.span_id);
+      items.push(await shaped(spanItem(row, asked(texts?.get(placeKey(row)), options), own), options));
+    }
+    yield items;
+  }
+}
+
+/** Blocks as they come, cut into chunks of bounded weight. */
+export async function* rowChunks(blocks: AsyncIterable<readonly SpanRow[]>): AsyncGenerator<SpanRow[]> {
+  let chunk: SpanRow[] = [];
+  let bytes = 0;
+  for await (const block of blocks) {
+    for (const row of block) {
+      chunk.push(row);
+      bytes += row.storage_bytes;
+      if (chunk.length < CHUNK_SPANS_MAX && bytes < CHUNK_BYTES_MAX) continue;
+      yield chunk;
+      chunk = [];
+      bytes = 0;
+    }
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+/** Texts that were not asked for must not come back by way of the attributes that refer to them. */
+function asked(texts: SpanTexts | undefined, options: ExportOptions): SpanTexts | undefined {
+  if (texts === undefined) return undefined;
+  return { ...texts, prompt: options.include_prompts ? texts.prompt : '', response: options.include_responses ? texts.response : '' };
+}
+
+async function shaped(item: SpanItem, options: ExportOptions): Promise<SpanItem> {
+  const { prompt, response, ...rest } = item;
+  const kept = {
+    ...rest,
+    ...(options.include_prompts && prompt !== undefined ? { prompt } : {}),
+    ...(options.include_responses && response !== undefined ? { response } : {}),
+  };
+  if (options.redactor === null) return kept;
+  return options.redactor.redact((redaction) => redactedItem(kept, redaction));
+}
+
+function redactedItem(kept: SpanItem, redaction: Redaction): SpanItem {
+  return {
+    ...kept,
+    name: redaction.text(kept.name),
+    tags: kept.tags.map((tag) => redaction.text(tag)),
+    // Ahead of the attributes, which may hold them once more.
+    ...(kept.prompt === undefined ? {} : { prompt: redaction.textOrJson(kept.prompt) }),
+    ...(kept.response === undefined ? {} : { response: redaction.textOrJson(kept.response) }),
+    attributes: redaction.fields(kept.attributes),
+  };
+}

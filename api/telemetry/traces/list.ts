@@ -1,0 +1,234 @@
+// The trace list: newest first, exact totals, pages by offset or by cursor.
+// Rows of a trace may stand in pairs that have not met yet; here signs are added up, so each trace shows once.
+// A page reads a short stretch of time first and widens it only while the page is not full, so that it costs the same
+// however many traces there are and however deep it lies.
+import type { ClickHouse } from '../../../sql/client/client.ts';
+import { findPhrases, PHRASE_TRACES_MAX } from './phrases.ts';
+import { cursorOf, type ListPosition, type ListQuery, positionOf, type TraceItem } from './schema.ts';
+import { type ListFilters, readHours, readPage, readPosition, readTotal, type TraceRow } from './store.ts';
+
+export interface ListDeps {
+  clickhouse: ClickHouse;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+}
+
+export interface TraceList {
+  data: TraceItem[];
+  meta: { total: number; page: number; per_page: number; has_more?: boolean; next_cursor: string | null; truncated?: true };
+}
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+/** How far back a page looks, in turn; then without bound. */
+const STRETCHES_MS = [DAY_MS, 30 * DAY_MS];
+/** Rows beyond a page that a read takes, for pairs that have not met. */
+const PAIR_ROWS_MIN = 20;
+const PAIR_ROWS_MAX = 5000;
+/** A list of fewer than this is read in one go when the newest stretch did not fill the page. */
+const FEW_TRACES = 5000;
+
+/** Answers GET /v1/traces. */
+export async function listTraces(deps: ListDeps, orgId: string, query: ListQuery, signal: AbortSignal): Promise<TraceList> {
+  const filters = filtersOf(orgId, query);
+  const given = query.cursor === undefined ? null : positionOf(query.cursor);
+  const phrases = query.search?.phrases ?? [];
+  if (phrases.length > 0) return listByPhrase(deps, filters, phrases, query, given, signal);
+  if (given === null && query.offset > 0) return listByOffset(deps, filters, query, signal);
+  const total = readTotal(deps.clickhouse, filters, { signal }).then(([row]) => row?.total ?? 0);
+  const [all, rows] = await Promise.all([total, readTraces(deps, filters, given, query.limit + 1, signal, total)]);
+  return answer(rows, all, given?.before ?? 0, query);
+}
+
+function filtersOf(orgId: string, query: ListQuery): ListFilters {
+  const tags = query.tags ?? [];
+  return {
+    org_id: orgId,
+    agent_id: query.agent_id,
+    outcome: query.outcome,
+    min_duration_ms: query.min_duration_ms,
+    max_duration_ms: query.max_duration_ms,
+    since_ms: query.since,
+    until_ms: query.until,
+    tags: tags.length === 0 ? undefined : tags,
+    session_id: query.session_id,
+    user_id: query.user_id,
+    words: query.search?.words,
+  };
+}
+
+/** `rows` holds one more than the page where there is one. */
+function answer(rows: readonly TraceRow[], total: number, before: number, query: ListQuery): TraceList {
+  const shown = rows.slice(0, query.limit);
+  const last = shown.at(-1);
+  const more = rows.length > query.limit;
+  return {
+    data: shown.map(itemOf),
+    meta: {
+      total,
+      page: Math.floor(before / query.limit) + 1,
+      per_page: query.limit,
+      ...(query.cursor === undefined ? { has_more: more } : {}),
+      next_cursor: more && last !== undefined ? cursorOf({ ...placeOf(last), before: before + shown.length }) : null,
+    },
+  };
+}
+
+const placeOf = (row: TraceRow): { ms: number; key: string } => ({ ms: row.started_ms, key: row.trace_key });
+const orNull = (text: string): string | null => (text === '' ? null : text);
+
+function itemOf(row: TraceRow): TraceItem {
+  return {
+    trace_id: row.trace_id,
+    root_span_name: orNull(row.root_span_name),
+    agent_id: orNull(row.agent_id),
+    outcome: row.outcome,
+    duration_ms: row.duration_ms,
+    input_tokens: row.input_tokens,
+    output_tokens: row.output_tokens,
+    cost_usd: row.cost_usd,
+    started_at: row.started_at,
+    ended_at: row.ended_at,
+    tags: row.tags,
+    span_count: row.spans,
+    session_id: orNull(row.session_id),
+    user_id: orNull(row.user_id),
+  };
+}
+
+/** Skips by the number of traces an hour, then within one hour. */
+async function listByOffset(deps: ListDeps, filters: ListFilters, query: ListQuery, signal: AbortSignal): Promise<TraceList> {
+  const hours = await readHours(deps.clickhouse, filters, { signal });
+  const total = hours.reduce((sum, hour) => sum + hour.traces, 0);
+  let left = query.offset;
+  for (const { hour_ms, traces } of hours) {
+    if (left > traces) {
+      left -= traces;
+      continue;
+    }
+    const within = {
+      ...filters,
+      since_ms: Math.max(hour_ms, filters.since_ms ?? hour_ms),
+      until_ms: Math.min(hour_ms + HOUR_MS - 1, filters.until_ms ?? Infinity),
+    };
+    const [place] = await readPosition(deps.clickhouse, { ...within, skipped_before: left - 1 }, { signal });
+    // Traces that moved in between may leave the hour shorter than it was counted.
+    const from = place === undefined ? { ms: hour_ms, key: '0' } : { ms: place.started_ms, key: place.trace_key };
+    return answer(await readTraces(deps, filters, from, query.limit + 1, signal), total, query.offset, query);
+  }
+  return answer([], total, query.offset, query);
+}
+
+/**
+ * The traces after a place, newest first; fewer than wanted only at the end of the list.
+ * @param total how many the whole list has, where that is being counted: few lie far apart, so they are not looked for by steps
+ */
+export async function readTraces(
+  deps: ListDeps,
+  filters: ListFilters,
+  from: { ms: number; key: string } | null,
+  wanted: number,
+  signal: AbortSignal,
+  total?: Promise<number>,
+): Promise<TraceRow[]> {
+  const found: TraceRow[] = [];
+  const top = Math.min(from?.ms ?? Infinity, filters.until_ms ?? Infinity, deps.now());
+  let place = from === null ? null : { ...from, version: '0' };
+  for (const stretch of [...STRETCHES_MS, Infinity]) {
+    const floor = Math.max(top - stretch, filters.since_ms ?? -Infinity);
+    const last = floor === filters.since_ms || stretch === Infinity;
+    if (!last && stretch !== STRETCHES_MS[0] && ((await total) ?? Infinity) < FEW_TRACES) continue;
+    const bounded = { ...filters, since_ms: Number.isFinite(floor) ? floor : undefined };
+    const read = await readStretch(deps, bounded, place, wanted - found.length, signal);
+    found.push(...read.live);
+    place = read.place;
+    if (last || found.length >= wanted) break;
+  }
+  return found.slice(0, wanted);
+}
+
+interface Place {
+  ms: number;
+  key: string;
+  version: string;
+}
+
+/** Reads on until there are as many as wanted, or the stretch of time ends; with many unmet pairs each read takes more rows. */
+async function readStretch(
+  deps: ListDeps,
+  filters: ListFilters,
+  from: Place | null,
+  wanted: number,
+  signal: AbortSignal,
+): Promise<{ live: TraceRow[]; place: Place | null }> {
+  const found: TraceRow[] = [];
+  let place = from;
+  let spare = Math.max(PAIR_ROWS_MIN, Math.ceil(wanted / 10));
+  for (let cut = true; cut && found.length < wanted; spare = Math.min(spare * 4, PAIR_ROWS_MAX)) {
+    const rowsMax = wanted - found.length + spare;
+    const after = place === null ? {} : { from_ms: place.ms, from_key: place.key, from_version: place.version };
+    const rows = await readPage(deps.clickhouse, { ...filters, ...after, rows: rowsMax }, { signal });
+    cut = rows.length === rowsMax;
+    const { live, last } = foldPairs(rows, cut);
+    found.push(...live);
+    if (last !== null) place = { ...placeOf(last), version: last.version };
+  }
+  return { live: found, place };
+}
+
+/**
+ * Adds up the signs of rows that stand for one state of one trace, and keeps the states that are left.
+ * @param cut the rows end because of their limit, so the partner of the last one may be missing: it is left to the next read
+ * @returns last: the last row that was settled
+ */
+export function foldPairs(rows: readonly TraceRow[], cut: boolean): { live: TraceRow[]; last: TraceRow | null } {
+  const live: TraceRow[] = [];
+  let last: TraceRow | null = null;
+  for (let start = 0; start < rows.length;) {
+    const first = rows[start];
+    if (first === undefined) break;
+    let end = start;
+    let sum = 0;
+    for (let row = rows[end]; row?.trace_key === first.trace_key && row.version === first.version; row = rows[++end]) sum += row.sign;
+    if (cut && end === rows.length) break;
+    if (sum > 0) live.push(first);
+    last = first;
+    start = end;
+  }
+  return { live, last };
+}
+
+/**
+ * Phrases are looked for in the texts of traces that hold their words, newest first, a bounded number at a time. A page may
+ * be short, even empty, while next_cursor still leads on.
+ */
+async function listByPhrase(
+  deps: ListDeps,
+  filters: ListFilters,
+  phrases: readonly string[],
+  query: ListQuery,
+  given: ListPosition | null,
+  signal: AbortSignal,
+): Promise<TraceList> {
+  const matches = async (from: { ms: number; key: string } | null) => {
+    const candidates = await readTraces(deps, filters, from, PHRASE_TRACES_MAX + 1, signal);
+    const looked = candidates.slice(0, PHRASE_TRACES_MAX);
+    return {
+      rows: await findPhrases(deps.clickhouse, filters, phrases, looked, signal),
+      more: candidates.length > looked.length,
+      last: looked.at(-1),
+    };
+  };
+  const [newest, here] = await Promise.all([matches(null), given === null ? null : matches(given)]);
+  const before = given?.before ?? query.offset;
+  const { rows, more, last } = here ?? newest;
+  const list = answer(here === null ? rows.slice(query.offset) : rows, newest.rows.length, before, query);
+  // An offset beyond what was looked at leads nowhere: whoever pages by offset comes to an end, and by cursor to the rest.
+  const isWithin = here !== null || query.offset <= rows.length;
+  if (list.meta.next_cursor === null && more && last !== undefined && isWithin) {
+    list.meta.next_cursor = cursorOf({ ...placeOf(last), before: before + list.data.length });
+    if (list.meta.has_more !== undefined) list.meta.has_more = query.offset < rows.length || query.offset === 0;
+  }
+  if (newest.more) list.meta.truncated = true;
+  return list;
+}

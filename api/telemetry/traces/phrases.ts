@@ -1,0 +1,33 @@
+// Which traces hold a phrase. In: traces whose texts hold the words. Out: those of them that hold the phrases, in order.
+// This reads texts, so it is done for a bounded number of traces.
+import type { ClickHouse } from '../../../sql/client/client.ts';
+import { type ListFilters, readPhraseMatches, type TraceRow } from './store.ts';
+
+/** Traces whose texts one answer looks into. */
+export const PHRASE_TRACES_MAX = 2000;
+
+/** The given traces, newest first, that have a span with all the words and phrases. */
+export async function findPhrases(
+  clickhouse: ClickHouse,
+  filters: ListFilters,
+  phrases: readonly string[],
+  traces: readonly TraceRow[],
+  signal: AbortSignal,
+): Promise<TraceRow[]> {
+  const oldest = traces.at(-1);
+  if (oldest === undefined) return [];
+  const matches = await readPhraseMatches(
+    clickhouse,
+    {
+      org_id: filters.org_id,
+      from_ms: oldest.started_ms,
+      to_ms: Math.max(...traces.map((trace) => Date.parse(trace.ended_at))),
+      trace_keys: traces.map((trace) => trace.trace_key),
+      words: filters.words ?? [],
+      phrases: phrases.map((pattern) => ({ pattern })),
+    },
+    { signal },
+  );
+  const keys = new Set(matches.map((match) => match.trace_key));
+  return traces.filter((trace) => keys.has(trace.trace_key));
+}

@@ -1,0 +1,200 @@
+// The trace endpoints' reads of ClickHouse: each query of sql/queries/traces with the shapes of its parameters and rows.
+import { z } from 'zod';
+import { defineQuery } from '../../../sql/client/query.ts';
+
+const outcome = z.enum(['success', 'error', 'timeout']);
+/** Int64 and UInt64 come as text; these stay below 2^53. */
+const count = z.coerce.number().pipe(z.int());
+const millis = count;
+/** UInt64 within an array goes out as a bare number. */
+const uint64 = z.string().transform(BigInt);
+
+const filters = {
+  org_id: z.string(),
+  agent_id: z.string().optional(),
+  outcome: outcome.optional(),
+  min_duration_ms: z.int().optional(),
+  max_duration_ms: z.int().optional(),
+  since_ms: z.int().optional(),
+  until_ms: z.int().optional(),
+  tags: z.array(z.string()).optional(),
+  session_id: z.string().optional(),
+  user_id: z.string().optional(),
+  words: z.array(z.string()).optional(),
+};
+const listFilters = z.object(filters);
+/** What a list asks for; left out: no condition. */
+export type ListFilters = z.input<typeof listFilters>;
+
+const traceRow = z.object({
+  trace_id: z.string(),
+  trace_key: z.string(),
+  version: z.string(),
+  sign: z.int(),
+  started_ms: millis,
+  started_at: z.string(),
+  ended_at: z.string(),
+  duration_ms: count,
+  root_span_name: z.string(),
+  agent_id: z.string(),
+  outcome,
+  session_id: z.string(),
+  user_id: z.string(),
+  tags: z.array(z.string()),
+  spans: z.int(),
+  input_tokens: count,
+  output_tokens: count,
+  cost_usd: z.number(),
+});
+export type TraceRow = z.output<typeof traceRow>;
+
+export const readTotal = defineQuery({
+  name: 'trace_total',
+  file: 'traces/total.sql',
+  params: listFilters,
+  row: z.object({ total: count }),
+});
+
+export const readPage = defineQuery({
+  name: 'trace_page',
+  file: 'traces/page.sql',
+  params: z.object({
+    ...filters,
+    from_ms: z.int().optional(),
+    from_key: z.string().optional(),
+    from_version: z.string().optional(),
+    rows: z.int(),
+  }),
+  row: traceRow,
+});
+
+export const readHours = defineQuery({
+  name: 'trace_hours',
+  file: 'traces/hours.sql',
+  params: listFilters,
+  row: z.object({ hour_ms: millis, traces: count }),
+});
+
+export const readPosition = defineQuery({
+  name: 'trace_position',
+  file: 'traces/position.sql',
+  params: z.object({ ...filters, skipped_before: z.int() }),
+  row: z.object({ started_ms: millis, trace_key: z.string() }),
+});
+
+export const readPhraseMatches = defineQuery({
+  name: 'trace_phrase_matches',
+  file: 'traces/phrase_matches.sql',
+  params: z.object({
+    org_id: z.string(),
+    from_ms: z.int(),
+    to_ms: z.int(),
+    trace_keys: z.array(uint64),
+    words: z.array(z.string()),
+    phrases: z.array(z.object({ pattern: z.string() })),
+  }),
+  row: z.object({ trace_key: z.string() }),
+});
+
+export const readLookup = defineQuery({
+  name: 'trace_lookup',
+  file: 'traces/lookup.sql',
+  params: z.object({ trace_id: z.string() }),
+  row: z.object({ org_id: z.string(), from_ms: millis, to_ms: millis }),
+});
+
+const oneTrace = { org_id: z.string(), trace_id: z.string(), from_ms: z.int(), to_ms: z.int() };
+const traceRange = z.object(oneTrace);
+/** One trace of one org, and the bounds of its spans' starts. */
+export type TraceRange = z.input<typeof traceRange>;
+
+const spanRow = z.object({
+  span_id: z.string(),
+  parent_span_id: z.string(),
+  event_hex: z.string(),
+  kind: z.string(),
+  name: z.string(),
+  source_format: z.string(),
+  model: z.string(),
+  outcome,
+  started_at: z.string(),
+  ended_at: z.string(),
+  started_ms: millis,
+  ended_ms: millis,
+  input_tokens: z.int(),
+  output_tokens: z.int(),
+  cost_usd: z.number(),
+  attributes: z.string(),
+  tags: z.array(z.string()),
+  sampled: z.boolean(),
+  storage_bytes: z.int(),
+  log_seq: z.string(),
+  log_index: z.int(),
+  log_sub: z.int(),
+  total: count.optional(),
+});
+export type SpanRow = z.output<typeof spanRow>;
+
+const SPAN_STREAM_TIMEOUT_MS = 600_000;
+
+export const readSpans = defineQuery({
+  name: 'trace_spans',
+  file: 'traces/spans.sql',
+  params: z.object({ ...oneTrace, rows: z.int(), counted: z.literal(true) }),
+  row: spanRow,
+});
+
+/** All spans of a trace, as long as their reader takes. */
+export const streamSpans = defineQuery({
+  name: 'trace_export',
+  file: 'traces/spans.sql',
+  params: traceRange,
+  row: spanRow,
+  timeoutMs: SPAN_STREAM_TIMEOUT_MS,
+});
+
+export const readChildren = defineQuery({
+  name: 'trace_children',
+  file: 'traces/children.sql',
+  params: z.object({ ...oneTrace, span_ids: z.array(z.string()) }),
+  row: z.object({ parent_span_id: z.string(), children: z.array(z.string()) }),
+});
+
+const textRow = z.object({ log_seq: z.string(), log_index: z.int(), log_sub: z.int(), prompt: z.string(), response: z.string() });
+
+export const readAllTexts = defineQuery({
+  name: 'trace_all_texts',
+  file: 'traces/all_texts.sql',
+  params: z.object({ ...oneTrace, rows: z.int() }),
+  row: textRow,
+});
+
+export const readTexts = defineQuery({
+  name: 'trace_texts',
+  file: 'traces/texts.sql',
+  params: z.object({
+    org_id: z.string(),
+    trace_id: z.string(),
+    times: z.array(z.string()),
+    seqs: z.array(uint64),
+    indexes: z.array(z.int()),
+    subs: z.array(z.int()),
+  }),
+  row: textRow,
+});
+
+export const readTimeline = defineQuery({
+  name: 'trace_timeline',
+  file: 'traces/timeline.sql',
+  params: z.object({ ...oneTrace, rows: z.int() }),
+  row: z.object({
+    span_id: z.string(),
+    kind: z.string(),
+    name: z.string(),
+    model: z.string(),
+    outcome,
+    started_ms: millis,
+    ended_ms: millis,
+    total: count,
+  }),
+});

@@ -1,0 +1,176 @@
+// One trace as an answer: its tree of spans, and its timeline. In: rows. Out: items in order.
+// What is odd in a trace (no root, a parent that never came, two spans of one id) shows as it is and breaks nothing.
+import { type ClickHouse, isTooLarge } from '../../../sql/client/client.ts';
+import { unfoldTexts } from '../../../pipeline/domain/text/text_refs.ts';
+import { readAttributes } from './attributes.ts';
+import { locateTrace, traceNotFound } from './locate.ts';
+import type { SpanItem, Timeline } from './schema.ts';
+import { readAllTexts, readSpans, readTexts, readTimeline, type SpanRow, type TraceRange } from './store.ts';
+
+const TREE_SPANS_MAX = 1000;
+/** Beyond this the texts of a tree are left out; an export gives them. */
+const TREE_TEXT_BYTES_MAX = 64 * 1024 * 1024;
+/** A trace no longer than this has its texts read beside its spans: few others' rows lie between. */
+const NEAR_MS = 300_000;
+const TIMELINE_EVENTS_MAX = 10_000;
+
+export interface SpanTexts {
+  prompt: string;
+  response: string;
+}
+
+/** Texts by place in the log, see placeKey. */
+export type TextsByPlace = ReadonlyMap<string, SpanTexts>;
+
+interface Place {
+  log_seq: string;
+  log_index: number;
+  log_sub: number;
+}
+
+export const placeKey = ({ log_seq, log_index, log_sub }: Place): string => `${log_seq}:${String(log_index)}:${String(log_sub)}`;
+
+/** Answers GET /v1/traces/{trace_id}/tree. */
+export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: string, signal: AbortSignal) {
+  const range = await locateTrace(clickhouse, orgId, traceId, signal);
+  const [rows, ahead] = await Promise.all([
+    readSpans(clickhouse, { ...range, rows: TREE_SPANS_MAX, counted: true }, { signal }),
+    textsAhead(clickhouse, range, signal),
+  ]);
+  const total = rows[0]?.total ?? 0;
+  if (total === 0) throw traceNotFound();
+  // What landed between the two reads has its texts in the store by now: they land ahead of the spans.
+  const isWhole = ahead !== null && rows.every((row) => !hasTexts(row) || ahead.has(placeKey(row)));
+  const texts = isWhole ? ahead : await textsOrNothing(clickhouse, range, rows, signal);
+  const children = childrenOf(rows);
+  const spans = rows.map((row) => spanItem(row, texts?.get(placeKey(row)), children.get(row.span_id) ?? []));
+  const root = spans.find((span) => span.parent_span_id === null);
+  return {
+    data: { trace_id: traceId, root_span_id: root?.span_id ?? null, spans },
+    meta: { total, truncated: total > rows.length || texts === null },
+  };
+}
+
+/** Whether a span came with texts, as far as its row tells. */
+const hasTexts = ({ sampled, kind, attributes }: SpanRow): boolean => sampled && (kind === 'llm' || attributes.includes('"$ref"'));
+
+/** All texts of a trace that is short in time and no larger than a tree; null where they have to be read by span. */
+async function textsAhead(clickhouse: ClickHouse, range: TraceRange, signal: AbortSignal): Promise<TextsByPlace | null> {
+  if (range.to_ms - range.from_ms > NEAR_MS) return null;
+  try {
+    const texts = await readAllTexts(clickhouse, { ...range, rows: TREE_SPANS_MAX + 1 }, { signal, bytesMax: TREE_TEXT_BYTES_MAX });
+    return texts.length > TREE_SPANS_MAX ? null : new Map(texts.map((text) => [placeKey(text), text]));
+  } catch (error) {
+    if (isTooLarge(error)) return null;
+    throw error;
+  }
+}
+
+async function textsOrNothing(
+  clickhouse: ClickHouse,
+  range: TraceRange,
+  rows: readonly SpanRow[],
+  signal: AbortSignal,
+): Promise<TextsByPlace | null> {
+  try {
+    return await textsOf(clickhouse, range, rows, { signal, bytesMax: TREE_TEXT_BYTES_MAX });
+  } catch (error) {
+    if (isTooLarge(error)) return null;
+    throw error;
+  }
+}
+
+/** Prompts and responses of some spans of a trace. */
+export async function textsOf(
+  clickhouse: ClickHouse,
+  range: TraceRange,
+  rows: readonly SpanRow[],
+  options: { signal: AbortSignal; bytesMax?: number },
+): Promise<TextsByPlace> {
+  const full = rows.filter((row) => row.sampled);
+  if (full.length === 0) return new Map();
+  const texts = await readTexts(
+    clickhouse,
+    {
+      org_id: range.org_id,
+      trace_id: range.trace_id,
+      times: [...new Set(full.map((row) => clickhouseTime(row.started_at)))],
+      seqs: full.map((row) => row.log_seq),
+      indexes: full.map((row) => row.log_index),
+      subs: full.map((row) => row.log_sub),
+    },
+    options,
+  );
+  return new Map(texts.map((text) => [placeKey(text), text]));
+}
+
+/** 2026-01-02T03:04:05.678Z as ClickHouse takes it within an array. */
+const clickhouseTime = (iso: string): string => iso.slice(0, 23).replace('T', ' ');
+
+/** Children of each span among the given ones, in their order. */
+function childrenOf(rows: readonly SpanRow[]): Map<string, string[]> {
+  const children = new Map<string, string[]>();
+  for (const { span_id, parent_span_id } of rows) {
+    if (parent_span_id === '' || parent_span_id === span_id) continue;
+    const siblings = children.get(parent_span_id);
+    if (siblings === undefined) children.set(parent_span_id, [span_id]);
+    else siblings.push(span_id);
+  }
+  return children;
+}
+
+/** A span as answers show it. LLM spans always have prompt and response, others those that they have. */
+export function spanItem(row: SpanRow, texts: SpanTexts | undefined, children: string[]): SpanItem {
+  const { prompt = '', response = '' } = texts ?? {};
+  const llm = row.kind === 'llm';
+  return {
+    span_id: row.span_id,
+    parent_span_id: row.parent_span_id === '' ? null : row.parent_span_id,
+    event_id: `evt_${row.event_hex}`,
+    name: row.name,
+    source_format: row.source_format,
+    model: row.model,
+    outcome: row.outcome,
+    duration_ms: row.ended_ms - row.started_ms,
+    input_tokens: row.input_tokens,
+    output_tokens: row.output_tokens,
+    cost_usd: row.cost_usd,
+    ...(llm || prompt !== '' ? { prompt } : {}),
+    ...(llm || response !== '' ? { response } : {}),
+    started_at: row.started_at,
+    ended_at: row.ended_at,
+    attributes: unfoldTexts(readAttributes(row.attributes, row.kind), texts?.prompt, texts?.response),
+    tags: row.tags,
+    sampled: row.sampled,
+    children,
+  };
+}
+
+type Label = Timeline['tracks'][number]['label'];
+const LABELS: readonly Label[] = ['LLM calls', 'Tool calls', 'Events'];
+
+function labelOf(kind: string): Label {
+  if (kind === 'llm') return 'LLM calls';
+  return kind === 'tool' ? 'Tool calls' : 'Events';
+}
+
+/** Answers GET /v1/traces/{trace_id}/timeline. */
+export async function readTimelineOf(clickhouse: ClickHouse, orgId: string, traceId: string, signal: AbortSignal) {
+  const range = await locateTrace(clickhouse, orgId, traceId, signal);
+  const rows = await readTimeline(clickhouse, { ...range, rows: TIMELINE_EVENTS_MAX }, { signal });
+  const [first] = rows;
+  if (first === undefined) throw traceNotFound();
+  const byLabel = Map.groupBy(rows, (row) => labelOf(row.kind));
+  const tracks = LABELS.flatMap((label) => {
+    const events = (byLabel.get(label) ?? []).map((row) => ({
+      span_id: row.span_id,
+      name: row.name,
+      start_ms: row.started_ms - first.started_ms,
+      end_ms: row.ended_ms - first.started_ms,
+      ...(row.model === '' ? {} : { model: row.model }),
+      outcome: row.outcome,
+    }));
+    return events.length === 0 ? [] : [{ label, events }];
+  });
+  return { data: { trace_id: traceId, tracks }, meta: { total: first.total, truncated: first.total > rows.length } };
+}

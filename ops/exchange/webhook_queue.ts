@@ -1,0 +1,112 @@
+// Deliveries on their way, and deliveries that were given up, as JetStream keeps them. Who sends them is the pipeline's; the
+// API puts in tests and replays. Everything of one receiver lies under a subject of its own.
+import type { KV } from '@nats-io/kv';
+import { type WebhookDelivery, webhookDeliveryCodec } from '../../schemas/codec.ts';
+import { type DeadDelivery, deadDelivery, tokenOf } from '../../schemas/records/webhook.ts';
+import { publishRecord } from '../platform/nats/publish_record.ts';
+import type { Log } from '../platform/nats/open_log.ts';
+import { WEBHOOKS_STREAM, webhookSubject } from '../../schemas/streams.ts';
+
+const PUBLISH_TIMEOUT_MS = 3000;
+const BUCKET = 'webhook_dead_letters';
+/** Of one org; beyond, its oldest make room. */
+export const DEAD_LETTERS_ORG_MAX = 10_000;
+/** The org of every so many-th letter is trimmed: the revision decides, so it holds across processes without a count. */
+const TRIM_EVERY = 97;
+
+type Receiver = Pick<WebhookDelivery, 'org_id' | 'target_id'>;
+
+/**
+ * Puts a delivery into the queue; resolves when it is stored.
+ * @param tag tells tries of the same event to the same receiver apart; the same one within two minutes is stored once
+ * @throws Error when it was not confirmed in time
+ */
+export async function publishDelivery(log: Log, delivery: WebhookDelivery, tag: string): Promise<void> {
+  const { org_id, target_id, event_id } = delivery;
+  const msgID = `${event_id}:${tokenOf(org_id)}:${target_id}:${tag}`;
+  await publishRecord(log, webhookSubject(tokenOf(org_id), target_id), webhookDeliveryCodec, delivery, {
+    msgID,
+    timeoutMs: PUBLISH_TIMEOUT_MS,
+  });
+}
+
+/** Takes away all that waits for a receiver. */
+export async function dropDeliveries(log: Log, { org_id, target_id }: Receiver): Promise<void> {
+  await log.jsm.streams.purge(WEBHOOKS_STREAM, { filter: webhookSubject(tokenOf(org_id), target_id) });
+}
+
+/** A first try of what a receiver has never been sent. */
+export function freshDelivery(fields: Omit<WebhookDelivery, 'attempt' | 'first_attempt_at' | 'not_before'>): WebhookDelivery {
+  return { ...fields, attempt: 0, first_attempt_at: 0, not_before: 0 };
+}
+
+/** What is kept of a delivery that is given up. @param now milliseconds since the epoch */
+export function letterOf(
+  { event_id, event, org_id, target_kind, target_id, body, created_at }: WebhookDelivery,
+  end: Pick<DeadDelivery, 'reason' | 'attempts' | 'status_code' | 'error'>,
+  now: number,
+): DeadDelivery {
+  return { event_id, event, org_id, target_kind, target_id, body, created_at, ...end, died_at: new Date(now).toISOString() };
+}
+
+export interface StoredLetter {
+  letter: DeadDelivery;
+  key: string;
+  revision: number;
+}
+
+export class WebhookDeadLetters {
+  readonly #log: Log;
+  readonly #kv: KV;
+
+  private constructor(log: Log, kv: KV) {
+    this.#log = log;
+    this.#kv = kv;
+  }
+
+  static async open(log: Log): Promise<WebhookDeadLetters> {
+    return new WebhookDeadLetters(log, await log.bucket(BUCKET));
+  }
+
+  /** Keeps a letter; one of the same event and receiver is replaced. Resolves when it is stored. */
+  async put(letter: DeadDelivery): Promise<void> {
+    const org = tokenOf(letter.org_id);
+    const revision = await this.#kv.put(`${org}.${letter.target_id}.${letter.event_id}`, JSON.stringify(letter));
+    if (revision % TRIM_EVERY === 0)
+      await this.#log.jsm.streams.purge(`KV_${BUCKET}`, { filter: `$KV.${BUCKET}.${org}.>`, keep: DEAD_LETTERS_ORG_MAX });
+  }
+
+  /** Keys of an org's letters, the newest first. */
+  async keys(org_id: string): Promise<string[]> {
+    return this.#keys(`${tokenOf(org_id)}.*.*`);
+  }
+
+  /** The letters of these keys that are still there. */
+  async read(keys: readonly string[]): Promise<StoredLetter[]> {
+    const entries = await Promise.all(keys.map((key) => this.#kv.get(key)));
+    return entries.flatMap((entry) =>
+      entry?.operation === 'PUT' ? [{ letter: deadDelivery.parse(entry.json()), key: entry.key, revision: entry.revision }] : [],
+    );
+  }
+
+  /** All letters of one event of an org: one a receiver. */
+  async ofEvent(org_id: string, event_id: string): Promise<StoredLetter[]> {
+    return this.read(await this.#keys(`${tokenOf(org_id)}.*.${event_id}`));
+  }
+
+  /** Takes a letter away unless a newer one has taken its place. */
+  async remove({ key, revision }: StoredLetter): Promise<void> {
+    await this.#kv.delete(key, { previousSeq: revision }).catch(() => undefined);
+  }
+
+  /** Forgets all letters of a receiver. */
+  async drop({ org_id, target_id }: Receiver): Promise<void> {
+    await this.#log.jsm.streams.purge(`KV_${BUCKET}`, { filter: `$KV.${BUCKET}.${tokenOf(org_id)}.${target_id}.>` });
+  }
+
+  async #keys(filter: string): Promise<string[]> {
+    const keys: string[] = [];
+    for await (const key of await this.#kv.keys(filter)) keys.push(key);
+    return keys.reverse();
+  }
+}

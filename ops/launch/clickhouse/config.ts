@@ -1,0 +1,220 @@
+// What the embedded ClickHouse is told: server settings, users, the statements that open its ports.
+// Comes in: paths, passwords, bounds. Goes out: the text of config.xml and users.xml, without a clear password.
+import { createHash, randomBytes } from 'node:crypto';
+import { REPLACED_PARTS_KEPT_S } from '../../platform/clickhouse/replaced_parts.ts';
+import {
+  ORG_ANALYST,
+  ORG_CHANGEABLE,
+  ORG_FILTER,
+  ORG_READER,
+  ORG_TABLES,
+  orgAnalystPassword,
+  orgDatabaseOf,
+  orgSettings,
+} from '../../../sql/analysts/org_views.ts';
+import { httpHandlersXml } from './http_rules.ts';
+
+/** Views that analysts read; sql/views makes them with DEFINER = app SQL SECURITY DEFINER, so no grant on a table is needed. */
+export const ANALYST_VIEWS = [
+  'analyst_spans',
+  'analyst_traces',
+  'analyst_usage',
+  'analyst_costs_daily',
+  'analyst_texts',
+  'analyst_scores',
+  'analyst_feedback',
+] as const;
+
+/** Table engines that migrations may use; every other one (File, URL, S3, Executable …) would reach out of the store. */
+const ENGINES = [
+  'MergeTree',
+  'ReplacingMergeTree',
+  'SummingMergeTree',
+  'AggregatingMergeTree',
+  'CollapsingMergeTree',
+  'VersionedCollapsingMergeTree',
+  'Join',
+  'Memory',
+  'View',
+  'MaterializedView',
+] as const;
+
+/** Users that log in over HTTP, each with a password. */
+const LOGIN_USERS = ['app', 'analyst', ORG_ANALYST] as const;
+
+/**
+ * The engine's start script is the one session of the user `default`, and it lasts as long as the engine does. Any further login as
+ * `default` fails (USER_SESSION_LIMIT_EXCEEDED), whatever names the user: a header, a parameter or nothing. The engine accepts no
+ * password for this user, and any loopback address in its networks admits every local process.
+ */
+const DEFAULT_USER_SESSIONS_MAX = 1;
+
+const MEBIBYTE = 1024 ** 2;
+/**
+ * Skip indexes up to this size lie together in one file of a part instead of two files each: a landing makes a fifth fewer files. The
+ * engine's own default from 26.8 on (1 MiB; ClickHouse/ClickHouse#111816); parts of either kind are read whatever it says.
+ */
+const PACKED_INDEX_BYTES_MAX = 65_536;
+/** A query of an analyst is cut here. */
+const ANALYST_SECONDS_MAX = 60;
+
+export interface ServerConfig {
+  usersFile: string;
+  logFile: string;
+  backupDir: string;
+  /** Name that the server gives in every answer: tells it from another server on the same port. */
+  displayName: string;
+  memoryMaxBytes: number;
+  /** Room on its disk that it leaves alone, bytes. */
+  diskKeepBytes: number;
+}
+
+export interface UsersConfig {
+  database: string;
+  /** A further name, or pattern with a * at its end, of databases that app may use. */
+  moreDatabases?: string;
+  appPassword: string;
+  analystPassword: string;
+  memoryMaxBytes: number;
+}
+
+const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/**
+ * Settings of the server: caches and pools for two cores and a gigabyte, and no system log that grows while nobody asks.
+ * It begins no insert and no merge that would use the room it has to leave: a merge that meets a full disk may become a part of empty files
+ * and take the place of its sources (seen with 26.7).
+ */
+export function serverXml({ usersFile, logFile, backupDir, displayName, memoryMaxBytes, diskKeepBytes }: ServerConfig): string {
+  return `<clickhouse>
+  <display_name>${escape(displayName)}</display_name>
+  <logger><level>warning</level><log>${escape(logFile)}</log><size>20M</size><count>2</count></logger>
+  <users_config>${escape(usersFile)}</users_config>
+  <max_server_memory_usage>${memoryMaxBytes}</max_server_memory_usage>
+  <max_concurrent_queries>100</max_concurrent_queries>
+  <max_connections>512</max_connections>
+  <keep_alive_timeout>10</keep_alive_timeout>
+  ${httpHandlersXml(LOGIN_USERS, escape(displayName))}
+  <mark_cache_size>${64 * MEBIBYTE}</mark_cache_size>
+  <index_mark_cache_size>${32 * MEBIBYTE}</index_mark_cache_size>
+  <primary_index_cache_size>${64 * MEBIBYTE}</primary_index_cache_size>
+  <uncompressed_cache_size>${64 * MEBIBYTE}</uncompressed_cache_size>
+  <index_uncompressed_cache_size>${16 * MEBIBYTE}</index_uncompressed_cache_size>
+  <text_index_tokens_cache_size>${32 * MEBIBYTE}</text_index_tokens_cache_size>
+  <text_index_header_cache_size>${32 * MEBIBYTE}</text_index_header_cache_size>
+  <text_index_postings_cache_size>${64 * MEBIBYTE}</text_index_postings_cache_size>
+  <compiled_expression_cache_size>${16 * MEBIBYTE}</compiled_expression_cache_size>
+  <mmap_cache_size>100</mmap_cache_size>
+  <background_pool_size>2</background_pool_size>
+  <background_merges_mutations_concurrency_ratio>2</background_merges_mutations_concurrency_ratio>
+  <background_move_pool_size>1</background_move_pool_size>
+  <background_fetches_pool_size>1</background_fetches_pool_size>
+  <background_common_pool_size>2</background_common_pool_size>
+  <background_schedule_pool_size>8</background_schedule_pool_size>
+  <merge_tree>
+    <old_parts_lifetime>${REPLACED_PARTS_KEPT_S}</old_parts_lifetime>
+    <packed_skip_index_max_bytes>${PACKED_INDEX_BYTES_MAX}</packed_skip_index_max_bytes>
+    <number_of_free_entries_in_pool_to_lower_max_size_of_merge>2</number_of_free_entries_in_pool_to_lower_max_size_of_merge>
+    <number_of_free_entries_in_pool_to_execute_mutation>2</number_of_free_entries_in_pool_to_execute_mutation>
+    <number_of_free_entries_in_pool_to_execute_optimize_entire_partition>2</number_of_free_entries_in_pool_to_execute_optimize_entire_partition>
+  </merge_tree>
+  <storage_configuration><disks><default><keep_free_space_bytes>${diskKeepBytes}</keep_free_space_bytes></default></disks></storage_configuration>
+  <backups><allowed_path>${escape(backupDir)}</allowed_path></backups>
+  <access_control_improvements><table_engines_require_grant>true</table_engines_require_grant></access_control_improvements>
+</clickhouse>
+`;
+}
+
+/**
+ * Returns the text of users.xml. \`default\` runs the engine's own start script, may only open ports, and cannot log in over HTTP.
+ * \`app\` is the service. \`analyst\` reads the views. \`org_analyst\` reads the views of one organization at a time, by way of
+ * \`org_reader\` (sql/analysts/org_views.ts). Users with a password may connect from any address that reaches the port.
+ */
+export function usersXml({ database, moreDatabases, appPassword, analystPassword, memoryMaxBytes }: UsersConfig): string {
+  const grants = (statements: readonly string[]): string =>
+    `<grants>${statements.map((text) => `<query>GRANT ${text}</query>`).join('')}</grants>`;
+  const user = (name: string, password: string, profile: string, granted: readonly string[], filters = ''): string =>
+    `<${name}><password_sha256_hex>${sha256(password)}</password_sha256_hex><networks><ip>::/0</ip></networks><profile>${profile}</profile><quota>default</quota>${filters}${grants(granted)}</${name}>`;
+  const orgDatabase = orgDatabaseOf(database);
+  const app = [
+    `ALL ON \`${database}\`.*`,
+    `ALL ON \`${orgDatabase}\`.*`,
+    ...(moreDatabases === undefined ? [] : [`ALL ON ${moreDatabases}.*`]),
+    'CREATE DATABASE ON *.*',
+    'SELECT ON system.*',
+    'SELECT ON INFORMATION_SCHEMA.*',
+    // input() of an insert is a temporary table to the access check.
+    'CREATE TEMPORARY TABLE ON *.*',
+    'KILL QUERY ON *.*',
+    'SYSTEM FLUSH LOGS ON *.*',
+    'BACKUP ON *.*',
+    'SET DEFINER ON app',
+    `SET DEFINER ON ${ORG_READER}`,
+    ...ENGINES.map((engine) => `TABLE ENGINE ON ${engine}`),
+  ];
+  const views = (of: string): string[] => ANALYST_VIEWS.map((view) => `SELECT ON \`${of}\`.\`${view}\``);
+  const tables = ORG_TABLES.map((table) => `SELECT ON \`${database}\`.\`${table}\``);
+  const rows = ORG_TABLES.map((table) => `<${table}><filter>${escape(ORG_FILTER)}</filter></${table}>`).join('');
+  return `<clickhouse>
+  <profiles>
+    <default>
+      <implicit_select>0</implicit_select>
+      <async_insert>0</async_insert>
+      <use_top_k_dynamic_filtering>0</use_top_k_dynamic_filtering>
+      <max_partitions_per_insert_block>1000</max_partitions_per_insert_block>
+      <max_threads>2</max_threads>
+      <max_insert_threads>1</max_insert_threads>
+      <max_bytes_before_external_group_by>${Math.floor(memoryMaxBytes / 4)}</max_bytes_before_external_group_by>
+      <max_bytes_before_external_sort>${Math.floor(memoryMaxBytes / 4)}</max_bytes_before_external_sort>
+      <http_receive_timeout>60</http_receive_timeout>
+      <http_send_timeout>60</http_send_timeout>
+      <http_wait_end_of_query>0</http_wait_end_of_query>
+      <log_queries>0</log_queries>
+      <log_query_threads>0</log_query_threads>
+    </default>
+    <start_script>
+      <profile>default</profile>
+      <max_sessions_for_user>${DEFAULT_USER_SESSIONS_MAX}</max_sessions_for_user>
+    </start_script>
+    <analyst>
+      <profile>default</profile>
+      <readonly>1</readonly>
+      <max_execution_time>${ANALYST_SECONDS_MAX}</max_execution_time>
+      <max_memory_usage>${Math.floor(memoryMaxBytes / 3)}</max_memory_usage>
+      <max_memory_usage_for_user>${Math.floor(memoryMaxBytes / 2)}</max_memory_usage_for_user>
+      <max_concurrent_queries_for_user>4</max_concurrent_queries_for_user>
+      <allow_introspection_functions>0</allow_introspection_functions>
+      <max_result_bytes>${256 * MEBIBYTE}</max_result_bytes>
+      <cancel_http_readonly_queries_on_client_close>1</cancel_http_readonly_queries_on_client_close>
+    </analyst>
+    <org_analyst>
+      <profile>default</profile>
+      ${orgProfile(Math.floor(memoryMaxBytes / 4))}
+    </org_analyst>
+  </profiles>
+  <users>
+    <default><no_password/><networks><ip>127.0.0.1</ip><ip>::1</ip></networks><profile>start_script</profile><quota>default</quota>${grants(['SYSTEM LISTEN ON *.*'])}</default>
+    ${user('app', appPassword, 'default', app)}
+    ${user('analyst', analystPassword, 'analyst', views(database))}
+    ${user(ORG_ANALYST, orgAnalystPassword(appPassword), 'org_analyst', views(orgDatabase))}
+    ${user(ORG_READER, randomBytes(32).toString('hex'), 'org_analyst', tables, `<databases><${database}>${rows}</${database}></databases>`)}
+  </users>
+  <quotas><default/></quotas>
+</clickhouse>
+`;
+}
+
+/** Settings of analysts of orgs, and which of them a request may give within which bounds. */
+function orgProfile(memoryBytes: number): string {
+  const free = Object.entries(ORG_CHANGEABLE);
+  const settings = [
+    ...Object.entries(orgSettings(memoryBytes)),
+    ...free.flatMap(([name, { value }]) => (value === undefined ? [] : [[name, value] as const])),
+  ].map(([name, value]) => `<${name}>${String(value)}</${name}>`);
+  const constraints = free.map(([name, { min, max }]) => {
+    const bounds = `${min === undefined ? '' : `<min>${String(min)}</min>`}${max === undefined ? '' : `<max>${String(max)}</max>`}`;
+    return `<${name}>${bounds}<changeable_in_readonly/></${name}>`;
+  });
+  return `${settings.join('')}<constraints>${constraints.join('')}</constraints>`;
+}

@@ -1,0 +1,139 @@
+// `npm start`: runs everything in one go (ops/launch/supervisor.ts) for one data folder. `npm run dev` is the same with --watch: the
+// API and the worker restart when a source file changes.
+// Comes in: settings (ops/platform/env.ts). Goes out: a running service, its address and secrets on the terminal.
+// Guarantees: what it cannot start with is one clear line and exit code 1; SIGINT, SIGTERM and SIGHUP drain in order; children
+// of a supervisor that was killed end by themselves, and the next start stops the rest.
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { banner } from './banner.ts';
+import { parseEnv } from '../platform/env.ts';
+import { redactText } from '../platform/logger.ts';
+import { leave } from '../platform/leave.ts';
+import { type DataLock, lockDataDir } from './process/lock.ts';
+import { loadSecrets, markShown, secretsFile } from './secrets.ts';
+import { watchSource } from './source_watch.ts';
+import { Supervisor } from './supervisor.ts';
+
+/** A signal within this time of the first is the same one. */
+const SAME_SIGNAL_MS = 500;
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const complain = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** First signal drains, the second ends all at once. A parent that is gone counts as a signal. */
+function handleSignals(supervisor: Supervisor, lock: DataLock): void {
+  let signalledAt: number | null = null;
+  const onSignal = (why: string): void => {
+    if (signalledAt !== null) {
+      // One key press or one kill often comes twice: from the terminal and from whoever started us.
+      if (performance.now() - signalledAt < SAME_SIGNAL_MS) return;
+      supervisor.kill();
+      leave(130);
+    }
+    signalledAt = performance.now();
+    lock.markStopping();
+    say(`${why}: stopping in order (once more ends it at once) …`);
+    void supervisor.stop(0);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+  process.on('disconnect', () => {
+    onSignal('The starting process is gone');
+  });
+  // A terminal that went away must not stop the drain.
+  process.stdout.on('error', () => undefined);
+  process.stderr.on('error', () => undefined);
+}
+
+const USAGE = `usage: npm start
+
+Runs everything in one go: NATS, ClickHouse, the API and a pipeline worker. It takes no arguments; settings are environment
+variables, listed with their defaults in ops/deploy/env.example:
+
+  SERVICE_PORT=9000 SERVICE_DATA_DIR=/var/lib/millrace npm start
+
+npm run dev does the same and restarts the API and the worker when a source file changes.
+`;
+const WATCH = '--watch';
+
+/** What to end with at once, when something was asked of the command line; null to start. */
+function answerArguments(args: readonly string[]): number | null {
+  const [first] = args;
+  if (first === undefined || (first === WATCH && args.length === 1)) return null;
+  if (first === '--help' || first === '-h') {
+    process.stdout.write(USAGE);
+    return 0;
+  }
+  complain(
+    `npm start takes no arguments, and got "${first}"; settings are environment variables: ops/deploy/env.example (--help says more)`,
+  );
+  return 1;
+}
+
+async function main(): Promise<number> {
+  const began = performance.now();
+  const env = parseEnv(process.env);
+  const dataDir = path.resolve(env.SERVICE_DATA_DIR);
+  const lock = await lockDataDir(dataDir, say);
+  const fresh = !existsSync(secretsFile(dataDir));
+  if (fresh) say(`First start: making ${shown(dataDir)} …`);
+  const secrets = loadSecrets(dataDir);
+  const watching = process.argv.includes(WATCH);
+  const supervisor = new Supervisor({ env, dataDir, secrets, say, complain, keepTrying: watching });
+  handleSignals(supervisor, lock);
+  if (watching) {
+    const stopWatching = watchSource(path.resolve(import.meta.dirname, '../..'), (file) => {
+      say(`${file} changed: restarting the API and the worker.`);
+      void supervisor.restartMains();
+    });
+    void supervisor.ended.then(stopWatching);
+  }
+  try {
+    const addresses = await supervisor.start();
+    if (addresses !== null) {
+      process.stdout.write(
+        banner({
+          ...addresses,
+          orgId: env.SERVICE_BOOTSTRAP_ORG_ID,
+          // The lines to try hold the key itself, as the variable need not be set in the shell that they are copied to.
+          apiKey: env.SERVICE_ENV === 'production' ? null : (env.SERVICE_BOOTSTRAP_API_KEY ?? secrets.api_key),
+          apiKeyGiven: env.SERVICE_BOOTSTRAP_API_KEY !== undefined,
+          adminToken: env.SERVICE_ADMIN_TOKEN === undefined ? secrets.admin_token : null,
+          analystPassword: env.SERVICE_CLICKHOUSE_ANALYST_PASSWORD === undefined ? secrets.analyst_password : null,
+          secretsFile: shown(secretsFile(dataDir)),
+          first: !secrets.shown,
+          seconds: (performance.now() - began) / 1000,
+        }),
+      );
+      markShown(dataDir, secrets);
+    }
+  } catch (error) {
+    complain(lineOf(error));
+    void supervisor.stop(1);
+  }
+  const code = await supervisor.ended;
+  lock.release();
+  return code;
+}
+
+/** A path as the user would write it. */
+function shown(file: string): string {
+  const relative = path.relative(process.cwd(), file);
+  return relative.startsWith('..') || relative === '' ? file : relative;
+}
+
+/** What the user reads: one line for what they can mend, the whole of a defect. */
+function lineOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const defect = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
+  return redactText(defect ? (error.stack ?? error.message) : error.message);
+}
+
+try {
+  const answered = answerArguments(process.argv.slice(2));
+  const code = answered ?? (await main());
+  if (answered === null && code === 0) say('Stopped.');
+  leave(code);
+} catch (error) {
+  complain(lineOf(error));
+  leave(1);
+}

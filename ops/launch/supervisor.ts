@@ -1,0 +1,286 @@
+// Everything that `npm start` runs, as one thing: nats-server, the embedded ClickHouse, the API, the pipeline.
+// Comes in: settings, the locked data folder, its secrets. Goes out: all of it running, in an order in which each finds what it needs.
+// Guarantees: what is in the way is found before anything starts; a child that dies is started again on its port; stop() drains in order.
+import { mkdirSync, statfsSync } from 'node:fs';
+import path from 'node:path';
+import { startClickHouse } from './clickhouse/server.ts';
+import type { Env } from '../platform/env.ts';
+import { findNatsServer } from './nats/install.ts';
+import { startNats } from './nats/server.ts';
+import { Kept, type Running } from './process/supervised_process.ts';
+import { type LineFilter, LogFollower, errorsOfClickHouse, errorsOfNats, warningsOfRecords } from './process/log_file.ts';
+import { startNodeMain } from './process/node_main.ts';
+import { stopLeftovers } from './process/pid_files.ts';
+import { freePort, whyNotFree } from './process/ports.ts';
+import { checkClickHouse, checkNats } from './reachable.ts';
+import { type Secrets, writeAddresses } from './secrets.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const LOCALHOST = '127.0.0.1';
+const DATABASE = 'millrace';
+/** What the engine may take: with everything else beside it, the whole stays within 2 GB under load. */
+const CLICKHOUSE_MEMORY_BYTES = 1_200_000_000;
+/** A child that starts may be silent for so long. How long the pipeline starts is the store's affair: it says that it is at it. */
+const READY_MS_MAX = 60_000;
+const API_STOP_MS_MAX = 15_000;
+const PIPELINE_STOP_MS_MAX = 20_000;
+/** Of a small disk the ingest log takes at most this part, unless SERVICE_LOG_MAX_BYTES says how much. */
+const LOG_DISK_SHARE = 0.5;
+/** nats-server is started again once this much of a disk that was full is free. */
+const REVIVE_BYTES_MIN = 64 * 1024 ** 2;
+const REVIVE_LOOK_MS = 1000;
+/** Those that still run are stopped in this order: who writes before what is written to. */
+const STOP_ORDER = [['api'], ['pipeline'], ['nats', 'clickhouse']] as const;
+type ChildName = (typeof STOP_ORDER)[number][number];
+
+export interface SupervisorOptions {
+  env: Env;
+  /** Absolute. */
+  dataDir: string;
+  secrets: Secrets;
+  /** Takes one line of good news. */
+  say: (line: string) => void;
+  /** Takes one line of bad news. */
+  complain: (line: string) => void;
+  /** True for `npm run dev`: the API and the worker are started again however often they fail. */
+  keepTrying?: boolean;
+}
+
+/** Where the service is reached. */
+export interface Addresses {
+  baseUrl: string;
+  /** http://host:port of the embedded ClickHouse; null with an external one. */
+  clickhouse: string | null;
+}
+
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #env: Env;
+  readonly #children = new Map<ChildName, Kept>();
+  readonly #logs: LogFollower;
+  readonly #ended = Promise.withResolvers<number>();
+  /** Runs while nats-server waits for room on the disk. */
+  #reviving: NodeJS.Timeout | undefined;
+  #stopping = false;
+  #natsUrl: string | undefined;
+  #natsPort: number | null = null;
+  #clickhouseUrl: string | undefined;
+  #clickhouseHttp: string | null = null;
+  #apiPort: number;
+
+  constructor(options: SupervisorOptions) {
+    const { env } = options;
+    this.#options = options;
+    this.#env = env;
+    this.#logs = new LogFollower(options.complain);
+    this.#natsUrl = env.SERVICE_NATS_URL;
+    this.#clickhouseUrl = env.SERVICE_CLICKHOUSE_URL;
+    this.#apiPort = env.SERVICE_PORT;
+  }
+
+  /** Resolves with the exit code when everything has stopped. */
+  get ended(): Promise<number> {
+    return this.#ended.promise;
+  }
+
+  /**
+   * Starts all in order.
+   * @returns null when stop() came in between
+   * @throws Error with one line for what is in the way
+   */
+  async start(): Promise<Addresses | null> {
+    try {
+      await this.#checkSurroundings();
+      await Promise.all([this.#startNats(), this.#startClickHouse()]);
+      await Promise.all([this.#startMain('api'), this.#startMain('pipeline')]);
+    } catch (error) {
+      if (this.#stopping) return null;
+      throw error;
+    }
+    if (this.#stopping) return null;
+    const host = ['0.0.0.0', '::'].includes(this.#env.SERVICE_HOST) ? LOCALHOST : this.#env.SERVICE_HOST;
+    const baseUrl = `http://${host.includes(':') ? `[${host}]` : host}:${this.#apiPort}`;
+    writeAddresses(this.#options.dataDir, { base_url: baseUrl, org_id: this.#env.SERVICE_BOOTSTRAP_ORG_ID, nats_port: this.#natsPort });
+    return { baseUrl, clickhouse: this.#clickhouseHttp };
+  }
+
+  /** Drains in order. A second call does nothing. */
+  async stop(code: number): Promise<void> {
+    if (this.#stopping) return;
+    this.#stopping = true;
+    clearInterval(this.#reviving);
+    for (const group of STOP_ORDER) await Promise.all(group.map(async (name) => this.#children.get(name)?.stop()));
+    this.#logs.stop();
+    this.#ended.resolve(code);
+  }
+
+  /** Restarts the API and the worker, as after a change of their code. NATS and ClickHouse keep running. */
+  async restartMains(): Promise<void> {
+    await Promise.all([this.#children.get('api')?.restart(), this.#children.get('pipeline')?.restart()]);
+  }
+
+  /** Ends every child at once. */
+  kill(): void {
+    for (const child of this.#children.values()) child.kill();
+  }
+
+  #file(name: string): string {
+    return path.join(this.#options.dataDir, name);
+  }
+
+  /** What must be so before anything starts, each failure one line. */
+  async #checkSurroundings(): Promise<void> {
+    const left = await stopLeftovers(this.#file('run'), STOP_ORDER);
+    if (left.length > 0) this.#options.say(`Stopped what an earlier start had left running: ${left.join(', ')}.`);
+    const { SERVICE_HOST, SERVICE_PORT, SERVICE_CLICKHOUSE_PORT } = this.#env;
+    await checkPort('SERVICE_PORT', SERVICE_HOST, SERVICE_PORT);
+    if (this.#clickhouseUrl === undefined) await checkPort('SERVICE_CLICKHOUSE_PORT', LOCALHOST, SERVICE_CLICKHOUSE_PORT);
+    if (this.#natsUrl !== undefined) await checkNats(this.#natsUrl);
+    if (this.#clickhouseUrl !== undefined) await checkClickHouse(this.#clickhouseUrl);
+  }
+
+  async #startNats(): Promise<void> {
+    if (this.#natsUrl !== undefined) return;
+    const binary = await findNatsServer(this.#options.say);
+    const port = await freePort();
+    this.#natsPort = port;
+    const logFile = this.#log(
+      'nats',
+      (line) => {
+        if (/no space left on device/i.test(line)) this.#reviveNats();
+        return errorsOfNats(line);
+      },
+      false,
+    );
+    const { SERVICE_NATS_SYNC: sync } = this.#env;
+    const token = this.#options.secrets.nats_token;
+    await this.#keep('nats', async () => {
+      const server = await startNats({ binary, dataDir: this.#file('nats'), port, sync, token, logFile });
+      this.#natsUrl = server.url;
+      return { ...server, kill: () => server.child.kill('SIGKILL') };
+    });
+  }
+
+  #isDiskFull(): boolean {
+    const { bsize, bavail } = statfsSync(this.#options.dataDir);
+    return bsize * bavail < REVIVE_BYTES_MIN;
+  }
+
+  /**
+   * A stream of nats-server that could not be written takes nothing more, also when there is room again, until the server starts anew
+   * (measured with 2.15: every publish goes unanswered). So it is started again as soon as there is room.
+   */
+  #reviveNats(): void {
+    if (this.#reviving !== undefined || this.#stopping) return;
+    this.#options.complain('The disk is full: nothing can be stored until there is room.');
+    this.#reviving = setInterval(() => {
+      if (this.#isDiskFull()) return;
+      clearInterval(this.#reviving);
+      this.#reviving = undefined;
+      this.#options.say('The disk has room again: starting nats-server anew.');
+      void this.#children.get('nats')?.restart();
+    }, REVIVE_LOOK_MS);
+  }
+
+  async #startClickHouse(): Promise<void> {
+    if (this.#clickhouseUrl !== undefined) return;
+    const httpPort = this.#env.SERVICE_CLICKHOUSE_PORT === 0 ? await freePort() : this.#env.SERVICE_CLICKHOUSE_PORT;
+    const logFile = this.#log('clickhouse/server', errorsOfClickHouse, false);
+    await this.#keep('clickhouse', async () => {
+      const server = await startClickHouse({
+        dataDir: this.#file('clickhouse'),
+        httpPort,
+        appPassword: this.#options.secrets.clickhouse_app_password,
+        analystPassword: this.#env.SERVICE_CLICKHOUSE_ANALYST_PASSWORD ?? this.#options.secrets.analyst_password,
+        database: DATABASE,
+        logFile,
+        memoryMaxBytes: CLICKHOUSE_MEMORY_BYTES,
+        nice: this.#env.SERVICE_LANDING_NICE,
+      });
+      this.#clickhouseUrl = server.url;
+      return { ...server, kill: () => server.child.kill('SIGKILL') };
+    });
+    this.#clickhouseHttp = `http://${LOCALHOST}:${httpPort}`;
+  }
+
+  async #startMain(name: 'api' | 'pipeline'): Promise<void> {
+    const logFile = this.#log(name, warningsOfRecords, true);
+    await this.#keep(name, async (signal) => {
+      const main = await startNodeMain({
+        name,
+        entry: path.join(ROOT, name, 'main.ts'),
+        env: this.#childEnv(),
+        logFile,
+        signal,
+        readyMsMax: READY_MS_MAX,
+        stopMsMax: name === 'api' ? API_STOP_MS_MAX : PIPELINE_STOP_MS_MAX,
+        nice: name === 'api' ? 0 : this.#env.SERVICE_LANDING_NICE,
+      });
+      // A restarted API keeps the port that clients know.
+      if (name === 'api') this.#apiPort = main.port ?? this.#apiPort;
+      return main;
+    });
+  }
+
+  async #keep(name: ChildName, start: (signal: AbortSignal) => Promise<Running>): Promise<void> {
+    if (this.#stopping) return;
+    const child = new Kept({
+      name,
+      runDir: this.#file('run'),
+      start,
+      excused: () => this.#options.keepTrying === true || this.#isDiskFull(),
+      onDeath: this.#options.complain,
+      onGiveUp: (line) => {
+        this.#options.complain(`${line}; stopping everything (logs in ${this.#file('logs')})`);
+        void this.stop(1);
+      },
+    });
+    this.#children.set(name, child);
+    await child.start();
+  }
+
+  #log(name: string, filter: LineFilter, rotate: boolean): string {
+    const file = this.#file(`logs/${name}.log`);
+    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    this.#logs.add(path.dirname(name) === '.' ? name : path.dirname(name), file, filter, rotate);
+    return file;
+  }
+
+  #childEnv(): Record<string, string | undefined> {
+    const {
+      SERVICE_ADMIN_TOKEN,
+      SERVICE_BOOTSTRAP_API_KEY,
+      SERVICE_JWT_SECRET,
+      SERVICE_CLICKHOUSE_ANALYST_PASSWORD,
+      SERVICE_ENCRYPTION_KEY,
+    } = this.#env;
+    return {
+      ...process.env,
+      SERVICE_DATA_DIR: this.#options.dataDir,
+      SERVICE_PORT: String(this.#apiPort),
+      SERVICE_NATS_URL: this.#natsUrl,
+      SERVICE_CLICKHOUSE_URL: this.#clickhouseUrl,
+      SERVICE_CLICKHOUSE_DATA_DIR: this.#env.SERVICE_CLICKHOUSE_URL === undefined ? this.#file('clickhouse') : undefined,
+      SERVICE_DISK_GUARD_DIR: this.#env.SERVICE_DISK_GUARD_DIR ?? this.#options.dataDir,
+      SERVICE_LOG_MAX_BYTES: String(logBytesMax(this.#env, this.#options.dataDir)),
+      SERVICE_ADMIN_TOKEN: SERVICE_ADMIN_TOKEN ?? this.#options.secrets.admin_token,
+      SERVICE_BOOTSTRAP_API_KEY: SERVICE_BOOTSTRAP_API_KEY ?? this.#options.secrets.api_key,
+      SERVICE_JWT_SECRET: SERVICE_JWT_SECRET ?? this.#options.secrets.jwt_secret,
+      SERVICE_CLICKHOUSE_ANALYST_PASSWORD: SERVICE_CLICKHOUSE_ANALYST_PASSWORD ?? this.#options.secrets.analyst_password,
+      SERVICE_ENCRYPTION_KEY: SERVICE_ENCRYPTION_KEY ?? this.#options.secrets.encryption_key,
+    };
+  }
+}
+
+async function checkPort(setting: string, host: string, port: number): Promise<void> {
+  const code = port === 0 ? null : await whyNotFree(host, port);
+  if (code === null) return;
+  const why = code === 'EADDRINUSE' ? 'is in use by another program' : `cannot be listened on (${code})`;
+  throw new Error(`${setting}: port ${port} on ${host} ${why}; stop it, or set ${setting} to another port (0 picks a free one)`);
+}
+
+function logBytesMax(env: Env, dataDir: string): number {
+  if (process.env['SERVICE_LOG_MAX_BYTES'] !== undefined) return env.SERVICE_LOG_MAX_BYTES;
+  const { bsize, blocks } = statfsSync(dataDir);
+  return Math.min(env.SERVICE_LOG_MAX_BYTES, Math.floor(bsize * blocks * LOG_DISK_SHARE));
+}

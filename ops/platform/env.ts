@@ -1,0 +1,230 @@
+// Every setting of the service: parsed once by each process, frozen, passed down in parts. Nothing else reads process.env.
+import { z } from 'zod';
+
+const boolean = z.enum(['true', 'false']).transform((text) => text === 'true');
+const integer = (min: number, max: number) =>
+  z.coerce
+    .number({ error: `takes a whole number from ${min} to ${max}` })
+    .int()
+    .min(min)
+    .max(max);
+const url = (...schemes: string[]) =>
+  z.string().refine((text) => schemes.includes(URL.parse(text)?.protocol.slice(0, -1) ?? ''), {
+    error: `takes a URL beginning with ${schemes.join(':// or ')}://`,
+  });
+const natsUrls = z.string().refine((text) => text.split(',').every((part) => /^((nats|tls):\/\/)?[^\s/]+$/.test(part.trim())), {
+  error: 'takes nats://host:port, comma-separated for a cluster',
+});
+
+/** The 32 bytes of a key written in hex or base64; null when it is none. */
+export function decodeKey(text: string): Buffer | null {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex');
+  const bytes = /^[A-Za-z0-9+/_-]{43}=?$/.test(text) ? Buffer.from(text, 'base64') : Buffer.alloc(0);
+  return bytes.length === 32 ? bytes : null;
+}
+
+/** Whether a text is an origin of a web page exactly as browsers write it in their Origin header. */
+function isOrigin(text: string): boolean {
+  const parsed = URL.parse(text);
+  return parsed !== null && (parsed.protocol === 'https:' || parsed.protocol === 'http:') && parsed.origin === text && !text.includes('*');
+}
+
+/** What a store of objects may be asked beside its place. */
+const STORE_PARAMS = new Set(['endpoint', 'region']);
+
+function isObjectStore(text: string): boolean {
+  const parsed = URL.parse(text);
+  if (parsed === null || parsed.username !== '' || parsed.hash !== '') return false;
+  if (parsed.protocol === 'file:') return parsed.hostname === '' && parsed.pathname.length > 1 && parsed.search === '';
+  const endpoint = parsed.searchParams.get('endpoint');
+  return (
+    parsed.protocol === 's3:' &&
+    /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(parsed.hostname) &&
+    [...parsed.searchParams.keys()].every((name) => STORE_PARAMS.has(name)) &&
+    (endpoint === null || ['http:', 'https:'].includes(URL.parse(endpoint)?.protocol ?? ''))
+  );
+}
+
+/** Settings that have their names from elsewhere. */
+const FOREIGN = new Set(['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']);
+
+const schema = z.object({
+  SERVICE_ENV: z.enum(['development', 'production']).default('development'),
+  SERVICE_HOST: z.string().min(1).default('127.0.0.1'),
+  SERVICE_PORT: integer(0, 65535).default(8080),
+  /** Where a worker shows /metrics, /healthz and /readyz. Beyond the loopback, API processes do not show its metrics with their own. */
+  SERVICE_PIPELINE_HOST: z.string().min(1).default('127.0.0.1'),
+  SERVICE_PIPELINE_PORT: integer(0, 65535).default(0),
+  SERVICE_DATA_DIR: z.string().min(1).default('./data'),
+  SERVICE_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
+  SERVICE_NATS_URL: natsUrls.optional(),
+  SERVICE_NATS_REPLICAS: integer(1, 5).default(1),
+  SERVICE_NATS_SYNC: z
+    .string()
+    .regex(/^(always|[0-9]+(ms|s|m))$/, { error: 'takes always or a duration such as 200ms, 1s, 2m' })
+    .default('always'),
+  SERVICE_LOG_MAX_BYTES: integer(16 * 1024 * 1024, 2 ** 50).default(16 * 1024 ** 3),
+  SERVICE_CLICKHOUSE_URL: url('http', 'https').optional(),
+  SERVICE_CLICKHOUSE_PORT: integer(0, 65535).default(8123),
+  /** Folder of an embedded ClickHouse on this machine: rows are then synced once a checkpoint, not file by file. npm start sets it. */
+  SERVICE_CLICKHOUSE_DATA_DIR: z.string().min(1).optional(),
+  SERVICE_CLICKHOUSE_CLUSTER: z
+    .string()
+    .regex(/^[A-Za-z0-9_.-]+$/, { error: 'takes the name of a cluster: letters, digits, _ . -' })
+    .optional(),
+  SERVICE_CLICKHOUSE_ANALYST_PASSWORD: z.string().min(8, { error: 'takes at least 8 characters' }).optional(),
+  /** While the disk that holds this folder is low, ingest answers 429. npm start sets it to its data folder. */
+  SERVICE_DISK_GUARD_DIR: z.string().min(1).optional(),
+  /** How much the pipeline and the embedded engine give way to the API on a busy machine: their nice value. */
+  SERVICE_LANDING_NICE: integer(0, 19).default(5),
+  SERVICE_PARTITIONS: integer(1, 256).default(8),
+  SERVICE_DEDUP_WINDOW_HOURS: integer(1, 720).default(24),
+  SERVICE_ADMIN_TOKEN: z.string().min(16, { error: 'takes at least 16 characters' }).optional(),
+  SERVICE_BOOTSTRAP_ORG_ID: z
+    .string()
+    .regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,128}$/, { error: 'takes 1 to 128 of letters, digits, _ . -, other than . and ..' })
+    .default('org_local'),
+  SERVICE_BOOTSTRAP_API_KEY: z
+    .string()
+    .regex(/^sk_svc_[A-Za-z0-9_-]{16,}$/, { error: 'takes sk_svc_ followed by at least 16 letters or digits' })
+    .optional(),
+  SERVICE_JWT_SECRET: z.string().min(32, { error: 'takes at least 32 characters' }).optional(),
+  /** Key set of an OIDC provider; takes the place of the secret. */
+  SERVICE_JWT_JWKS_URL: url('https', 'http')
+    .refine((text) => URL.parse(text)?.username === '', { error: 'takes a URL without a user, as a key set is public' })
+    .optional(),
+  SERVICE_JWT_ISSUER: z.string().min(1).optional(),
+  SERVICE_JWT_AUDIENCE: z.string().min(1).optional(),
+  SERVICE_SMTP_URL: url('smtp', 'smtps').optional(),
+  SERVICE_MAIL_FROM: z
+    .string()
+    .regex(/^([^\r\n<>"]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/, { error: 'takes an address: name@host or Name <name@host>' })
+    .default('Millrace <millrace@localhost>'),
+  /** OpenAI-compatible API, as /v1 stands in it: for judges, dataset runs, replay and the gateway. */
+  SERVICE_LLM_BASE_URL: url('http', 'https')
+    .refine((text) => URL.parse(text)?.username === '', { error: 'takes a URL without a user; the key is SERVICE_LLM_API_KEY' })
+    .optional(),
+  SERVICE_LLM_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, { error: 'takes printable characters without spaces' })
+    .optional(),
+  /** JSON file: which upstreams the gateway asks for which models; see ops/platform/llm/routes.ts. */
+  SERVICE_GATEWAY_ROUTES: z.string().min(1).optional(),
+  /** Calls through the gateway that one organization may have under way in one API process; one more is answered 429. */
+  SERVICE_GATEWAY_CALLS_PER_ORG: integer(1, 10_000).default(256),
+  /** Seals secrets that have to be read again (webhook secrets); every process takes the same. npm start makes one and keeps it. */
+  SERVICE_ENCRYPTION_KEY: z
+    .string()
+    .refine((text) => decodeKey(text) !== null, { error: 'takes 32 bytes as base64 or as 64 hex digits' })
+    .optional(),
+  /** Cold storage. Unset: a folder of SERVICE_DATA_DIR. */
+  SERVICE_OBJECT_STORE: z
+    .string()
+    .refine((text) => isObjectStore(text), { error: 'takes file:///dir or s3://bucket/prefix?endpoint=…&region=…' })
+    .optional(),
+  AWS_ACCESS_KEY_ID: z.string().min(1).optional(),
+  AWS_SECRET_ACCESS_KEY: z.string().min(1).optional(),
+  SERVICE_SAMPLING_PROFILE: z.enum(['full', 'balanced', 'aggressive']).default('full'),
+  SERVICE_SAMPLING_ENABLED: boolean.default(true),
+  SERVICE_SAMPLING_TAIL: boolean.default(false),
+  SERVICE_SAMPLING_BUFFER_SLOTS: integer(1, 1_000_000).default(15_000),
+  SERVICE_SAMPLING_SLOW_MS: integer(0, 86_400_000).default(5000),
+  SERVICE_TRACE_GRACE_MS: integer(1, 3_600_000).default(1000),
+  SERVICE_TRACE_IDLE_MS: integer(1, 86_400_000).default(30_000),
+  SERVICE_MAX_BODY_BYTES: integer(1024, 7 * 1024 * 1024).default(5_242_880),
+  /** Origins whose pages may call every path; ingest/app and OTLP answer pages of any origin. Unset: none. */
+  SERVICE_CORS_ORIGINS: z
+    .string()
+    .transform((text) => text.split(',').map((part) => part.trim()))
+    .refine((origins) => origins.every(isOrigin), {
+      error: 'takes origins as browsers write them, comma-separated, such as https://app.example.com,http://localhost:3000',
+    })
+    .default([]),
+  SERVICE_APP_INGEST_PER_TENANT_RPM: integer(1, 10_000_000).default(5000),
+});
+
+export type Env = Readonly<z.infer<typeof schema>>;
+
+/** A setting that cannot be used; message has one line a problem, each naming the variable, what it got and what it takes. */
+export class EnvError extends Error {}
+
+/** Values whose text must not be printed when they are wrong. */
+const SECRET = /TOKEN|KEY|SECRET|PASSWORD|_URL$/;
+
+/** What stands in examples where a secret of one's own belongs. Whether another secret is a good one is its owner's to judge. */
+const PLACEHOLDER = /change[-_ ]?(me|this|it)|(replace|put|insert)[-_ ]?(me|this|your)|placeholder|your[-_ ].*here/i;
+
+/** Addresses that only this machine reaches. */
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[?(::1|::ffff:127(\.\d{1,3}){3})\]?)$/i;
+
+/**
+ * Parses settings from a process environment. An empty value counts as unset. Without SERVICE_ENV, a SERVICE_HOST that other machines
+ * reach counts as production, so that no service with generated secrets is exposed by a variable that was forgotten.
+ * @throws EnvError with every problem at once.
+ */
+export function parseEnv(source: Record<string, string | undefined>): Env {
+  const given = Object.fromEntries(
+    Object.entries(source).filter(
+      ([name, value]) => (name.startsWith('SERVICE_') || FOREIGN.has(name)) && value !== undefined && value !== '',
+    ),
+  );
+  const host = given['SERVICE_HOST'];
+  const isAssumed = given['SERVICE_ENV'] === undefined && host !== undefined && !LOOPBACK.test(host);
+  if (isAssumed) given['SERVICE_ENV'] = 'production';
+  const result = schema.safeParse(given);
+  const problems = result.success
+    ? []
+    : result.error.issues.map((issue) => {
+        const name = String(issue.path[0]);
+        const got = SECRET.test(name) ? `a value of ${given[name]?.length ?? 0} characters` : `"${given[name] ?? ''}"`;
+        return `${name}: got ${got}; ${describe(issue)}`;
+      });
+  if (result.success && result.data.SERVICE_ENV === 'production') {
+    const missing = problemsInProduction(result.data);
+    if (isAssumed && missing.length > 0)
+      problems.push(
+        `SERVICE_ENV: got nothing; with SERVICE_HOST "${host}", which other machines reach, it counts as production (development takes generated secrets there too)`,
+      );
+    problems.push(...missing);
+  }
+  if (problems.length > 0) throw new EnvError(problems.join('\n'));
+  return Object.freeze(schema.parse(given));
+}
+
+/** Returns what keeps these settings from production, one line a problem. */
+function problemsInProduction(settings: z.infer<typeof schema>): string[] {
+  const problems: string[] = [];
+  for (const name of [
+    'SERVICE_ADMIN_TOKEN',
+    'SERVICE_BOOTSTRAP_API_KEY',
+    'SERVICE_JWT_SECRET',
+    'SERVICE_CLICKHOUSE_ANALYST_PASSWORD',
+  ] as const) {
+    // With a provider's key set no secret signs tokens.
+    if (name === 'SERVICE_JWT_SECRET' && settings.SERVICE_JWT_JWKS_URL !== undefined) continue;
+    const value = settings[name];
+    if (value === undefined) problems.push(`${name}: got nothing; production takes a secret of your own and generates none`);
+    else if (PLACEHOLDER.test(value)) problems.push(`${name}: got the placeholder of an example; production takes a secret of your own`);
+  }
+  if (settings.SERVICE_JWT_JWKS_URL === undefined) return problems;
+  if (/^http:/i.test(settings.SERVICE_JWT_JWKS_URL))
+    problems.push(
+      'SERVICE_JWT_JWKS_URL: got a URL without TLS; production takes https:// only, as whoever serves the keys can sign tokens',
+    );
+  for (const [name, claim] of [
+    ['SERVICE_JWT_ISSUER', 'iss'],
+    ['SERVICE_JWT_AUDIENCE', 'aud'],
+  ] as const)
+    if (settings[name] === undefined)
+      problems.push(
+        `${name}: got nothing; production with SERVICE_JWT_JWKS_URL takes the ${claim} of its tokens, as a provider signs tokens for other services too`,
+      );
+  return problems;
+}
+
+function describe(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'invalid_value') return `takes ${issue.values.map(String).join(', ')}`;
+  if (issue.code === 'too_small') return `takes ${String(issue.minimum)} or more`;
+  if (issue.code === 'too_big') return `takes ${String(issue.maximum)} or less`;
+  return issue.message;
+}

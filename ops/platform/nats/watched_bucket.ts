@@ -1,0 +1,301 @@
+// A KV bucket held in memory: every key is loaded at open and kept current by a watch, so that reads never leave the
+// process. Writes go to the bucket with CAS on the revision and are visible here at once. After a lost connection the
+// whole bucket is loaded again, so that a change made meanwhile (a deletion too) cannot be missed.
+import { isDeepStrictEqual } from 'node:util';
+import type { KV, KvEntry } from '@nats-io/kv';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { isLostWrite, waitAfterLostWrite } from './conflict.ts';
+
+const RETRY_MS = 250;
+/** Longest key. It is part of a subject, and nats-server ends the connection of whoever sends a line of more than 4,096 bytes. */
+export const KEY_CHARS_MAX = 1024;
+/** How often a change is tried against other writers of the same key. */
+const CHANGE_TRIES_MAX = 20;
+
+/** A write that lost against another one of the same key: read again and decide anew. */
+export class RevisionConflict extends Error {}
+
+export interface Held<T> {
+  value: T;
+  revision: number;
+  /** performance.now() of when the value moved, as far as this process can tell: what lay in the bucket already counts from its write. */
+  moved_at: number;
+}
+
+type Listener<T> = (key: string, held: Held<T> | null) => void;
+
+export interface WatchedBucketOptions<T> {
+  /** For messages. */
+  name: string;
+  /** Text of a stored value to its type. A value that throws is reported and left out; it takes no neighbour with it. */
+  parse: (text: string) => T;
+  /** Told of values that parse refused, and of watches that broke and are being made anew. */
+  onProblem: (problem: string, cause: unknown) => void;
+}
+
+export class WatchedBucket<T> {
+  readonly #nc: NatsConnection;
+  readonly #kv: KV;
+  readonly #options: WatchedBucketOptions<T>;
+  readonly #listeners = new Set<Listener<T>>();
+  #held = new Map<string, Held<T>>();
+  /** What a load has seen so far; it takes the place of what is held when the load is through. Null says deleted. */
+  #loading: Map<string, Held<T> | null> | null = null;
+  /** Revisions of own deletions that the watch has not shown yet, so that an older value cannot come back in between. */
+  readonly #deleted = new Map<string, number>();
+  #generation = 0;
+  #stopWatch: (() => void) | undefined;
+  #connected = true;
+  #closed = false;
+
+  private constructor(nc: NatsConnection, kv: KV, options: WatchedBucketOptions<T>) {
+    this.#nc = nc;
+    this.#kv = kv;
+    this.#options = options;
+  }
+
+  /** Opens the watch and resolves when every key that the bucket holds now is loaded. */
+  static async open<T>(nc: NatsConnection, kv: KV, options: WatchedBucketOptions<T>): Promise<WatchedBucket<T>> {
+    const bucket = new WatchedBucket<T>(nc, kv, options);
+    await bucket.#load();
+    void bucket.#followConnection();
+    return bucket;
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  get(key: string): T | undefined {
+    return this.#held.get(key)?.value;
+  }
+
+  /** Whether the bucket itself holds this key, or keeps the mark of its deletion. */
+  async hasEverHeld(key: string): Promise<boolean> {
+    return (await this.#kv.get(key)) !== null;
+  }
+
+  /** The value with its revision, for a CAS write. */
+  held(key: string): Held<T> | undefined {
+    return this.#held.get(key);
+  }
+
+  entries(): IterableIterator<[string, Held<T>]> {
+    return this.#held.entries();
+  }
+
+  *values(): IterableIterator<T> {
+    for (const { value } of this.#held.values()) yield value;
+  }
+
+  /** Calls back on every change, after it is visible here; null says that the key is gone. Returns what stops it. */
+  onChange(listener: Listener<T>): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Writes a key that must not exist. @throws RevisionConflict when it does. */
+  async create(key: string, value: T): Promise<void> {
+    this.#checkKey(key);
+    this.#checkConnected();
+    this.#apply(key, value, await conflictAware(this.#kv.create(key, JSON.stringify(value))));
+  }
+
+  /** Writes a key that the bucket has never held: what was deleted stays deleted. @throws RevisionConflict when it has */
+  async createOnce(key: string, value: T): Promise<void> {
+    this.#checkKey(key);
+    this.#checkConnected();
+    // Revision 0 also loses against the mark that a deletion leaves; create() of the client writes over it.
+    this.#apply(key, value, await conflictAware(this.#kv.put(key, JSON.stringify(value), { previousSeq: 0 })));
+  }
+
+  /** Writes over the revision that was read. @throws RevisionConflict when another write came first. */
+  async update(key: string, value: T, revision: number): Promise<void> {
+    this.#checkKey(key);
+    this.#checkConnected();
+    this.#apply(key, value, await conflictAware(this.#kv.update(key, JSON.stringify(value), revision)));
+  }
+
+  /**
+   * Applies a change to the newest value, and again when another write came first. `apply` gets undefined where there is no
+   * value; what it throws ends the change, null leaves all as it is, and so does a value that equals the one there is.
+   * @returns what stands now: what was written, or the value that was left
+   * @throws RevisionConflict when others were faster every time
+   */
+  async change(key: string, apply: (value: T | undefined) => T | null): Promise<T | undefined> {
+    for (let tries = 1; ; tries++) {
+      const held = this.#held.get(key);
+      const changed = apply(held?.value);
+      if (changed === null || (held !== undefined && isDeepStrictEqual(changed, held.value))) return held?.value;
+      try {
+        await (held === undefined ? this.create(key, changed) : this.update(key, changed, held.revision));
+        return changed;
+      } catch (error) {
+        if (!(error instanceof RevisionConflict) || tries >= CHANGE_TRIES_MAX) throw error;
+        await waitAfterLostWrite(tries);
+        await this.#readNow(key);
+      }
+    }
+  }
+
+  /** Reads what won from the bucket itself: the watch of a busy process may show it too late for the next try. */
+  async #readNow(key: string): Promise<void> {
+    const entry = await this.#kv.get(key);
+    if (entry === null) return;
+    if (entry.operation === 'PUT') {
+      this.#take(entry);
+      return;
+    }
+    // Older values that the watch has not shown yet must not come back.
+    this.#deleted.set(key, entry.revision);
+    this.#remove(key, entry.revision);
+  }
+
+  /** Deletes a key at the revision that was read. @throws RevisionConflict when another write came first. */
+  async delete(key: string, revision: number): Promise<void> {
+    this.#checkKey(key);
+    this.#checkConnected();
+    await conflictAware(this.#kv.delete(key, { previousSeq: revision }));
+    this.#deleted.set(key, revision);
+    this.#remove(key, revision);
+  }
+
+  /** Stops watching; what is held stays readable. */
+  close(): void {
+    this.#closed = true;
+    this.#stopWatch?.();
+  }
+
+  /** Loads everything anew and goes on watching. What is held stays as it is until the load is through. */
+  async #load(): Promise<void> {
+    const generation = ++this.#generation;
+    this.#stopWatch?.();
+    const loading = new Map<string, Held<T> | null>();
+    this.#loading = loading;
+    const empty = (await this.#kv.status()).values === 0;
+    const watch = await this.#kv.watch();
+    if (generation !== this.#generation || this.#closed) {
+      watch.stop();
+      return;
+    }
+    this.#stopWatch = () => {
+      watch.stop();
+    };
+    const loaded = Promise.withResolvers<undefined>();
+    const finish = () => {
+      if (this.#loading === loading) this.#swap(loading);
+      loaded.resolve(undefined);
+    };
+    if (empty) finish();
+    const follow = async () => {
+      for await (const entry of watch) {
+        if (generation !== this.#generation) return;
+        this.#take(entry);
+        if (entry.delta === 0) finish();
+      }
+    };
+    void follow()
+      .catch((cause: unknown) => {
+        this.#options.onProblem(`the watch on bucket ${this.#options.name} broke`, cause);
+      })
+      .finally(() => {
+        loaded.resolve(undefined);
+        if (generation === this.#generation && !this.#closed) void this.#reload();
+      });
+    await loaded.promise;
+  }
+
+  /** Loads until it works, a newer load begins, or the bucket or the connection is closed for good. */
+  async #reload(): Promise<void> {
+    while (!this.#closed && !this.#nc.isClosed()) {
+      const generation = this.#generation + 1;
+      try {
+        await this.#load();
+        return;
+      } catch (cause) {
+        if (generation !== this.#generation) return;
+        this.#options.onProblem(`bucket ${this.#options.name} could not be loaded again`, cause);
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+        if (generation !== this.#generation) return;
+      }
+    }
+  }
+
+  async #followConnection(): Promise<void> {
+    for await (const status of this.#nc.status()) {
+      if (this.#closed) return;
+      if (status.type === 'disconnect' || status.type === 'staleConnection') this.#connected = false;
+      if (status.type !== 'reconnect') continue;
+      this.#connected = true;
+      void this.#reload();
+    }
+    this.#connected = false;
+  }
+
+  #checkKey(key: string): void {
+    if (key.length > KEY_CHARS_MAX)
+      throw new Error(`bucket ${this.#options.name}: a key of ${key.length} characters; takes at most ${KEY_CHARS_MAX}`);
+  }
+
+  /** While the connection is down the client throws writes away without a word: better to say so at once. */
+  #checkConnected(): void {
+    if (!this.#connected) throw new Error(`bucket ${this.#options.name}: not connected`);
+  }
+
+  #take(entry: KvEntry): void {
+    if (entry.operation !== 'PUT') {
+      this.#deleted.delete(entry.key);
+      this.#remove(entry.key, entry.revision);
+      return;
+    }
+    let value: T;
+    try {
+      value = this.#options.parse(entry.string());
+    } catch (cause) {
+      this.#options.onProblem(`bucket ${this.#options.name}: the value of a key is not what it should be`, cause);
+      return;
+    }
+    // During a load the value may have lain there for long; afterwards it has just been written.
+    const age = this.#loading === null ? 0 : Math.max(0, Date.now() - entry.created.getTime());
+    this.#apply(entry.key, value, entry.revision, performance.now() - age);
+  }
+
+  #apply(key: string, value: T, revision: number, moved_at = performance.now()): void {
+    const held: Held<T> = { value, revision, moved_at };
+    if (this.#loading !== null && revision > (this.#loading.get(key)?.revision ?? 0)) this.#loading.set(key, held);
+    if (revision <= Math.max(this.#held.get(key)?.revision ?? 0, this.#deleted.get(key) ?? 0)) return;
+    this.#held.set(key, held);
+    this.#tell(key, held);
+  }
+
+  #remove(key: string, revision: number): void {
+    this.#loading?.set(key, null);
+    const held = this.#held.get(key);
+    if (held === undefined || revision < held.revision) return;
+    this.#held.delete(key);
+    this.#tell(key, null);
+  }
+
+  /** Puts what a load found in the place of what is held, whatever the revisions say: what lies in the bucket is the truth. */
+  #swap(loaded: Map<string, Held<T> | null>): void {
+    const before = this.#held;
+    this.#held = new Map();
+    this.#loading = null;
+    for (const [key, held] of loaded) if (held !== null) this.#held.set(key, held);
+    for (const key of before.keys()) if (!this.#held.has(key)) this.#tell(key, null);
+    for (const [key, held] of this.#held) if (before.get(key)?.revision !== held.revision) this.#tell(key, held);
+  }
+
+  #tell(key: string, held: Held<T> | null): void {
+    for (const listener of this.#listeners) listener(key, held);
+  }
+}
+
+async function conflictAware<R>(write: Promise<R>): Promise<R> {
+  try {
+    return await write;
+  } catch (cause) {
+    if (isLostWrite(cause)) throw new RevisionConflict('another write came first', { cause });
+    throw cause;
+  }
+}

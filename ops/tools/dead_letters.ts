@@ -1,0 +1,202 @@
+// Operator command for dead letters: what can never land, why, sending it through the log again, and throwing it away.
+//   npm run dead-letters -- list [--limit N]
+//   npm run dead-letters -- show SEQ
+//   npm run dead-letters -- replay SEQ|all
+//   npm run dead-letters -- delete SEQ | delete --org ORG_ID
+//   npm run dead-letters -- resend LOG_SEQ LOG_INDEX
+// A replayed event goes into the ingest log as it came; its id is the same, so it lands once. The letter is removed only
+// after the log has stored the event. A letter that was written while there was little room holds only a part of its event, or none of
+// it; the event itself is then taken from its place in the log, for as long as that keeps what it has handed on. So is one whose letter found
+// no room at all (resend); its place stands in the log of the worker.
+import { parseArgs } from 'node:util';
+import { headers } from '@nats-io/transport-node';
+import {
+  BODY_BYTES_HEADER,
+  deadLetterCodec,
+  FINGERPRINT_HEADER,
+  type IngestEvent,
+  ingestBatchCodec,
+  type DeadLetter,
+  type SourceFormat,
+} from '../../schemas/codec.ts';
+import { connectNats } from '../platform/nats/connect.ts';
+import { localNatsUrl } from '../launch/secrets.ts';
+import { attachLog, type Log } from '../platform/nats/open_log.ts';
+import { leave } from '../platform/leave.ts';
+import { DEAD_LETTERS_STREAM, INGEST_STREAM, ingestSubject } from '../../schemas/streams.ts';
+import { parseEnv } from '../platform/env.ts';
+
+const USAGE =
+  'usage: npm run dead-letters -- list [--limit N] | show SEQ | replay SEQ|all | delete SEQ | delete --org ORG_ID | resend LOG_SEQ LOG_INDEX';
+const LIST_LIMIT = 100;
+
+interface Letter {
+  seq: number;
+  letter: DeadLetter;
+  /** Of the whole body, where the letter does not hold all of it. */
+  bodyBytes: number | null;
+}
+
+async function read(log: Log, seq: number): Promise<Letter | null> {
+  const message = await log.jsm.streams.getMessage(DEAD_LETTERS_STREAM, { seq });
+  if (message === null) return null;
+  const letter = deadLetterCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER));
+  const bodyBytes = message.header.has(BODY_BYTES_HEADER) ? Number(message.header.get(BODY_BYTES_HEADER)) : null;
+  return { seq, letter, bodyBytes };
+}
+
+async function letterAt(log: Log, seq: number): Promise<Letter> {
+  const letter = await read(log, seq);
+  if (letter === null) throw new Error(`no dead letter ${String(seq)}`);
+  return letter;
+}
+
+async function* letters(log: Log): AsyncGenerator<Letter> {
+  const { state } = await log.jsm.streams.info(DEAD_LETTERS_STREAM);
+  for (let seq = state.first_seq; seq <= state.last_seq && state.messages > 0; seq += 1) {
+    const letter = await read(log, seq);
+    if (letter !== null) yield letter;
+  }
+}
+
+async function list(log: Log, limit: number): Promise<void> {
+  let shown = 0;
+  for await (const { seq, letter } of letters(log)) {
+    if (shown >= limit) {
+      process.stdout.write(`… more; --limit ${String(limit * 2)} shows them\n`);
+      return;
+    }
+    shown += 1;
+    process.stdout.write(
+      `${String(seq).padStart(6)}  ${new Date(letter.died_at).toISOString()}  ${letter.stage.padEnd(7)} ${letter.reason.padEnd(18)} ${letter.org_id || '(unknown org)'}  evt_${letter.event_hex}  ${letter.detail.slice(0, 120)}\n`,
+    );
+  }
+  if (shown === 0) process.stdout.write('no dead letters\n');
+}
+
+async function show(log: Log, seq: number): Promise<void> {
+  const { letter, bodyBytes } = await letterAt(log, seq);
+  const { body, ...rest } = letter;
+  const cut = bodyBytes === null ? {} : { body_bytes: bodyBytes, body_bytes_kept: body.length };
+  process.stdout.write(`${JSON.stringify({ seq, ...rest, ...cut, body: body.toString('utf8') }, null, 2)}\n`);
+}
+
+/** What the ingest log still holds at a place; null for nothing. */
+async function eventAt(log: Log, logSeq: number, logIndex: number): Promise<{ subject: string; event: IngestEvent } | null> {
+  const entry = await (await log.bucket('service')).get('log');
+  // Places are named as in the store; the log's own numbers begin at its base.
+  const base = entry?.operation === 'PUT' ? entry.json<{ base: number }>().base : 0;
+  if (logSeq <= base) return null;
+  const message = await log.jsm.streams.getMessage(INGEST_STREAM, { seq: logSeq - base });
+  if (message === null) return null;
+  const event = ingestBatchCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events[logIndex];
+  return event === undefined ? null : { subject: message.subject, event };
+}
+
+/** The event's body as it came. @throws Error when nobody has it any more */
+async function bodyOf(log: Log, { seq, letter, bodyBytes }: Letter): Promise<string> {
+  if (bodyBytes === null) return letter.body.toString('utf8');
+  const event = (await eventAt(log, letter.log_seq, letter.log_index))?.event;
+  if (event?.event_hex === letter.event_hex && event.org_id === letter.org_id) return event.body;
+  const seen = `look at it with: show ${String(seq)}`;
+  throw new Error(`dead letter ${String(seq)} holds only a part of its event, and the log no longer has it; ${seen}`);
+}
+
+async function send(log: Log, subject: string, event: IngestEvent, msgID: string): Promise<void> {
+  const head = headers();
+  head.set(FINGERPRINT_HEADER, ingestBatchCodec.fingerprint);
+  await log.js.publish(subject, ingestBatchCodec.encode({ events: [event] }), { headers: head, msgID });
+}
+
+async function replayOne(log: Log, stored: Letter): Promise<void> {
+  const { seq, letter } = stored;
+  if (letter.org_id === '')
+    throw new Error(
+      `dead letter ${String(seq)} is no event that could be sent again (${letter.reason}); look at it with: show ${String(seq)}`,
+    );
+  const { org_id, event_hex, trace_id, received_at, partition } = letter;
+  const body = await bodyOf(log, stored);
+  const event = { org_id, event_hex, trace_id, received_at, format: letter.format as SourceFormat, body };
+  // The message id makes a command that was interrupted between its two steps safe to run again.
+  await send(log, ingestSubject(partition), event, `replay:${String(seq)}:${String(letter.died_at)}`);
+  await log.jsm.streams.deleteMessage(DEAD_LETTERS_STREAM, seq);
+  process.stdout.write(`replayed ${String(seq)}: evt_${event_hex} of ${org_id}\n`);
+}
+
+async function replay(log: Log, which: string): Promise<void> {
+  if (which !== 'all') {
+    await replayOne(log, await letterAt(log, sequence(which)));
+    return;
+  }
+  for await (const letter of letters(log)) {
+    if (letter.letter.org_id === '') continue;
+    // One whose event is gone must not keep the others from being sent.
+    await replayOne(log, letter).catch((error: unknown) => {
+      if (letter.bodyBytes === null) throw error;
+      process.stderr.write(`${messageOf(error)}\n`);
+    });
+  }
+}
+
+async function resend(log: Log, logSeq: number, logIndex: number): Promise<void> {
+  if (!Number.isSafeInteger(logIndex) || logIndex < 0) throw new Error(USAGE);
+  const place = `${String(logSeq)}:${String(logIndex)}`;
+  const found = await eventAt(log, logSeq, logIndex);
+  if (found === null) throw new Error(`the log no longer has an event at ${place}`);
+  const { subject, event } = found;
+  await send(log, subject, event, `resend:${place}`);
+  process.stdout.write(`sent ${place} again: evt_${event.event_hex} of ${event.org_id}\n`);
+}
+
+/** Also overwrites them: what is thrown away is gone. */
+async function remove(log: Log, which: string | undefined, org: string | undefined): Promise<void> {
+  if ((which === undefined) === (org === undefined)) throw new Error(USAGE);
+  if (org === undefined) {
+    const { seq } = await letterAt(log, sequence(which));
+    await log.jsm.streams.deleteMessage(DEAD_LETTERS_STREAM, seq, true);
+    process.stdout.write(`deleted ${String(seq)}\n`);
+    return;
+  }
+  let count = 0;
+  for await (const { seq, letter } of letters(log)) {
+    if (letter.org_id !== org) continue;
+    await log.jsm.streams.deleteMessage(DEAD_LETTERS_STREAM, seq, true);
+    count += 1;
+  }
+  process.stdout.write(`deleted ${String(count)} of ${org}\n`);
+}
+
+function sequence(text: string | undefined): number {
+  const seq = Number(text);
+  if (!Number.isSafeInteger(seq) || seq < 1) throw new Error(USAGE);
+  return seq;
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { limit: { type: 'string', default: String(LIST_LIMIT) }, org: { type: 'string' } },
+  });
+  const [command, argument, second] = positionals;
+  const env = parseEnv(process.env);
+  const url = env.SERVICE_NATS_URL ?? localNatsUrl(env.SERVICE_DATA_DIR);
+  const nc = await connectNats({ url, name: 'dead-letters', waitMs: 3000 });
+  try {
+    const log = await attachLog(nc);
+    if (command === 'list') await list(log, sequence(values.limit));
+    else if (command === 'show') await show(log, sequence(argument));
+    else if (command === 'replay' && argument !== undefined) await replay(log, argument);
+    else if (command === 'delete') await remove(log, argument, values.org);
+    else if (command === 'resend' && second !== undefined) await resend(log, sequence(argument), Number(second));
+    else throw new Error(USAGE);
+  } finally {
+    await nc.close();
+  }
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${messageOf(error)}\n`);
+  leave(1);
+});

@@ -1,0 +1,54 @@
+// What one event used: the sums over its spans, as the rows have them, so that what is metered, what is let in and what is
+// stored are the same amounts. Pure.
+import type { Usage } from '../../stage.ts';
+import { dayOf } from '../time/days.ts';
+import { decimalToScaled } from '../pricing/money.ts';
+import { NO_OUTCOMES, outcomesOf } from '../pricing/outcomes.ts';
+import type { Span } from '../traces/span.ts';
+
+const HOUR_MS = 3_600_000;
+/** Decimals of seconds in the store. */
+const SECONDS_DECIMALS = 6;
+
+/** The sums over an event's spans, in the hour (UTC) of its receipt; whose it is and on which day it began, its own span says. */
+export function usageOf(event: { org_id: string; received_at: number; spans: readonly Span[] }): Usage {
+  const own = event.spans[0];
+  const usage: Usage = {
+    ...noUsage({
+      org_id: event.org_id,
+      agent_id: own?.agent_id ?? '',
+      hour: Math.floor(event.received_at / HOUR_MS) * HOUR_MS,
+      day: dayOf(own?.started_at ?? event.received_at),
+      model: own?.model ?? '',
+      department: own?.department ?? '',
+      realm: own?.realm ?? '',
+    }),
+    last_received_at: event.received_at,
+    events: 1,
+    outcomes: outcomesOf(own?.attributes['outcomes']),
+  };
+  for (const span of event.spans) {
+    usage.input_tokens += span.input_tokens;
+    usage.output_tokens += span.output_tokens;
+    usage.storage_bytes += span.storage_bytes;
+    usage.cost_pico_usd += span.cost_pico_usd;
+    if (span.sandbox_seconds > 0) usage.sandbox_micros += decimalToScaled(span.sandbox_seconds.toFixed(SECONDS_DECIMALS), SECONDS_DECIMALS);
+  }
+  return usage;
+}
+
+/** Usage of nothing at a place where use is counted, for what only corrects it. */
+export function noUsage(where: Pick<Usage, 'org_id' | 'agent_id' | 'hour' | 'day' | 'model' | 'department' | 'realm'>): Usage {
+  return {
+    ...where,
+    last_received_at: 0,
+    events: 0,
+    input_tokens: 0,
+    output_tokens: 0,
+    storage_bytes: 0,
+    sandbox_micros: 0n,
+    cost_pico_usd: 0n,
+    outcomes: NO_OUTCOMES,
+    correction: 0n,
+  };
+}

@@ -1,0 +1,56 @@
+// What runs in the thread of patterns. In: a job. Out: its parts, one for each text or rule, in order. Pure but for what it keeps
+// compiled. No budget of steps holds here: the deadline of the job does.
+import type { JudgeRule } from '../../../schemas/records/judge.ts';
+import type { CustomPattern } from '../../../schemas/records/pii_policy.ts';
+import { compileRule, type RuleScore, type RuleScorer } from '../judging/rules.ts';
+import { type OwnFinds, OwnPatterns } from '../pii/own_patterns.ts';
+
+/** find: own patterns in each text. judge: each rule on its own texts, which are places in `texts`. */
+export type PatternJob =
+  | { kind: 'find'; patterns: readonly CustomPattern[]; texts: readonly string[] }
+  | { kind: 'judge'; rules: readonly { rule: JudgeRule; places: readonly number[] }[]; texts: readonly string[] };
+
+/** A rule that cannot be used, or that failed, says why. */
+export type RuleResult = RuleScore | { error: string };
+
+export type PatternPart = { finds: OwnFinds } | { result: RuleResult };
+
+/** Policies and rules that are kept compiled. */
+const COMPILED_MAX = 200;
+
+const payAll = (): boolean => true;
+const policies = new Map<string, OwnPatterns>();
+const rules = new Map<string, RuleScorer>();
+
+export function* runJob(job: PatternJob): Generator<PatternPart> {
+  if (job.kind === 'find') {
+    const own = kept(policies, JSON.stringify(job.patterns), () => new OwnPatterns(job.patterns));
+    for (const text of job.texts) yield { finds: own.find(text, payAll) };
+    return;
+  }
+  for (const { rule, places } of job.rules)
+    yield {
+      result: resultOf(
+        rule,
+        places.map((place) => job.texts[place] ?? ''),
+      ),
+    };
+}
+
+function resultOf(rule: JudgeRule, texts: readonly string[]): RuleResult {
+  try {
+    return kept(rules, JSON.stringify(rule), () => compileRule(rule)).ofTexts(texts);
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** What was compiled before, else compiled now; the one that was used longest ago goes when there are too many. */
+function kept<T>(held: Map<string, T>, key: string, compile: () => T): T {
+  const value = held.get(key) ?? compile();
+  held.delete(key);
+  held.set(key, value);
+  const [oldest] = held.keys();
+  if (held.size > COMPILED_MAX && oldest !== undefined) held.delete(oldest);
+  return value;
+}

@@ -1,0 +1,30 @@
+// Which redactions are told as pii.match: one in a thousand, chosen by what the span is, so that whoever decides it again (after a
+// crash, in another process) chooses the same. In: the spans of an event. Out: the events to tell. Pure.
+import { createHash } from 'node:crypto';
+import type { Span } from '../traces/span.ts';
+
+/** One redacted span in so many is told. */
+const TOLD_ONE_IN = 1000;
+
+export interface PiiMatch {
+  event: 'pii.match';
+  org_id: string;
+  trace_id: string;
+  /** The span: what tells it from other matches of the trace. */
+  subject: string;
+  payload: { event: 'pii.match'; org_id: string; trace_id: string; span_id: string; kinds: readonly string[] };
+}
+
+export function piiMatches(spans: readonly Span[]): PiiMatch[] {
+  return spans.flatMap((span) => {
+    const { org_id, trace_id, span_id, event_hex, redacted = [] } = span;
+    if (redacted.length === 0 || !isTold(event_hex, span_id)) return [];
+    const payload = { event: 'pii.match', org_id, trace_id, span_id, kinds: redacted } as const;
+    return [{ event: 'pii.match', org_id, trace_id, subject: `${event_hex} ${span_id}`, payload }];
+  });
+}
+
+/** By SHA-256 of the event's own hash and the span: evenly spread, and nobody's choice. */
+export function isTold(event_hex: string, span_id: string): boolean {
+  return createHash('sha256').update(`${event_hex}\n${span_id}`).digest().readUInt32BE(0) % TOLD_ONE_IN === 0;
+}

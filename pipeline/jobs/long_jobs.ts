@@ -1,0 +1,269 @@
+// Carries out long work that was asked for (schemas/records/job_record.ts). Every worker has a runner; who takes a job writes so into
+// its record with CAS, then beats, with how far it is. A job whose record has been silent for LEASE_MS, by the looker's own clock, has
+// lost its worker: another one begins it again, so a handler must do no harm when it runs again.
+// Guarantees: one live holder of a job at a time (one that cannot write gives up before others may begin); a job that is accepted ends
+// as complete or failed, whoever is killed; one that kills its workers is given up; an org has one job running at a time.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { JobRecords } from '../../ops/exchange/job_records.ts';
+import type { Logger } from '../../ops/platform/logger.ts';
+import { ObjectStoreError } from '../../ops/platform/object_store/object_store.ts';
+import { type Held, RevisionConflict } from '../../ops/platform/nats/watched_bucket.ts';
+import type { LongJob } from '../../schemas/records/job_record.ts';
+import { StoreUnavailable } from '../../sql/client/client.ts';
+import { describeFailure } from './failure.ts';
+import { backoffMs } from '../queues/backoff.ts';
+
+const LEASE_MS = 12_000;
+const HOLD_MS = 9_000;
+const BEAT_MS = 1_000;
+const LOOK_MS = 1_000;
+/** Jobs that one worker carries out at a time. */
+const RUNNING_MAX = 2;
+/** A job that was begun so often is given up: it may be what kills its workers. */
+const BEGUN_MAX = 5;
+/** Tries of a worker while a store is away, with growing pauses, before the job fails. */
+const TRIES_MAX = 6;
+const END_TRIES_MAX = 10;
+
+export interface LongJobContext {
+  job_id: string;
+  org_id: string;
+  args: unknown;
+  /** In units of the work. */
+  progress: (done: number, total: number) => void;
+  /** Aborts when the job is no longer this worker's. */
+  signal: AbortSignal;
+  log: Logger;
+}
+
+/** Resolves with what was done, shown as the job's result. */
+export type LongJobHandler = (context: LongJobContext) => Promise<Record<string, unknown>>;
+
+export interface LongJobRunnerOptions {
+  records: JobRecords;
+  /** By kind. */
+  handlers: Readonly<Record<string, LongJobHandler>>;
+  workerId: string;
+  log: Logger;
+  /** Milliseconds since the epoch. */
+  now: () => number;
+  observe: (kind: string, outcome: 'done' | 'failed', seconds: number) => void;
+  /** LEASE_MS and the rest are divided by this, for tests. */
+  hurry?: number;
+}
+
+export class LongJobRunner {
+  readonly #options: LongJobRunnerOptions;
+  readonly #hurry: number;
+  readonly #stopped = new AbortController();
+  readonly #runs = new Map<string, Promise<void>>();
+  #stops: (() => void)[] = [];
+  #looking = false;
+
+  constructor(options: LongJobRunnerOptions) {
+    this.#options = options;
+    this.#hurry = options.hurry ?? 1;
+  }
+
+  start(): void {
+    const timer = setInterval(() => void this.#look(), LOOK_MS / this.#hurry);
+    const unwatch = this.#options.records.onChange(() => void this.#look());
+    this.#stops = [
+      () => {
+        clearInterval(timer);
+      },
+      unwatch,
+    ];
+    void this.#look();
+  }
+
+  /** Takes nothing new, and resolves when what ran has been given back. */
+  async stop(): Promise<void> {
+    for (const stop of this.#stops) stop();
+    this.#stopped.abort(new Error('the worker ends'));
+    await Promise.allSettled(this.#runs.values());
+  }
+
+  async #look(): Promise<void> {
+    if (this.#looking || this.#stopped.signal.aborted) return;
+    this.#looking = true;
+    try {
+      while (this.#runs.size < RUNNING_MAX) {
+        const next = this.#next();
+        if (next === null || !(await this.#take(next))) return;
+      }
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'a job could not be taken; trying again');
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  /** The oldest job that nobody has, of an org that has none running. */
+  #next(): Held<LongJob> | null {
+    const held = [...this.#options.records.held()].filter(({ value }) => value.kind in this.#options.handlers);
+    const busy = new Set(held.filter((one) => one.value.status === 'running' && !this.#isSilent(one)).map(({ value }) => value.org_id));
+    const free = held.filter((one) => one.value.status === 'queued' || (one.value.status === 'running' && this.#isSilent(one)));
+    const ready = free.filter(({ value }) => !busy.has(value.org_id) && !this.#runs.has(value.job_id));
+    return ready.toSorted((a, b) => (a.value.created_at < b.value.created_at ? -1 : 1))[0] ?? null;
+  }
+
+  #isSilent({ moved_at }: Held<LongJob>): boolean {
+    return performance.now() - moved_at > LEASE_MS / this.#hurry;
+  }
+
+  /** @returns false when it is better to look again later */
+  async #take({ value: job, revision }: Held<LongJob>): Promise<boolean> {
+    const { records, workerId, now } = this.#options;
+    const at = new Date(now()).toISOString();
+    try {
+      if (job.tries >= BEGUN_MAX) {
+        const error = `given up: it was begun ${String(job.tries)} times and its worker ended each time`;
+        await records.update({ ...job, status: 'failed', holder: '', error, ended_at: at }, revision);
+        return true;
+      }
+      const began = performance.now();
+      const taken: LongJob = {
+        ...job,
+        status: 'running',
+        holder: workerId,
+        beats: job.beats + 1,
+        tries: job.tries + 1,
+        started_at: job.started_at ?? at,
+      };
+      const run = this.#run(taken, await records.update(taken, revision), began).finally(() => {
+        this.#runs.delete(job.job_id);
+        void this.#look();
+      });
+      this.#runs.set(job.job_id, run);
+      return true;
+    } catch (error) {
+      if (error instanceof RevisionConflict) return false;
+      throw error;
+    }
+  }
+
+  /** Never rejects. */
+  async #run(job: LongJob, revision: number, began: number): Promise<void> {
+    const { handlers, now, observe } = this.#options;
+    const log = this.#options.log.child({ job: job.kind, job_id: job.job_id });
+    const hold = new Hold(this.#options, this.#hurry, job, revision, began);
+    const signal = AbortSignal.any([hold.lost, this.#stopped.signal]);
+    const at = (): string => new Date(now()).toISOString();
+    const seconds = (): number => (performance.now() - began) / 1000;
+    const context: LongJobContext = {
+      job_id: job.job_id,
+      org_id: job.org_id,
+      args: job.args,
+      progress: (done, total) => {
+        hold.progress = { done, total };
+      },
+      signal,
+      log,
+    };
+    try {
+      const handler = handlers[job.kind];
+      if (handler === undefined) throw new Error(`there is no work of the kind ${job.kind}`);
+      const result = await this.#tryUntilDone(() => handler(context), signal, log);
+      observe(job.kind, 'done', seconds());
+      await hold.end({ status: 'complete', result, error: null, ended_at: at() });
+    } catch (error) {
+      // A worker that ends, or has lost the job, leaves it to others; it did not fail.
+      if (this.#stopped.signal.aborted) await hold.end({ status: 'queued', tries: job.tries - 1 });
+      else if (hold.lost.aborted) await hold.leave();
+      else {
+        log.error({ err: error }, 'the job failed');
+        observe(job.kind, 'failed', seconds());
+        await hold.end({ status: 'failed', error: describeFailure(error).detail, ended_at: at() });
+      }
+    }
+  }
+
+  async #tryUntilDone<T>(run: () => Promise<T>, signal: AbortSignal, log: Logger): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await run();
+      } catch (error) {
+        const away = error instanceof StoreUnavailable || (error instanceof ObjectStoreError && error.failure === 'unavailable');
+        if (!away || tries >= TRIES_MAX || signal.aborted) throw error;
+        log.warn({ err: error, tries }, 'a store is away; trying again');
+        await sleep(backoffMs(tries) / this.#hurry, undefined, { signal });
+      }
+    }
+  }
+}
+
+/** A job that is this worker's, for as long as its record says so. */
+class Hold {
+  readonly #records: JobRecords;
+  readonly #log: Logger;
+  readonly #lost = new AbortController();
+  readonly #timers: NodeJS.Timeout[];
+  #job: LongJob;
+  #revision: number;
+  #safeUntil: number;
+  #writing: Promise<void> = Promise.resolve();
+  readonly #holdMs: number;
+  readonly #beatMs: number;
+  progress: LongJob['progress'];
+
+  constructor({ records, log }: LongJobRunnerOptions, hurry: number, job: LongJob, revision: number, began: number) {
+    this.#records = records;
+    this.#log = log;
+    this.#job = job;
+    this.#revision = revision;
+    this.#holdMs = HOLD_MS / hurry;
+    this.#beatMs = BEAT_MS / hurry;
+    this.#safeUntil = began + this.#holdMs;
+    this.progress = job.progress;
+    const beat = setInterval(() => {
+      if (!this.#lost.signal.aborted) this.#writing = this.#writing.then(() => this.#beat());
+    }, this.#beatMs);
+    const watch = setInterval(() => {
+      if (performance.now() > this.#safeUntil) this.#lost.abort(new Error('the record of the job could not be written in time'));
+    }, this.#beatMs / 4);
+    this.#timers = [beat, watch];
+  }
+
+  /** Aborts when the job is no longer this worker's. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /** Writes how it ended, and lets go. Where that cannot be written, others find the record silent. */
+  async end(how: Partial<LongJob>): Promise<void> {
+    await this.leave();
+    for (let tries = 1; tries <= END_TRIES_MAX; tries++) {
+      try {
+        await this.#write({ holder: '', ...how });
+        return;
+      } catch (error) {
+        if (error instanceof RevisionConflict) return;
+        this.#log.warn({ err: error }, 'the end of a job could not be written');
+        await sleep(this.#beatMs / 4);
+      }
+    }
+  }
+
+  async leave(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#writing;
+  }
+
+  async #beat(): Promise<void> {
+    try {
+      await this.#write({});
+    } catch (error) {
+      if (error instanceof RevisionConflict) this.#lost.abort(error);
+      else this.#log.warn({ err: error }, 'the record of a job could not be written');
+    }
+  }
+
+  async #write(change: Partial<LongJob>): Promise<void> {
+    const at = performance.now();
+    const next: LongJob = { ...this.#job, progress: this.progress, beats: this.#job.beats + 1, ...change };
+    this.#revision = await this.#records.update(next, this.#revision);
+    this.#job = next;
+    this.#safeUntil = at + this.#holdMs;
+  }
+}

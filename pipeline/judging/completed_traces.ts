@@ -1,0 +1,73 @@
+// Where judging meets a batch: of the events that the books tell, the traces that are complete and judged by somebody get their
+// scores. Their rows join the batch's rows, so that they land before anything is told; breaches and tasks are told with its events.
+import type { JudgingTask } from '../../schemas/codec.ts';
+import { scoresLine } from '../landing/row_encoders.ts';
+import type { CompleteTrace } from './judged_inputs.ts';
+import type { LandingUnit } from '../landing/landing.ts';
+import type { PartitionState } from '../worker/partition_state.ts';
+import type { ScoredTrace } from './score_completed.ts';
+import type { StageObserver } from '../worker/stage_runner.ts';
+import type { BookEvent } from '../traces/open_traces.ts';
+
+export type JudgingOf = (partition: number, traces: readonly CompleteTrace[]) => Promise<ScoredTrace[]>;
+
+type Placed<T> = T & { partition: number };
+
+/** What a batch's complete traces lead to beside their rows. */
+export interface Judging {
+  events: Placed<BookEvent>[];
+  tasks: Placed<{ task: JudgingTask }>[];
+}
+
+export interface JudgeCompletedDeps {
+  judge: JudgingOf;
+  observer: StageObserver;
+  now(): number;
+}
+
+/**
+ * @param told events of the books, in their order; those that complete a trace get their scores
+ * @param rows gets the rows of scores
+ * @param landed resolves when the batches before have landed: only then can be read back what memory does not hold
+ */
+export async function judgeCompleted(
+  deps: JudgeCompletedDeps,
+  states: ReadonlyMap<number, PartitionState>,
+  told: readonly Placed<BookEvent>[],
+  rows: Pick<LandingUnit, 'judge_scores'>,
+  landed: () => Promise<void>,
+): Promise<Judging> {
+  const complete = told.filter(({ complete: trace }) => trace !== undefined);
+  if (complete.length === 0) return { events: [...told], tasks: [] };
+  if (complete.some(({ complete: trace }) => (trace?.stored_through ?? 0) > 0)) await landed();
+  const began = performance.now();
+  const scored = new Map<CompleteTrace, ScoredTrace>();
+  for (const [partition, own] of Map.groupBy(complete, (event) => event.partition)) {
+    for (const one of await deps.judge(
+      partition,
+      own.flatMap(({ complete: trace }) => trace ?? []),
+    ))
+      scored.set(one.trace, one);
+  }
+  const scored_at = deps.now();
+  const breaches: Placed<BookEvent>[] = [];
+  const tasks: Judging['tasks'] = [];
+  const events = told.map(({ complete: trace, ...event }) => {
+    const result = trace === undefined ? undefined : scored.get(trace);
+    if (trace === undefined || result === undefined) return event;
+    const { partition } = event;
+    const { state, version } = trace;
+    const { org_id, trace_id } = state;
+    if (result.fresh.length > 0) {
+      const line = scoresLine(state, result.fresh, { partition, version, scored_at });
+      const epoch = states.get(partition)?.epoch ?? 0;
+      rows.judge_scores.push({ line, partition, epoch, log_seq: version, key: `${org_id} ${trace_id}`, event: null });
+    }
+    for (const breach of result.breaches)
+      breaches.push({ event: breach.event, org_id, trace_id, subject: breach.judge_id, payload: { ...breach }, partition });
+    for (const task of result.tasks) tasks.push({ task, partition });
+    return { ...event, payload: { ...event.payload, judge_scores: result.scores } };
+  });
+  deps.observer.batch('score', (performance.now() - began) / 1000, complete.length, scored.size);
+  return { events: [...events, ...breaches], tasks };
+}

@@ -1,0 +1,204 @@
+// Judges the traces that a batch completes. In: traces with what memory holds of them. Out: for each what its judges say, as rows of
+// judge_scores, as scores for trace.completed, as breaches to tell and as tasks for LLM judges. It writes nothing.
+// A trace that was taken over may have been judged by its former owner: what that one said stands, so that nothing is scored twice.
+import { createHash } from 'node:crypto';
+import type { JudgingTask } from '../../schemas/codec.ts';
+import type { Breach, JudgeRecord } from '../../schemas/records/judge.ts';
+import { addToDraft, emptyDraft, findingOf, judgedTraceOf, type DraftFinding, type JudgedDraft } from '../domain/judging/judged_draft.ts';
+import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
+import { type Runner, type RuleOnTexts, runRules, TRACE_STEPS_MAX } from '../domain/patterns/bounds.ts';
+import {
+  breachesOf,
+  isJudgeCall,
+  judge,
+  judgementOf,
+  judgesFor,
+  notJudged,
+  scoresByName,
+  type Judgement,
+  type OrgJudges,
+  type RuleJudge,
+} from './score.ts';
+import type { Cooldowns } from './recent_judgements.ts';
+import type { CompleteTrace } from './judged_inputs.ts';
+import {
+  placeKeyOf,
+  READ_TRACES_MAX,
+  traceKeyOf,
+  type JudgedStore,
+  type PlaceRef,
+  type StoredRef,
+  type StoredTexts,
+} from './judged_store.ts';
+import type { OrgTime } from '../../ops/platform/org_time.ts';
+
+/** Judging gives timers their turn after this long. */
+const TURN_MS = 20;
+const SPENT = 'the judges of the org took too long before';
+
+export interface ScoringDeps {
+  judgesOf(org_id: string): OrgJudges | null;
+  /** Waits while the store is away. */
+  store: JudgedStore;
+  /** What the judges of each org have taken of this worker's time. */
+  time: OrgTime;
+  /** Where rules run that would take long here. */
+  runner: Runner;
+  cooldowns: Cooldowns;
+  now(): number;
+  yield(): Promise<void>;
+}
+
+/** What became of a trace. */
+export interface ScoredTrace {
+  trace: CompleteTrace;
+  /** All that rules have said of it, in the order of the judges. */
+  scores: Record<string, number>;
+  /** Those that are not in the store yet. */
+  fresh: Judgement[];
+  breaches: Breach[];
+  tasks: JudgingTask[];
+}
+
+/** Judges complete traces of one partition; those that nobody judges are left out. */
+export async function scoreTraces(deps: ScoringDeps, partition: number, traces: readonly CompleteTrace[]): Promise<ScoredTrace[]> {
+  const scored: ScoredTrace[] = [];
+  for (let at = 0; at < traces.length; at += READ_TRACES_MAX) {
+    const judged = traces.slice(at, at + READ_TRACES_MAX).flatMap((trace) => {
+      const judges = deps.judgesOf(trace.state.org_id);
+      return judges === null ? [] : [{ trace, judges }];
+    });
+    const inputs = await inputsOf(deps.store, partition, judged);
+    let turn = performance.now();
+    for (const [index, { trace, judges }] of judged.entries()) {
+      const input = inputs[index];
+      if (input === undefined || isJudgeCall(input.judged)) continue;
+      scored.push(await scoreOne(deps, trace, judges, input));
+      if (performance.now() - turn < TURN_MS) continue;
+      await deps.yield();
+      turn = performance.now();
+    }
+  }
+  return scored;
+}
+
+/** What the judges of a trace look at, and what they have said already. */
+interface Input {
+  judged: JudgedTrace;
+  known: readonly Judgement[];
+}
+
+async function scoreOne(deps: ScoringDeps, trace: CompleteTrace, judges: OrgJudges, { judged, known }: Input): Promise<ScoredTrace> {
+  const { org_id, trace_id } = judged;
+  // What is read back of a trace that sampling thinned has no texts: to judge it by them would be to judge nothing.
+  const { rules, llm } = judgesFor(judges, judged, trace.stored_through > 0 && !trace.state.sampled);
+  const said = new Map(known.map((judgement) => [judgement.judge_id, judgement]));
+  const fresh: Judgement[] = [];
+  let began = performance.now();
+  let left = TRACE_STEPS_MAX;
+  const pay = (steps: number): boolean => {
+    if (steps > left) return false;
+    left -= steps;
+    return true;
+  };
+  const costly: (RuleOnTexts & { judge: RuleJudge; place: number })[] = [];
+  for (const rule of rules) {
+    if (said.has(rule.record.judge_id)) continue;
+    const judgement = deps.time.isSpent(org_id, began) ? notJudged(rule, SPENT) : judge(rule, judged, pay);
+    if ('texts' in judgement) costly.push({ judge: rule, rule: rule.rule, texts: judgement.texts, place: fresh.length });
+    // Keeps the place of a judge that is asked elsewhere.
+    fresh.push('texts' in judgement ? notJudged(rule, '') : judgement);
+    const now = performance.now();
+    if (now - began < TURN_MS) continue;
+    deps.time.spend(org_id, now - began, now);
+    await deps.yield();
+    began = performance.now();
+  }
+  const ended = performance.now();
+  deps.time.spend(org_id, ended - began, ended);
+  const results = costly.length === 0 ? [] : await runRules(deps.runner, org_id, costly);
+  for (const [index, result] of results.entries()) {
+    const asked = costly[index];
+    if (asked !== undefined) fresh[asked.place] = judgementOf(asked.judge, result);
+  }
+  const all = [...known, ...fresh];
+  return {
+    trace,
+    scores: scoresByName(all),
+    fresh,
+    breaches: breachesOf(rules, trace_id, all),
+    tasks: llm
+      .filter((record) => deps.cooldowns.pass(record, judged.agent_id, deps.now()))
+      .map((record) => taskOf(record, judged, deps.now())),
+  };
+}
+
+/** The same id however often a trace is completed: it is judged once. */
+function taskOf({ judge_id, version }: JudgeRecord, { org_id, trace_id, agent_id }: JudgedTrace, now: number): JudgingTask {
+  const hex = createHash('sha256').update(`live\n${org_id}\n${judge_id}\n${trace_id}`).digest('hex').slice(0, 16);
+  return {
+    task_id: `task_${hex}`,
+    kind: 'live',
+    org_id,
+    judge_id,
+    judge_version: version,
+    agent_id,
+    eval_id: '',
+    chunk: 0,
+    trace_ids: [trace_id],
+    created_at: now,
+  };
+}
+
+async function inputsOf(store: JudgedStore, partition: number, judged: readonly { trace: CompleteTrace }[]): Promise<Input[]> {
+  const refs = judged.flatMap(({ trace }) => (trace.stored_through > 0 ? [refOf(trace)] : []));
+  const restored = judged.flatMap(({ trace }) => (trace.restored ? [refOf(trace)] : []));
+  const [spans, judgements] = await Promise.all([
+    refs.length === 0 ? null : store.spans(partition, refs),
+    restored.length === 0 ? null : store.judgements(partition, restored),
+  ]);
+  const findings = judged.map(({ trace }) => {
+    const draft: JudgedDraft = trace.draft ?? emptyDraft();
+    for (const span of spans?.get(traceKeyOf(trace.state)) ?? []) addToDraft(draft, span);
+    return findingOf(draft);
+  });
+  const places = findings.flatMap((finding, index) => {
+    const state = judged[index]?.trace.state;
+    return state === undefined ? [] : storedPlaces(finding, state);
+  });
+  const texts = await store.texts(partition, refs, places);
+  return findings.flatMap((finding, index) => {
+    const trace = judged[index]?.trace;
+    if (trace === undefined) return [];
+    const known = judgements?.get(traceKeyOf(trace.state)) ?? [];
+    return [{ judged: judgedTraceOf(trace.state, { ...finding, ...filledIn(finding, texts) }), known }];
+  });
+}
+
+const refOf = ({ state, stored_through }: CompleteTrace): StoredRef => ({
+  org_id: state.org_id,
+  trace_id: state.trace_id,
+  through: stored_through,
+  started_at: state.started_at,
+  ended_at: state.ended_at,
+});
+
+function storedPlaces(
+  { prompt, response, attributes }: DraftFinding,
+  { org_id, trace_id }: { org_id: string; trace_id: string },
+): PlaceRef[] {
+  return [prompt, response, attributes].flatMap((part) =>
+    typeof part === 'object' && 'stored' in part ? [{ org_id, trace_id, place: part.stored }] : [],
+  );
+}
+
+function filledIn(
+  { prompt, response, attributes }: DraftFinding,
+  texts: ReadonlyMap<string, StoredTexts>,
+): Pick<JudgedTrace, 'prompt' | 'response' | 'attributes'> {
+  return {
+    prompt: typeof prompt === 'string' ? prompt : (texts.get(placeKeyOf(prompt.stored))?.prompt ?? ''),
+    response: typeof response === 'string' ? response : (texts.get(placeKeyOf(response.stored))?.response ?? ''),
+    attributes: 'known' in attributes ? attributes.known : (texts.get(placeKeyOf(attributes.stored))?.attributes ?? {}),
+  };
+}

@@ -1,0 +1,167 @@
+// Moves texts from span_texts_recent (no index) to span_texts (searchable) in large blocks: whole parts at a time, inside
+// the store. One worker does it, the leader; a fence in the statement keeps a former leader's from writing.
+// Exactly once: a part never changes, a row that is in span_texts already is left out, and a part is dropped only after
+// its rows are in. Killed at any point, the next move does the rest.
+import type { Logger } from '../../ops/platform/logger.ts';
+import { backoffMs } from '../queues/backoff.ts';
+
+export interface RecentPart {
+  name: string;
+  rows: number;
+  bytes: number;
+  age_seconds: number;
+  log_seq_min: number;
+}
+
+export interface TextStore {
+  recentParts(): Promise<RecentPart[]>;
+  /** Raises the mover's fence, and ends the moves of a former leader; resolves with the new epoch. */
+  takeMoverFence(workerId: string): Promise<number>;
+  /** Moves the rows of parts that are not in span_texts yet. Resolves false when the epoch is not the newest. */
+  move(parts: readonly RecentPart[], epoch: number, queryId: string): Promise<boolean>;
+  dropPart(name: string): Promise<void>;
+}
+
+export interface TextMoverOptions {
+  store: TextStore;
+  workerId: string;
+  log: Logger;
+  isLeader(): boolean;
+  /** Resolves when everything written before the call would survive power loss. */
+  sync(): Promise<void>;
+  observe(waitingRows: number, movedRows: number, seconds: number): void;
+}
+
+/** A move takes at least this many rows, so that the text index is built over large blocks … */
+const MOVE_ROWS_MIN = 50_000;
+/** … or what there is, when the oldest has waited this long. Together with the move itself it keeps search within 10 s. */
+const WAIT_SECONDS_MAX = 4;
+/** Few rows move early: they cost little. */
+const SMALL_ROWS_MAX = 5000;
+const SMALL_WAIT_SECONDS = 1;
+/** Uncompressed bytes of one move; the engine holds them while it sorts and indexes. */
+const MOVE_BYTES_MAX = 128 * 1024 * 1024;
+/**
+ * After a failure a move takes half as much, down to this: texts in which nearly every word is a new one (ids, hashes) need ten times
+ * their size while they are indexed, more than the engine may have. After a move that worked it takes twice as much again.
+ */
+const MOVE_BYTES_MIN = 4 * 1024 * 1024;
+const LOOK_MS = 500;
+
+/** The parts that the next move takes, oldest first; none when it is better to wait. */
+export function chooseParts(parts: readonly RecentPart[], bytesMax = MOVE_BYTES_MAX): RecentPart[] {
+  const rows = parts.reduce((sum, part) => sum + part.rows, 0);
+  const age = Math.max(0, ...parts.map((part) => part.age_seconds));
+  const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
+  const due =
+    rows >= MOVE_ROWS_MIN ||
+    bytes >= MOVE_BYTES_MAX ||
+    age >= WAIT_SECONDS_MAX ||
+    (rows > 0 && rows <= SMALL_ROWS_MAX && age >= SMALL_WAIT_SECONDS);
+  if (!due) return [];
+  const chosen: RecentPart[] = [];
+  let taken = 0;
+  for (const part of parts.toSorted((a, b) => b.age_seconds - a.age_seconds)) {
+    if (chosen.length > 0 && taken + part.bytes > bytesMax) break;
+    chosen.push(part);
+    taken += part.bytes;
+  }
+  return chosen;
+}
+
+export class TextMover {
+  readonly #options: TextMoverOptions;
+  #epoch: number | null = null;
+  #moves = 0;
+  #bytesMax = MOVE_BYTES_MAX;
+  #stopped = false;
+  #running: Promise<void> | null = null;
+  #wake: (() => void) | null = null;
+
+  constructor(options: TextMoverOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#wake?.();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    for (let failures = 0; !this.#stopped;) {
+      let wait = LOOK_MS;
+      try {
+        if (await this.#step()) wait = 0;
+        failures = 0;
+      } catch (error) {
+        this.#options.log.warn({ err: error }, 'texts could not be moved; trying again');
+        wait = backoffMs(failures);
+        failures += 1;
+      }
+      if (wait > 0 && !this.#isStopped()) await this.#pause(wait);
+    }
+  }
+
+  #isStopped(): boolean {
+    return this.#stopped;
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** @returns true when there may be more to move at once */
+  async #step(): Promise<boolean> {
+    const { store, workerId } = this.#options;
+    if (!this.#options.isLeader()) {
+      this.#epoch = null;
+      // What waits is the leader's to tell: an old figure beside it would stay for good.
+      this.#options.observe(0, 0, 0);
+      return false;
+    }
+    this.#epoch ??= await store.takeMoverFence(workerId);
+    const parts = await store.recentParts();
+    const waiting = parts.reduce((sum, part) => sum + part.rows, 0);
+    const chosen = chooseParts(parts, this.#bytesMax);
+    if (chosen.length === 0) {
+      this.#options.observe(waiting, 0, 0);
+      return false;
+    }
+    this.#moves += 1;
+    const began = performance.now();
+    if (!(await this.#move(chosen, this.#epoch))) {
+      this.#options.log.warn('another worker moves texts by now');
+      this.#epoch = null;
+      return false;
+    }
+    await this.#options.sync();
+    for (const part of chosen) await store.dropPart(part.name);
+    const rows = chosen.reduce((sum, part) => sum + part.rows, 0);
+    this.#options.observe(waiting - rows, rows, (performance.now() - began) / 1000);
+    return waiting - rows >= MOVE_ROWS_MIN;
+  }
+
+  async #move(parts: readonly RecentPart[], epoch: number): Promise<boolean> {
+    try {
+      const moved = await this.#options.store.move(parts, epoch, `move-${this.#options.workerId}-${String(this.#moves)}`);
+      this.#bytesMax = Math.min(MOVE_BYTES_MAX, this.#bytesMax * 2);
+      return moved;
+    } catch (error) {
+      this.#bytesMax = Math.max(MOVE_BYTES_MIN, this.#bytesMax / 2);
+      // The statement may run on without us, and a second one beside it would not see its rows: a new fence waits for it, or ends it.
+      this.#epoch = null;
+      throw error;
+    }
+  }
+}

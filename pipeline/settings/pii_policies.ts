@@ -1,0 +1,62 @@
+// What orgs have redacted, as decode asks for it: compiled once for each version of a policy, kept current by a watch.
+// Guarantees: a policy that is on is never taken for one that is off. A pattern that cannot be used is reported, and texts that it
+// may match are replaced as a whole. A key that cannot be used is reported, and finds are replaced by their label alone.
+import type { Sealer } from '../../ops/platform/sealing.ts';
+import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { orgKey } from '../../schemas/records/org.ts';
+import { hashKeyContext, parsePiiRecord, type PiiRecord } from '../../schemas/records/pii_policy.ts';
+import { PiiRedactor } from '../domain/pii/pii.ts';
+import { IN_PLACE, type OwnBounds } from '../domain/pii/own_patterns.ts';
+
+export interface PiiPolicies {
+  /** What holds for an org now; null where nothing is redacted. */
+  of: (org_id: string) => PiiRedactor | null;
+  close: () => void;
+}
+
+type OnProblem = (problem: string, cause: unknown) => void;
+
+export interface RedactorDeps {
+  onProblem: OnProblem;
+  /** What bounds the own patterns of an org; IN_PLACE unless given. */
+  boundsOf?: (org_id: string) => OwnBounds;
+}
+
+/** Resolves when every policy there is has been loaded. */
+export async function openPiiPolicies(log: Log, sealer: Sealer, deps: RedactorDeps): Promise<PiiPolicies> {
+  const { onProblem, boundsOf = () => IN_PLACE } = deps;
+  const kv = await log.bucket('pii_policies');
+  const bucket = await WatchedBucket.open(log.nc, kv, { name: 'pii_policies', parse: parsePiiRecord, onProblem });
+  const compiled = new WeakMap<PiiRecord, PiiRedactor>();
+  return {
+    of: (org_id) => {
+      const record = bucket.get(orgKey(org_id));
+      if (record?.enabled !== true) return null;
+      let redactor = compiled.get(record);
+      if (redactor === undefined) compiled.set(record, (redactor = redactorOf(org_id, record, sealer, { onProblem, boundsOf })));
+      return redactor;
+    },
+    close: () => {
+      bucket.close();
+    },
+  };
+}
+
+function redactorOf(org_id: string, record: PiiRecord, sealer: Sealer, { onProblem, boundsOf }: Required<RedactorDeps>): PiiRedactor {
+  const { kinds, custom } = record;
+  const redactor = new PiiRedactor({ kinds, custom, hash_key: hashKeyOf(org_id, record, sealer, onProblem), bounds: boundsOf(org_id) });
+  for (const label of redactor.own.unusable)
+    onProblem(`a pattern of the PII policy of ${org_id} cannot be used, so texts that it may match are replaced: ${label}`, undefined);
+  return redactor;
+}
+
+function hashKeyOf(org_id: string, { mode, hash_key }: PiiRecord, sealer: Sealer, onProblem: OnProblem): Buffer | null {
+  if (mode !== 'hash' || hash_key === null) return null;
+  try {
+    return Buffer.from(sealer.open(hash_key, hashKeyContext(org_id)), 'base64');
+  } catch (cause) {
+    onProblem(`the hash key of the PII policy of ${org_id} does not open; finds are replaced by their label alone`, cause);
+    return null;
+  }
+}

@@ -1,0 +1,49 @@
+// The first stage: an event of the log becomes canonical spans, or a dead letter that says what is wrong. It never throws.
+// Events for which an org's own patterns may take more than runs in place are decoded ahead of the batch, where they may wait for
+// another thread; the others are decoded in the batch.
+import { spansOf } from '../domain/decode/decode.ts';
+import type { SpanDeps } from '../domain/decode/span.ts';
+import type { Redaction } from '../domain/pii/pii.ts';
+import type { DecodedEvent, LoggedEvent, Outcome, Stage } from '../stage.ts';
+
+export function createDecodeStage(deps: SpanDeps): Stage<LoggedEvent, DecodedEvent> {
+  let decoded: ReadonlyMap<LoggedEvent, Outcome<DecodedEvent>> = new Map();
+  return {
+    name: 'decode',
+    async prefetch(batch) {
+      const ahead = new Map<LoggedEvent, Outcome<DecodedEvent>>();
+      for (const event of batch) {
+        const redactor = deps.redactorOf(event.org_id);
+        if (redactor?.mayExceed(event.body.length) !== true) continue;
+        ahead.set(event, await redactor.redact((redaction) => decodeOne(deps, event, redaction)));
+      }
+      decoded = ahead;
+    },
+    run: (batch) => batch.map((event) => decoded.get(event) ?? decodeInPlace(deps, event)),
+  };
+}
+
+function decodeInPlace(deps: SpanDeps, event: LoggedEvent): Outcome<DecodedEvent> {
+  const redactor = deps.redactorOf(event.org_id);
+  if (redactor === null) return decodeOne(deps, event, null);
+  const redaction = redactor.begin();
+  const outcome = decodeOne(deps, event, redaction);
+  redactor.took(redaction);
+  return outcome;
+}
+
+function decodeOne(deps: SpanDeps, logged: LoggedEvent, redaction: Redaction | null): Outcome<DecodedEvent> {
+  try {
+    const spans = spansOf(deps, logged, JSON.parse(logged.body), redaction);
+    if (typeof spans === 'string') return dead(spans);
+    const { partition, log_seq, log_index, org_id, trace_id, event_hex, received_at } = logged;
+    return { kind: 'emit', out: { partition, log_seq, log_index, org_id, trace_id, event_hex, received_at, spans } };
+  } catch (error) {
+    // A bug, or a body that no check foresaw: the event is kept with its reason, its neighbours go on.
+    return dead(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function dead(detail: string): Outcome<DecodedEvent> {
+  return { kind: 'dead', reason: 'decode_failed', detail };
+}

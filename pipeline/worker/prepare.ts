@@ -1,0 +1,320 @@
+// From log messages to rows: runs the stages over a batch and keeps the books of its partitions.
+// In: whole messages of owned partitions, in log order. Out: the rows of one landing, what died, and the platform events
+// to tell once the rows are in. It writes nothing.
+import { costCorrectionsCodec, ingestBatchCodec, UnknownSchemaError } from '../../schemas/codec.ts';
+import { partitionOf } from '../domain/traces/ids.ts';
+import { piiMatches } from '../domain/pii/match_sample.ts';
+import type { DeadReason, LogPosition, LoggedEvent, MeteredEvent } from '../stage.ts';
+import { spanLine, textLine } from '../landing/row_encoders.ts';
+import type { LandingEvent } from '../traces/buffered_traces.ts';
+import { LIMITS, loggedEvent, type Topology } from '../topology.ts';
+import { correctionsOf, freshCorrections, type Correction } from '../landing/corrections.ts';
+import { type Changes, type CountedUsage, countUsage } from '../landing/usage_rows.ts';
+import { keepForced } from '../traces/forced_traces.ts';
+import { emptyUnit, rowKey, traceRowKey, type LandingUnit } from '../landing/landing.ts';
+import type { LogMessage } from './log_reader.ts';
+import { judgeCompleted, type Judging, type JudgingOf } from '../judging/completed_traces.ts';
+import type { PartitionState } from './partition_state.ts';
+import type { DeadEvent, StageObserver, StageRunner } from './stage_runner.ts';
+import { type TailSampler, withReleased } from '../traces/tail_sampling.ts';
+import type { BookEvent, StoredTrace } from '../traces/open_traces.ts';
+
+/** A message and the partitions for which it is new: those that were not past it when it was taken. */
+export interface TakenMessage extends LogMessage {
+  partitions: ReadonlySet<number>;
+}
+
+/** An event (or a whole message that could not be read) that can never land. */
+export interface Casualty {
+  dead: DeadEvent;
+  event: LoggedEvent | null;
+  raw: Uint8Array | null;
+}
+
+/** How far a partition is once its unit has landed. JetStream sequences, as in PartitionState. */
+export interface Progress {
+  state: PartitionState;
+  landed_through: number;
+  settled_through: number;
+  completed_through: number;
+  /** received_at of the newest event in it, milliseconds; 0 for none. */
+  heard_at: number;
+}
+
+export interface Prepared {
+  rows: LandingUnit;
+  usage: CountedUsage[];
+  casualties: Casualty[];
+  events: (BookEvent & { partition: number })[];
+  /** What LLM judges are asked. */
+  tasks: Judging['tasks'];
+  progress: Progress[];
+  count: number;
+}
+
+export interface PrepareDeps {
+  topology: Topology;
+  stages: StageRunner;
+  /** null: every event is decided by itself, in stage sample. */
+  tail: TailSampler | null;
+  observer: StageObserver;
+  /** What the store adds to JetStream sequences. */
+  logBase: number;
+  /** Partitions of the log. */
+  partitions: number;
+  /** Whether messages of the log were not read yet. */
+  isBehind(): boolean;
+  textDays(orgId: string): number;
+  /** Whether an organization is being deleted: its events are dropped as they are read. */
+  isDeleted(orgId: string): boolean;
+  /** Rows of traces that may exist; rejects when the store is away. */
+  findTraces(partition: number, traces: readonly { org_id: string; trace_id: string }[]): Promise<StoredTrace[]>;
+  /**
+   * Where corrections of costs have landed first in a partition: log_seq of the landing by correction_hex; those that have
+   * not are left out. Rejects when the store is away.
+   */
+  findCorrections(partition: number, corrections: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  now(): number;
+  /** Judges complete traces of a partition; what it needs of the store is there, or comes back some time. */
+  judge: JudgingOf;
+  /** Gives timers their turn. */
+  yield(): Promise<void>;
+}
+
+/** @param landed resolves when the batches before this one have landed */
+export async function prepare(
+  deps: PrepareDeps,
+  states: ReadonlyMap<number, PartitionState>,
+  messages: readonly TakenMessage[],
+  landed: () => Promise<void>,
+): Promise<Prepared> {
+  const casualties: Casualty[] = [];
+  const metered: MeteredEvent[] = [];
+  const sent: Correction[] = [];
+  const sources: Sources = new Map();
+  for (const slice of slices(messages)) {
+    const events = slice.flatMap((message) => readMessage(deps, message, casualties, sent));
+    for (const event of events) addSource(sources, event);
+    const dead: DeadEvent[] = [];
+    for (const event of await runStages(deps, events, dead)) metered.push(event);
+    for (const one of dead) casualties.push({ dead: one, event: sourceOf(sources, one.position), raw: null });
+    await deps.yield();
+  }
+  const corrections = await freshCorrections(deps, states, sent);
+  await restoreForgotten(deps, states, [...metered, ...corrections]);
+  const rows = emptyUnit();
+  const usage = countUsage(states, { metered, corrections }, rows);
+  deps.tail?.countRead(metered.length, bytesOf(messages));
+  const { progress, decided } = keepBooks(
+    deps,
+    states,
+    messages,
+    { metered: deps.tail === null ? keepForced(states, metered) : metered, corrections },
+    sources,
+  );
+  await fillRows(deps, states, decided, rows);
+  endReplays(deps, progress);
+  const told = progress.flatMap(({ state }) => takeBook(state, rows));
+  const { events, tasks } = await judgeCompleted(deps, states, withReleased(told, decided), rows, landed);
+  for (const { state } of progress) state.book.trimInputs(deps.logBase + state.landed_through);
+  for (const { partition, spans } of metered) events.push(...piiMatches(spans).map((match) => ({ ...match, partition })));
+  return { rows, usage, casualties, events, tasks, progress, count: metered.length };
+}
+
+/** The events of a batch as they were logged: by message, then by index in it. */
+type Sources = Map<number, Map<number, LoggedEvent>>;
+
+function addSource(sources: Sources, event: LoggedEvent): void {
+  const message = sources.get(event.log_seq);
+  if (message === undefined) sources.set(event.log_seq, new Map([[event.log_index, event]]));
+  else message.set(event.log_index, event);
+}
+
+const sourceOf = (sources: Sources, { log_seq, log_index }: LogPosition): LoggedEvent | null =>
+  sources.get(log_seq)?.get(log_index) ?? null;
+
+const bytesOf = (messages: readonly TakenMessage[]): number => messages.reduce((sum, { data }) => sum + data.length, 0);
+
+function* slices(messages: readonly TakenMessage[]): Generator<TakenMessage[]> {
+  let slice: TakenMessage[] = [];
+  let bytes = 0;
+  for (const message of messages) {
+    slice.push(message);
+    bytes += message.data.length;
+    if (bytes < LIMITS.slice_bytes) continue;
+    yield slice;
+    slice = [];
+    bytes = 0;
+  }
+  if (slice.length > 0) yield slice;
+}
+
+/** The events of a message; a message of corrections has none, and adds to `corrections`. */
+function readMessage(deps: PrepareDeps, message: TakenMessage, casualties: Casualty[], corrections: Correction[]): LoggedEvent[] {
+  const logSeq = deps.logBase + message.seq;
+  try {
+    if (message.fingerprint === costCorrectionsCodec.fingerprint) {
+      const sent = costCorrectionsCodec.decode(message.data, message.fingerprint);
+      if (!deps.isDeleted(sent.org_id)) corrections.push(...correctionsOf(sent, message.partition, logSeq));
+      return [];
+    }
+    const { events } = ingestBatchCodec.decode(message.data, message.fingerprint);
+    return events.flatMap((event, index) => {
+      if (deps.isDeleted(event.org_id)) return [];
+      const partition = message.partition ?? partitionOf(event.org_id, event.trace_id, deps.partitions);
+      return message.partitions.has(partition) ? [loggedEvent(event, partition, logSeq, index)] : [];
+    });
+  } catch (error) {
+    const reason: DeadReason = error instanceof UnknownSchemaError ? 'unknown_schema' : 'unreadable_message';
+    const detail = error instanceof Error ? error.message : String(error);
+    casualties.push({
+      dead: {
+        stage: 'decode',
+        reason,
+        detail,
+        position: { partition: message.partition ?? Math.min(...message.partitions), log_seq: logSeq, log_index: -1 },
+      },
+      event: null,
+      raw: message.data,
+    });
+    deps.observer.dead('decode', reason, 1);
+    return [];
+  }
+}
+
+async function runStages({ topology, stages }: PrepareDeps, events: LoggedEvent[], dead: DeadEvent[]): Promise<MeteredEvent[]> {
+  const decoded = await stages.run(topology.decode, events, dead);
+  const fresh = await stages.run(topology.dedupe, decoded, dead);
+  const sampled = await stages.run(topology.sample, fresh, dead);
+  return stages.run(topology.meter, sampled, dead);
+}
+
+async function restoreForgotten(
+  deps: PrepareDeps,
+  states: ReadonlyMap<number, PartitionState>,
+  changes: readonly { partition: number; org_id: string; trace_id: string }[],
+): Promise<void> {
+  const byPartition = Map.groupBy(changes, (change) => change.partition);
+  await Promise.all(
+    [...byPartition].map(async ([partition, changed]) => {
+      const state = states.get(partition);
+      const missing = state?.book.missing(changed) ?? [];
+      if (state === undefined || missing.length === 0) return;
+      const found = await deps.findTraces(partition, missing);
+      for (const trace of found) state.book.restore(trace, { open: false, announce: false, now: deps.now() });
+    }),
+  );
+}
+
+/** The rows of the events that are decided. */
+async function fillRows(
+  deps: PrepareDeps,
+  states: ReadonlyMap<number, PartitionState>,
+  decided: readonly LandingEvent[],
+  rows: LandingUnit,
+): Promise<void> {
+  const counts = new Map<string, Pick<MeteredEvent, 'retain' | 'sample_reason'> & { count: number }>();
+  let bytes = 0;
+  for (const { event, source } of decided) {
+    const state = states.get(event.partition);
+    if (state === undefined) continue;
+    const { replay, epoch } = state;
+    const full = event.retain === 'full';
+    const days = deps.textDays(event.org_id);
+    for (const [sub, span] of event.spans.entries()) {
+      const key = rowKey(event.log_seq, event.log_index, sub);
+      const place = { partition: event.partition, epoch, log_seq: event.log_seq, key, event: source };
+      if (replay?.spans.has(key) !== true) rows.spans.push({ line: spanLine(span, event, sub, full), ...place });
+      if (!full || replay?.texts.has(key) === true) continue;
+      const line = textLine(span, event, sub, days);
+      if (line !== null) rows.span_texts_recent.push({ line, ...place });
+    }
+    const { retain, sample_reason } = event;
+    const counted = counts.get(`${retain} ${sample_reason}`);
+    if (counted === undefined) counts.set(`${retain} ${sample_reason}`, { retain, sample_reason, count: 1 });
+    else counted.count += 1;
+    bytes += source?.body.length ?? 0;
+    if (bytes < LIMITS.slice_bytes) continue;
+    bytes = 0;
+    await deps.yield();
+  }
+  for (const { retain, sample_reason, count } of counts.values()) deps.observer.sampled(retain, sample_reason, count);
+}
+
+function keepBooks(
+  deps: PrepareDeps,
+  states: ReadonlyMap<number, PartitionState>,
+  messages: readonly TakenMessage[],
+  { metered, corrections }: Changes,
+  sources: Sources,
+): { progress: Progress[]; decided: LandingEvent[] } {
+  let heardAt = 0;
+  const now = deps.now();
+  const held = [...states.values()];
+  const decided: LandingEvent[] = [];
+  // In the order of the log, so that the versions of traces only rise.
+  const next = corrections.values();
+  let correction = next.next();
+  const correctBefore = (log_seq: number): void => {
+    for (; correction.done !== true && correction.value.log_seq < log_seq; correction = next.next()) {
+      const { org_id, trace_id, partition, usage, log_seq: seq } = correction.value;
+      states.get(partition)?.book.correct(org_id, trace_id, { log_seq: seq, cost_pico_usd: usage.cost_pico_usd, heardAt: now });
+    }
+  };
+  for (const event of metered) {
+    correctBefore(event.log_seq);
+    const state = states.get(event.partition);
+    const one = { event, source: sourceOf(sources, event) };
+    if (state !== undefined && deps.tail !== null) deps.tail.take(held, state, one, decided);
+    else if (state !== undefined) {
+      state.book.apply(event);
+      decided.push(one);
+    }
+    heardAt = Math.max(heardAt, event.received_at);
+  }
+  correctBefore(Infinity);
+  for (const { seq, partitions } of messages) {
+    for (const partition of partitions) {
+      const state = states.get(partition);
+      if (state === undefined) continue;
+      state.prepared_through = seq;
+    }
+  }
+  const behind = deps.isBehind();
+  for (const state of held) {
+    state.heard_at = Math.max(state.heard_at, heardAt);
+    // Behind in the log, what a trace still gets may lie unread: time is then the log's, not the wall's.
+    state.book.tick(behind ? state.heard_at : now);
+  }
+  deps.tail?.settle(held, behind ? Math.max(0, ...held.map((state) => state.heard_at)) : now, decided);
+  const progress = held.map((state) => {
+    const oldestHeld = state.tail.oldest;
+    return {
+      state,
+      landed_through: state.prepared_through,
+      settled_through: Math.min(state.prepared_through, oldestHeld === undefined ? Infinity : oldestHeld.log_seq - deps.logBase - 1),
+      completed_through: Math.max(0, state.book.completedThrough(deps.logBase + state.prepared_through) - deps.logBase),
+      heard_at: state.heard_at,
+    };
+  });
+  return { progress, decided };
+}
+
+function endReplays({ logBase }: PrepareDeps, progress: readonly Progress[]): void {
+  for (const { state } of progress)
+    if (state.replay !== null && logBase + state.prepared_through >= state.replay.until) state.replay = null;
+}
+
+function takeBook(state: PartitionState, rows: LandingUnit): (BookEvent & { partition: number })[] {
+  for (const { line, org_id, trace_id, version } of state.book.takeRows()) {
+    rows.traces.push({
+      line,
+      partition: state.partition,
+      epoch: state.epoch,
+      log_seq: version,
+      key: traceRowKey(org_id, trace_id, version),
+      event: null,
+    });
+  }
+  return state.book.takeEvents().map((event) => ({ ...event, partition: state.partition }));
+}

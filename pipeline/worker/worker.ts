@@ -1,0 +1,331 @@
+// The loop of a pipeline worker: take messages of the owned partitions, prepare them, land them, tell what came of it,
+// write down how far it is. While one landing is under way the next is prepared; more is never in memory.
+// Order of effects: rows, dead letters, platform events, checkpoint. So what the checkpoint covers is done, and what is
+// done twice after a crash is either recognised (rows) or carries a stable id (events, dead letters).
+import type { Logger } from '../../ops/platform/logger.ts';
+import type { JudgingTask } from '../../schemas/codec.ts';
+import { LIMITS } from '../topology.ts';
+import type { Lander } from '../landing/landing.ts';
+import type { LogReader } from './log_reader.ts';
+import type { PartitionState } from './partition_state.ts';
+import { prepare, type Casualty, type PrepareDeps, type Prepared, type TakenMessage } from './prepare.ts';
+import type { BookEvent } from '../traces/open_traces.ts';
+
+export interface WorkerDeps {
+  reader: LogReader;
+  prepare: PrepareDeps;
+  lander: Lander;
+  log: Logger;
+  isOwner(partition: number): boolean;
+  /** Resolves when all are stored in DEAD_LETTERS, those that have no room there told of. */
+  bury(casualties: readonly Casualty[]): Promise<void>;
+  /** Resolves when all are stored in EVENTS, what no message can hold in DEAD_LETTERS. */
+  tell(events: readonly BookEvent[]): Promise<void>;
+  /** Resolves when all are stored in JUDGING. */
+  hand(tasks: readonly JudgingTask[]): Promise<void>;
+  /** Tells whoever keeps accounts, or counts what waits, what has landed; nothing waits for it. */
+  landed(prepared: Pick<Prepared, 'usage' | 'progress'>): void;
+  /** Resolves when everything that has landed before the call would survive power loss. */
+  sync(): Promise<void>;
+  /** @returns false when the partition is another's by now */
+  checkpoint(partition: number, settledThrough: number, completedThrough: number): Promise<boolean>;
+}
+
+/** How far the log was taken for a partition. */
+interface Taken {
+  state: PartitionState;
+  through: number;
+}
+
+export class Worker {
+  readonly #deps: WorkerDeps;
+  readonly #states = new Map<number, PartitionState>();
+  #wake: (() => void) | null = null;
+  #jobs: (() => Promise<void>)[] = [];
+  #landing: Promise<void> = Promise.resolve();
+  #lastLandingAt = 0;
+  #lastCheckpointAt = 0;
+  #checkpointing: Promise<void> | null = null;
+  #stopped = false;
+  #running: Promise<void> | null = null;
+  #fail: (error: unknown) => void = () => undefined;
+
+  constructor(deps: WorkerDeps) {
+    this.#deps = deps;
+  }
+
+  get states(): ReadonlyMap<number, PartitionState> {
+    return this.#states;
+  }
+
+  /** @param onFailure called once when the loop ends by an error that is nobody's but ours */
+  start(onFailure: (error: unknown) => void): void {
+    this.#fail = onFailure;
+    this.#running = this.#run().catch(onFailure);
+  }
+
+  /** Wakes the loop: a message came, or there is something to do. */
+  wake(): void {
+    this.#wake?.();
+  }
+
+  add(state: PartitionState): void {
+    this.#states.set(state.partition, state);
+    this.#readAgain();
+  }
+
+  /** Stops reading partitions and resolves when all that was read and decided has landed and is written down; the next owner reads the rest. */
+  async release(partitions: readonly number[]): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#jobs.push(async () => {
+        try {
+          await this.#writeCheckpoints(partitions);
+          for (const partition of partitions) this.#states.delete(partition);
+          this.#readAgain();
+          resolve();
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)));
+        }
+      });
+      this.wake();
+    });
+  }
+
+  /**
+   * Drops traces of a partition from memory; resolves when nothing that was made of them before is on its way to the store.
+   * @returns false when the partition is not this worker's
+   */
+  async forgetTraces(partition: number, org_id: string, traceIds: readonly string[]): Promise<boolean> {
+    if (!this.#states.has(partition)) return false;
+    return new Promise((resolve) => {
+      this.#jobs.push(() => {
+        const state = this.#states.get(partition);
+        state?.book.forget(org_id, traceIds);
+        resolve(state !== undefined && this.#deps.isOwner(partition));
+        return Promise.resolve();
+      });
+      this.wake();
+    });
+  }
+
+  /**
+   * Forgets which events of erased traces were seen: the same event sent again lands, unless the store holds its row. Call it when
+   * the rows are gone; resolves when it holds for all that is read from now on.
+   * @returns false when the partition is not this worker's
+   */
+  async forgetEvents(partition: number, org_id: string, traceIds: readonly string[]): Promise<boolean> {
+    if (!this.#states.has(partition)) return false;
+    return new Promise((resolve) => {
+      // Jobs run between two batches, when all that was prepared has landed, so the store knows every row.
+      this.#jobs.push(() => {
+        const state = this.#states.get(partition);
+        state?.forgotten.addTraces(org_id, traceIds, Math.max(state.heard_at, this.#deps.prepare.now()));
+        resolve(state !== undefined && this.#deps.isOwner(partition));
+        return Promise.resolve();
+      });
+      this.wake();
+    });
+  }
+
+  /**
+   * Drops what a partition holds of an organization that is being deleted, and forgets which of its events were seen. From then on
+   * nothing of it is on its way to the store: events of such an organization are dropped when they are read.
+   * @returns false when the partition is not this worker's
+   */
+  async forgetOrg(partition: number, org_id: string): Promise<boolean> {
+    if (!this.#states.has(partition)) return false;
+    return new Promise((resolve) => {
+      this.#jobs.push(() => {
+        const state = this.#states.get(partition);
+        state?.book.forgetOrg(org_id);
+        state?.tail.forgetOrg(org_id);
+        state?.forgotten.addOrg(org_id, Math.max(state.heard_at, this.#deps.prepare.now()));
+        resolve(state !== undefined && this.#deps.isOwner(partition));
+        return Promise.resolve();
+      });
+      this.wake();
+    });
+  }
+
+  /** Drops complete traces from memory, between two batches: rows of some are gone from the store. */
+  forgetComplete(): void {
+    this.#jobs.push(() => {
+      for (const { book } of this.#states.values()) book.forgetComplete();
+      return Promise.resolve();
+    });
+    this.wake();
+  }
+
+  /** Drops a partition that is another's by now. */
+  lose(partition: number): void {
+    if (this.#states.delete(partition)) this.#readAgain();
+  }
+
+  /** The partitions have changed: read on from where the furthest behind of them is. */
+  #readAgain(): void {
+    const states = [...this.#states.values()];
+    const behind = Math.min(...states.map((state) => state.taken_through));
+    this.#deps.reader.read(
+      states.map((state) => state.partition),
+      behind + 1,
+    );
+    this.wake();
+  }
+
+  /** Ends the loop after the landing under way. Release the partitions first. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.wake();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      await this.#waitForWork();
+      await this.#runJobs();
+      const messages = this.#take();
+      const taken = [...this.#states.values()].map((state): Taken => ({ state, through: state.taken_through }));
+      const due = taken.some(({ state }) => this.#tickDue(state));
+      if (messages.length > 0 || due) await this.#handle(messages);
+      // Also of messages that were passed over: then all that the log holds of these partitions has landed.
+      this.#landing = this.#landing.then(() => {
+        for (const { state, through } of taken) state.read_through = through;
+      });
+      this.#landing.catch(this.#fail);
+      this.#writeCheckpointsWhenDue();
+    }
+    await this.#landing;
+  }
+
+  async #handle(messages: readonly TakenMessage[]): Promise<void> {
+    try {
+      const prepared = await prepare(this.#deps.prepare, new Map(this.#states), messages, () => this.#landing);
+      await this.#landing;
+      this.#landing = this.#finish(prepared);
+    } catch (error) {
+      // Nothing of the batch was written. Its partitions are read again from their checkpoint by whoever owns them next.
+      this.#deps.log.error({ err: error }, 'a batch could not be prepared; reading its partitions again');
+      throw error;
+    }
+  }
+
+  async #finish(prepared: Prepared): Promise<void> {
+    this.#lastLandingAt = performance.now();
+    const refused = await this.#deps.lander.land(prepared.rows);
+    const casualties = prepared.casualties.concat(
+      refused.map(({ row, table, detail }) => ({
+        dead: {
+          stage: 'land',
+          reason: 'refused_by_store',
+          detail: `${table}: ${detail}`,
+          position: row.event ?? { partition: row.partition, log_seq: row.log_seq, log_index: -1 },
+        },
+        event: row.event,
+        raw: Buffer.from(row.line),
+      })),
+    );
+    const owned = <T extends { partition: number }>(items: readonly T[]): T[] => items.filter((item) => this.#deps.isOwner(item.partition));
+    this.#deps.landed(prepared);
+    if (casualties.length > 0) await this.#deps.bury(casualties);
+    const events = owned(prepared.events);
+    if (events.length > 0) await this.#deps.tell(events);
+    const tasks = owned(prepared.tasks).map(({ task }) => task);
+    if (tasks.length > 0) await this.#deps.hand(tasks);
+    for (const { state, landed_through, settled_through, completed_through, heard_at } of prepared.progress) {
+      state.landed_through = landed_through;
+      state.settled_through = settled_through;
+      state.completed_through = completed_through;
+      state.landed_at = heard_at;
+    }
+  }
+
+  #tickDue(state: PartitionState): boolean {
+    const at = state.book.nextTickAt();
+    return at !== null && this.#deps.reader.lag === 0 && at <= this.#deps.prepare.now();
+  }
+
+  /** Messages in the order of the log, whole, up to the batch's bytes; those that are new to nobody are passed over. */
+  #take(): TakenMessage[] {
+    const messages: TakenMessage[] = [];
+    let bytes = 0;
+    while (bytes < LIMITS.batch_bytes_max) {
+      const message = this.#deps.reader.take();
+      if (message === undefined) break;
+      const states = [...this.#states.values()].filter((state) => state.taken_through < message.seq);
+      for (const state of states) state.taken_through = message.seq;
+      const partitions = new Set(states.map((state) => state.partition));
+      if (message.partition === null ? partitions.size === 0 : !partitions.has(message.partition)) continue;
+      bytes += message.data.length;
+      messages.push({ ...message, partitions });
+    }
+    return messages;
+  }
+
+  async #waitForWork(): Promise<void> {
+    const since = performance.now() - this.#lastLandingAt;
+    if (since < LIMITS.landing_interval_ms) await this.#sleep(LIMITS.landing_interval_ms - since);
+    const ready = this.#deps.reader.held > 0 || [...this.#states.values()].some((state) => this.#tickDue(state));
+    if (ready || this.#jobs.length > 0 || this.#stopped) return;
+    const next = [...this.#states.values()].map((state) => state.book.nextTickAt() ?? Infinity);
+    const untilTick = Math.min(...next, Infinity) - this.#deps.prepare.now();
+    await this.#sleep(Math.min(LIMITS.checkpoint_interval_ms, Math.max(1, untilTick)));
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    const until = performance.now() + ms;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(done, ms);
+      const lastLandingAt = this.#lastLandingAt;
+      const interval = LIMITS.landing_interval_ms;
+      function done(): void {
+        clearTimeout(timer);
+        resolve();
+      }
+      this.#wake = () => {
+        // A message does not end the pause between two landings; jobs and the end do.
+        if (performance.now() - lastLandingAt >= interval || this.#jobs.length > 0 || this.#stopped || performance.now() >= until) done();
+      };
+    });
+    this.#wake = null;
+  }
+
+  async #runJobs(): Promise<void> {
+    if (this.#jobs.length === 0) return;
+    await this.#landing;
+    await this.#checkpointing;
+    const jobs = this.#jobs;
+    this.#jobs = [];
+    for (const job of jobs) await job();
+  }
+
+  /** Beside the landings, not between them. */
+  #writeCheckpointsWhenDue(): void {
+    if (this.#checkpointing !== null || performance.now() - this.#lastCheckpointAt < LIMITS.checkpoint_interval_ms) return;
+    this.#lastCheckpointAt = performance.now();
+    this.#checkpointing = this.#writeCheckpoints([...this.#states.keys()])
+      .catch((error: unknown) => {
+        this.#deps.log.warn({ err: error }, 'checkpoints could not be written; trying again');
+      })
+      .finally(() => {
+        this.#checkpointing = null;
+      });
+  }
+
+  /** Written down is only what is on the disk of the store: the log forgets nothing above a checkpoint, and all below it. */
+  async #writeCheckpoints(partitions: readonly number[]): Promise<void> {
+    const moved = partitions.flatMap((partition) => {
+      const state = this.#states.get(partition);
+      if (state === undefined) return [];
+      const { settled_through, completed_through } = state;
+      const mark = `${String(settled_through)}:${String(completed_through)}`;
+      return mark === state.checkpointed ? [] : [{ state, settled_through, completed_through, mark }];
+    });
+    if (moved.length === 0) return;
+    await this.#deps.sync();
+    await Promise.all(
+      moved.map(async ({ state, settled_through, completed_through, mark }) => {
+        if (await this.#deps.checkpoint(state.partition, settled_through, completed_through)) state.checkpointed = mark;
+      }),
+    );
+  }
+}

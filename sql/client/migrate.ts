@@ -1,0 +1,126 @@
+// Brings a database to the newest schema: sql/migrations in the order of their numbers, then the views.
+// Guarantees: forward only; each migration runs once and is recorded with its checksum; a landed migration that was
+// edited is refused; two processes that start at once do no harm, as every statement is idempotent.
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { type ClickHouse, CLUSTER_DDL } from './client.ts';
+
+export interface MigrateOptions {
+  /** Name of a cluster: the DDL is then rewritten for replication. */
+  cluster?: string | undefined;
+  /** Scripts to apply instead of the project's own. */
+  scripts?: Scripts;
+}
+
+/** One file of sql/migrations or sql/views. */
+export interface Script {
+  name: string;
+  sql: string;
+}
+
+export interface Scripts {
+  /** In the order of their numbers. */
+  migrations: readonly Script[];
+  /** Replaced whenever they change. */
+  views: readonly Script[];
+}
+
+const STATEMENT_TIMEOUT_MS = 60_000;
+const MIGRATION_NAME = /^\d{4}_[a-z0-9_]+\.sql$/;
+
+/** Applies what is missing. Resolves with the names of the migrations applied now. */
+export async function migrate(client: ClickHouse, { cluster, scripts = readScripts() }: MigrateOptions): Promise<string[]> {
+  checkNames(scripts.migrations);
+  const run = (name: string, sql: string) =>
+    client.execute(
+      cluster === undefined
+        ? { name, sql, timeoutMs: STATEMENT_TIMEOUT_MS }
+        : { name, sql: rewriteForCluster(sql), timeoutMs: STATEMENT_TIMEOUT_MS, settings: CLUSTER_DDL },
+    );
+  const apply = async ({ name, sql }: Script) => {
+    for (const statement of splitStatements(sql)) await run('migrate', statement);
+    await record(client, name, checksumOf(sql));
+  };
+  await client.createDatabase(cluster);
+  await run(
+    'migrations_table',
+    `CREATE TABLE IF NOT EXISTS schema_migrations (name String, checksum String, applied_at DateTime64(3, 'UTC') DEFAULT now64(3)) ENGINE = MergeTree ORDER BY name`,
+  );
+  const known = await readKnown(client);
+  const applied: string[] = [];
+  for (const script of scripts.migrations) {
+    const checksum = known.get(script.name);
+    if (checksum === checksumOf(script.sql)) continue;
+    if (checksum !== undefined) throw new Error(`migration ${script.name} was changed after it had been applied; write a new one`);
+    await apply(script);
+    applied.push(script.name);
+  }
+  for (const view of scripts.views) {
+    const name = `views/${view.name}`;
+    if (applied.length > 0 || known.get(name) !== checksumOf(view.sql)) await apply({ name, sql: view.sql });
+  }
+  return applied;
+}
+
+/** The newest checksum of everything that was applied. */
+async function readKnown(client: ClickHouse): Promise<Map<string, string>> {
+  const rows = await client.rows<{ name: string; checksum: string }>({
+    name: 'migrations_known',
+    sql: 'SELECT name, argMax(checksum, applied_at) AS checksum FROM schema_migrations GROUP BY name',
+    timeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+  return new Map(rows.map((row) => [row.name, row.checksum]));
+}
+
+async function record(client: ClickHouse, name: string, checksum: string): Promise<void> {
+  await client.execute({
+    name: 'migration_done',
+    sql: 'INSERT INTO schema_migrations (name, checksum) SELECT {name:String}, {checksum:String}',
+    params: { name, checksum },
+    timeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+}
+
+const checksumOf = (sql: string): string => createHash('sha256').update(sql).digest('hex');
+
+function checkNames(migrations: readonly Script[]): void {
+  for (const [index, { name }] of migrations.entries()) {
+    if (!MIGRATION_NAME.test(name) || Number(name.slice(0, 4)) !== index + 1)
+      throw new Error(`migration ${name} is not named NNNN_verb_noun.sql with the next number`);
+  }
+}
+
+/** The project's own migrations and views. */
+export function readScripts(): Scripts {
+  return { migrations: readFolder('migrations'), views: readFolder('views') };
+}
+
+function readFolder(folder: 'migrations' | 'views'): Script[] {
+  const base = new URL(`../${folder}/`, import.meta.url);
+  return readdirSync(base)
+    .filter((name) => name.endsWith('.sql'))
+    .sort()
+    .map((name) => ({ name, sql: readFileSync(new URL(name, base), 'utf8') }));
+}
+
+/** HTTP takes one statement a request. Statements end with a semicolon at the end of a line; comment lines are left out. */
+export function splitStatements(sql: string): string[] {
+  return sql
+    .split('\n')
+    .filter((line) => !line.trimStart().startsWith('--'))
+    .join('\n')
+    .split(/;\s*(?:\n|$)/)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '');
+}
+
+/**
+ * The same DDL for a Replicated database: its tables take the Replicated engines, and the DDL spreads by itself.
+ * Names and keys stay as they are.
+ */
+export function rewriteForCluster(sql: string): string {
+  return sql.replaceAll(
+    /ENGINE\s*=\s*((?:VersionedCollapsing|Aggregating|Replacing|Summing|Collapsing)?MergeTree)\b/g,
+    'ENGINE = Replicated$1',
+  );
+}

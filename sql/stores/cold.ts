@@ -1,0 +1,343 @@
+// What cold storage does in the store: its list of objects, the texts that a run takes out, and those that come back.
+// Days are whole numbers since 1970-01-01 (UTC). A text is named by its place in the log (PLACE), of which it has one for ever.
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { ClickHouse } from '../client/client.ts';
+
+/** Columns of a text as an object holds them, with their types. */
+const COLUMNS = [
+  ['org_id', 'String'],
+  ['started_at', "DateTime64(3, 'UTC')"],
+  ['trace_id', 'String'],
+  ['span_id', 'String'],
+  ['event_key', 'UInt64'],
+  ['model', 'String'],
+  ['outcome', 'String'],
+  ['cost_usd', 'Decimal(18, 12)'],
+  ['prompt', 'String'],
+  ['response', 'String'],
+  ['extra_words', 'String'],
+  ['dl', 'UInt32'],
+  ['reps', 'Array(UInt32)'],
+  ['stop_reps', 'Array(UInt32)'],
+  ['partition', 'UInt16'],
+  ['log_seq', 'UInt64'],
+  ['log_index', 'UInt32'],
+  ['log_sub', 'UInt32'],
+] as const;
+const NAMES = COLUMNS.map(([name]) => name).join(', ');
+const STRUCTURE = COLUMNS.map(([name, type]) => `${name} ${type}`)
+  .join(', ')
+  .replaceAll("'", "\\'");
+const PLACE = 'partition, log_seq, log_index, log_sub';
+/** The texts of one org and day. */
+const OF_DAYS = `org_id = {org_id:String} AND started_at >= toDateTime64(toDate({since:UInt16}), 3, 'UTC') AND started_at < toDateTime64(toDate({until:UInt16}) + 1, 3, 'UTC')`;
+const OF_DAY = `org_id = {org_id:String} AND started_at >= toDateTime64(toDate({day:UInt16}), 3, 'UTC') AND started_at < toDateTime64(toDate({day:UInt16}) + 1, 3, 'UTC')`;
+
+/** Row groups: what a restore, and the engine on both ways, hold at a time. */
+const PARQUET = `SETTINGS output_format_parquet_row_group_size = 20000, output_format_parquet_row_group_size_bytes = 33554432,
+  output_format_parquet_write_bloom_filter = 0, output_format_parquet_write_page_index = 0, output_format_parquet_compression_method = 'zstd',
+  output_format_parquet_parallel_encoding = 0, max_threads = 1, max_block_size = 4096`;
+
+const READ_MS = 60_000;
+/** An object's way in or out, however slow its bucket is. */
+const TRANSFER_MS = 6 * 3_600_000;
+const INSERT_MS = 600_000;
+
+const count = z.coerce.number();
+const coldState = z.enum(['writing', 'verified', 'dropped', 'deleted']);
+const coldObject = z.object({
+  org_id: z.string(),
+  on_day: z.int(),
+  state: coldState,
+  object_key: z.string(),
+  rows: count,
+  bytes: count,
+  sha256: z.string(),
+  exported_ms: count,
+  dropped_as_of: z.int(),
+  next_key: z.string(),
+  run: z.string(),
+  version: count,
+});
+/** An org's day in cold storage, as it stands. */
+export type ColdObject = Omit<z.infer<typeof coldObject>, 'on_day'> & { day: number };
+
+export interface OrgDay {
+  org_id: string;
+  day: number;
+}
+
+/** A day that a run takes out. */
+export interface DueDay extends OrgDay {
+  rows: number;
+  /** Those that never were in an object. */
+  fresh: number;
+}
+
+/** What the ids of the statements that put a task's texts back begin with. */
+const unpacksOf = (task: string): string => `unpack-${task}-`;
+
+export class ColdTables {
+  readonly #client: ClickHouse;
+
+  constructor(client: ClickHouse) {
+    this.#client = client;
+  }
+
+  /** Objects of an org, of days from `since` to `until`, both included; deleted ones are left out. By day. */
+  async objects(org_id: string, range: { since?: number | null; until?: number | null } = {}): Promise<ColdObject[]> {
+    return this.#objects('org_id = {org_id:String} AND day >= toDate({since:UInt16}) AND day <= toDate({until:UInt16})', {
+      org_id,
+      since: range.since ?? 0,
+      until: range.until ?? 65_535,
+    });
+  }
+
+  async object({ org_id, day }: OrgDay): Promise<ColdObject | null> {
+    return (await this.objects(org_id, { since: day, until: day }))[0] ?? null;
+  }
+
+  /** Objects that a run left in a state that is to be moved on from: half written, or with one that has become superfluous. */
+  async unfinished(): Promise<ColdObject[]> {
+    return this.#objects("next_key != ''", {});
+  }
+
+  /** Objects of the orgs in a range of ids that are of a day up to their cutoff; see sql/stores/retention.ts for the condition. */
+  async objectsDue(condition: string, params: Record<string, unknown>): Promise<ColdObject[]> {
+    return this.#objects(condition, params);
+  }
+
+  async #objects(where: string, params: Record<string, unknown>): Promise<ColdObject[]> {
+    const rows = await this.#rows(
+      'cold_objects',
+      `SELECT org_id, toUInt16(day) AS on_day, toString(state) AS state, object_key, rows, bytes, sha256, toUnixTimestamp64Milli(exported_at) AS exported_ms,
+         toUInt16(dropped_as_of) AS dropped_as_of, next_key, run, version
+       FROM cold_objects FINAL WHERE state != 'deleted' AND ${where} ORDER BY org_id, day`,
+      params,
+    );
+    return z
+      .array(coldObject)
+      .parse(rows)
+      .map(({ on_day, ...object }) => ({ ...object, day: on_day }));
+  }
+
+  /** Writes the next state of a day. */
+  async write(object: Omit<ColdObject, 'version'>, before: ColdObject | null): Promise<ColdObject> {
+    // The clock may stand still or go back; the state that is written is newer all the same.
+    const version = Math.max(Date.now(), (before?.version ?? 0) + 1);
+    const { exported_ms, ...cells } = object;
+    await this.#client.execute({
+      name: 'cold_write',
+      sql: `INSERT INTO cold_objects (org_id, day, state, object_key, rows, bytes, sha256, exported_at, dropped_as_of, next_key, run, version)
+        SELECT org_id, toDate(day), state, object_key, rows, bytes, sha256, fromUnixTimestamp64Milli(exported_ms, 'UTC'), toDate(dropped_as_of), next_key, run, version
+        FROM input('org_id String, day UInt16, state String, object_key String, rows UInt64, bytes UInt64, sha256 String, exported_ms Int64, dropped_as_of UInt16, next_key String, run String, version UInt64') FORMAT JSONEachRow`,
+      body: JSON.stringify({ ...cells, exported_ms, version }),
+      timeoutMs: READ_MS,
+    });
+    return { ...object, version };
+  }
+
+  /** Every day that a run has verified is written down as dropped; so is one of a run that died before it came to that. @returns how many */
+  async writeDropped(run: string, asOf: number): Promise<number> {
+    const { written_rows } = await this.#client.execute({
+      name: 'cold_write_dropped',
+      sql: `INSERT INTO cold_objects (org_id, day, state, object_key, rows, bytes, sha256, exported_at, dropped_as_of, next_key, run, version)
+        SELECT org_id, day, 'dropped', object_key, rows, bytes, sha256, exported_at, toDate({as_of:UInt16}), next_key, run, version + 1
+        FROM cold_objects FINAL WHERE state = 'verified' AND (run = {run:String} OR (org_id, day) NOT IN (
+          SELECT org_id, toDate(started_at) FROM span_texts
+          WHERE (org_id, toDate(started_at)) IN (SELECT org_id, day FROM cold_objects FINAL WHERE state = 'verified')))`,
+      params: { run, as_of: asOf },
+      timeoutMs: READ_MS,
+    });
+    return written_rows;
+  }
+
+  /** The days that a run takes out, with how many texts each; by org and day. */
+  async dueDays(run: string): Promise<DueDay[]> {
+    const rows = await this.#rows(
+      'cold_due_days',
+      `SELECT org_id, toUInt16(day) AS on_day, count() AS rows, countIf(NOT restored) AS fresh
+       FROM (SELECT org_id, day, ${PLACE}, min(restored) AS restored FROM cold_rows WHERE run = {run:String} GROUP BY org_id, day, ${PLACE})
+       GROUP BY org_id, day ORDER BY org_id, day`,
+      { run },
+    );
+    return z
+      .array(z.object({ org_id: z.string(), on_day: z.int(), rows: count, fresh: count }))
+      .parse(rows)
+      .map(({ on_day, ...row }) => ({ ...row, day: on_day }));
+  }
+
+  /** Runs that have left places behind; `needed`: there is a day that they verified and did not drop. */
+  async runs(): Promise<{ run: string; needed: boolean }[]> {
+    const rows = await this.#rows(
+      'cold_runs',
+      "SELECT DISTINCT run, run IN (SELECT run FROM cold_objects FINAL WHERE state = 'verified') AS needed FROM cold_rows",
+      {},
+    );
+    return z
+      .array(z.object({ run: z.string(), needed: z.int() }))
+      .parse(rows)
+      .map(({ run, needed }) => ({ run, needed: needed === 1 }));
+  }
+
+  async forgetRun(run: string): Promise<void> {
+    await this.#run('cold_forget_run', 'ALTER TABLE cold_rows DROP PARTITION {run:String}', { run });
+  }
+
+  /** How many fresh texts of a day in a run are not among those that an earlier run has put into its object. */
+  async uncovered({ org_id, day }: OrgDay, run: string, earlier: string): Promise<number> {
+    const of = (name: string): string =>
+      `SELECT ${PLACE} FROM cold_rows WHERE run = {${name}:String} AND org_id = {org_id:String} AND day = toDate({day:UInt16})`;
+    const [row] = await this.#rows(
+      'cold_uncovered',
+      `SELECT count() AS n FROM (${of('run')} AND NOT restored) WHERE (${PLACE}) NOT IN (${of('earlier')})`,
+      {
+        run,
+        earlier,
+        org_id,
+        day,
+      },
+    );
+    return Number((row as { n?: string } | undefined)?.n ?? 0);
+  }
+
+  /** The texts of a day that a run takes out, as Parquet, each once. */
+  exportDay({ org_id, day }: OrgDay, run: string, signal: AbortSignal): AsyncGenerator<Buffer> {
+    return this.#client.bytes({
+      name: 'cold_export',
+      sql: `SELECT ${NAMES} FROM span_texts WHERE ${OF_DAY} AND (${PLACE}) IN (
+          SELECT ${PLACE} FROM cold_rows WHERE run = {run:String} AND org_id = {org_id:String} AND day = toDate({day:UInt16})
+        ) LIMIT 1 BY ${PLACE} ${PARQUET} FORMAT Parquet`,
+      params: { org_id, day, run },
+      timeoutMs: TRANSFER_MS,
+      signal,
+    });
+  }
+
+  /** The texts of a task as Parquet, each once. */
+  exportTask(task: string, signal: AbortSignal): AsyncGenerator<Buffer> {
+    return this.#client.bytes({
+      name: 'cold_export_task',
+      sql: `SELECT ${NAMES} FROM cold_staging WHERE task = {task:String} LIMIT 1 BY ${PLACE} ${PARQUET} FORMAT Parquet`,
+      params: { task },
+      timeoutMs: TRANSFER_MS,
+      signal,
+    });
+  }
+
+  /** Takes rows of a Parquet file in; with trace ids, only those of these traces. */
+  async stage(task: string, file: Buffer, traceIds: readonly string[] | null): Promise<void> {
+    await this.#client.execute({
+      name: 'cold_stage',
+      sql: `INSERT INTO cold_staging (task, ${NAMES}) SELECT {task:String}, ${NAMES} FROM input('${STRUCTURE}')
+        ${traceIds === null ? '' : 'WHERE trace_id IN {trace_ids:Array(String)}'} SETTINGS max_threads = 1 FORMAT Parquet`,
+      params: { task, ...(traceIds === null ? {} : { trace_ids: traceIds }) },
+      body: file,
+      timeoutMs: INSERT_MS,
+    });
+  }
+
+  /** Takes in the fresh texts of a day that a run takes out. */
+  async stageDay(task: string, { org_id, day }: OrgDay, run: string): Promise<void> {
+    await this.#client.execute({
+      name: 'cold_stage_day',
+      sql: `INSERT INTO cold_staging (task, ${NAMES}) SELECT {task:String}, ${NAMES} FROM span_texts WHERE ${OF_DAY} AND (${PLACE}) IN (
+          SELECT ${PLACE} FROM cold_rows WHERE run = {run:String} AND org_id = {org_id:String} AND day = toDate({day:UInt16}) AND NOT restored
+        ) SETTINGS max_threads = 1`,
+      params: { task, org_id, day, run },
+      timeoutMs: INSERT_MS,
+    });
+  }
+
+  /** How many different texts a task has taken in, of a day or in all. */
+  async staged(task: string, day?: number): Promise<{ rows: number }> {
+    const ofDay = day === undefined ? '' : ` AND toDate(started_at) = toDate({day:UInt16})`;
+    const [row] = await this.#rows(
+      'cold_staged',
+      `SELECT uniqExact(${PLACE}) AS rows FROM cold_staging WHERE task = {task:String}${ofDay}`,
+      {
+        task,
+        ...(day === undefined ? {} : { day }),
+      },
+    );
+    return z.object({ rows: count }).parse(row);
+  }
+
+  /** Takes away texts of a task; the condition is the caller's own SQL over the columns of a text. */
+  async unstage(task: string, condition: string, params: Record<string, unknown>): Promise<void> {
+    await this.#run(
+      'cold_unstage',
+      `DELETE FROM cold_staging WHERE task = {task:String} AND (${condition}) SETTINGS lightweight_deletes_sync = 1`,
+      {
+        ...params,
+        task,
+      },
+    );
+  }
+
+  /**
+   * Puts the texts of a task back where they are read and searched. One that is there, or on its way there, is left as it is; so
+   * are those whose span is gone.
+   * @param restoredOn day from which they count as young; @param dropOn a hint for the partition
+   * @returns texts that were put back now
+   */
+  async unpack(
+    task: string,
+    { org_id, since, until }: { org_id: string; since: number; until: number },
+    stamps: { restoredOn: number; dropOn: number },
+  ): Promise<number> {
+    const { written_rows } = await this.#client.execute({
+      name: 'cold_unpack',
+      sql: `INSERT INTO span_texts (${NAMES}, drop_on, restored_on)
+        SELECT ${NAMES}, toDate({drop_on:UInt16}), toDate({restored_on:UInt16}) FROM cold_staging
+        WHERE task = {task:String} AND (${PLACE}) NOT IN (SELECT ${PLACE} FROM span_texts WHERE ${OF_DAYS})
+          AND (${PLACE}) NOT IN (SELECT ${PLACE} FROM span_texts_recent WHERE ${OF_DAYS})
+          AND (${PLACE}) IN (SELECT ${PLACE} FROM spans WHERE ${OF_DAYS})
+        LIMIT 1 BY ${PLACE}
+        SETTINGS max_threads = 1, max_insert_threads = 1, max_block_size = 16384, min_insert_block_size_rows = 50000, min_insert_block_size_bytes = 134217728`,
+      params: { task, org_id, since, until, drop_on: stamps.dropOn, restored_on: stamps.restoredOn },
+      query_id: `${unpacksOf(task)}${randomUUID()}`,
+      timeoutMs: INSERT_MS,
+    });
+    return written_rows;
+  }
+
+  /** Ends what a worker that died, or gave up, has left running of a task: beside it another would put the same texts back once more. */
+  async endUnpacks(task: string): Promise<void> {
+    await this.#run('cold_end_unpacks', 'KILL QUERY WHERE startsWith(query_id, {prefix:String}) SYNC', { prefix: unpacksOf(task) });
+  }
+
+  async dropTask(task: string): Promise<void> {
+    await this.#run('cold_drop_task', 'ALTER TABLE cold_staging DROP PARTITION {task:String}', { task });
+  }
+
+  /** Tasks whose texts are still there. */
+  async tasks(): Promise<string[]> {
+    const rows = await this.#rows('cold_tasks', 'SELECT DISTINCT task FROM cold_staging', {});
+    return z
+      .array(z.object({ task: z.string() }))
+      .parse(rows)
+      .map(({ task }) => task);
+  }
+
+  /** Between which days the spans of traces began; traces that the org has not are left out. */
+  async daysOfTraces(org_id: string, traceIds: readonly string[]): Promise<{ traces: number; ranges: { from: number; to: number }[] }> {
+    const rows = await this.#rows(
+      'cold_days_of_traces',
+      `SELECT toUInt16(toDate(min(first_at))) AS from_day, toUInt16(toDate(max(last_at))) AS to_day FROM trace_lookup
+       WHERE org_id = {org_id:String} AND trace_key IN (SELECT sipHash64(arrayJoin({trace_ids:Array(String)}))) GROUP BY trace_key`,
+      { org_id, trace_ids: traceIds },
+    );
+    const ranges = z.array(z.object({ from_day: z.int(), to_day: z.int() })).parse(rows);
+    return { traces: ranges.length, ranges: ranges.map(({ from_day, to_day }) => ({ from: from_day, to: to_day })) };
+  }
+
+  async #rows(name: string, sql: string, params: Record<string, unknown>): Promise<unknown[]> {
+    return this.#client.rows<unknown>({ name, sql, params, timeoutMs: READ_MS });
+  }
+
+  async #run(name: string, sql: string, params: Record<string, unknown>): Promise<void> {
+    await this.#client.execute({ name, sql, params, timeoutMs: INSERT_MS });
+  }
+}

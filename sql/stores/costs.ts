@@ -1,0 +1,139 @@
+// Reads of what orgs' days cost, for the API and for the scheduled jobs. Days are whole numbers since 1970-01-01 (UTC), from
+// `from` up to and without `until`; amounts come as decimal text, so that none passes through floating point.
+import { z } from 'zod';
+import type { ClickHouse } from '../client/client.ts';
+import { defineQuery } from '../client/query.ts';
+
+const count = z.coerce.number();
+/** Days of a read; the store takes a number as the day of that number. */
+const days = { org_id: z.string(), from: z.int(), until: z.int() };
+const flag = z.literal(true).optional();
+
+/** By day, by model and by one thing more: exactly one of the flags is given. With by_model the third is the total alone. */
+export const readCostSummary = defineQuery({
+  name: 'cost_summary',
+  file: 'costs/summary.sql',
+  params: z.object({ ...days, groups_max: z.int(), by_model: flag, by_agent_id: flag, by_realm: flag, by_department: flag }),
+  row: z.object({
+    part: z.enum(['day', 'model', 'group']),
+    day: z.string(),
+    model: z.string(),
+    name: z.string(),
+    agent: z.string(),
+    cost_usd: z.string(),
+    tokens: count,
+  }),
+});
+
+export const readCostDays = defineQuery({
+  name: 'cost_days',
+  file: 'costs/days.sql',
+  params: z.object(days),
+  row: z.object({ on_day: z.int(), cost_usd: z.string() }),
+});
+
+/** At most one row. */
+export const readFirstDay = defineQuery({
+  name: 'cost_first_day',
+  file: 'costs/first_day.sql',
+  params: z.object({ org_id: z.string() }),
+  row: z.object({ first_day: z.int() }),
+});
+
+/** By day of receipt. */
+export const readDailyUse = defineQuery({
+  name: 'daily_use',
+  file: 'costs/daily_use.sql',
+  params: z.object(days),
+  row: z.object({ on_day: z.int(), tokens: count, storage_bytes: count, sandbox_micros: count }),
+});
+
+/** At most one row. */
+export const readFirstUse = defineQuery({
+  name: 'first_use',
+  file: 'costs/first_use.sql',
+  params: z.object({ org_id: z.string() }),
+  row: z.object({ first_day: z.int() }),
+});
+
+export const readCostShares = defineQuery({
+  name: 'cost_shares',
+  file: 'costs/shares.sql',
+  params: z.object(days),
+  row: z.object({ on_day: z.int(), model: z.string(), agent_id: z.string(), cost_usd: z.string() }),
+});
+
+export const readCostOrgs = defineQuery({
+  name: 'cost_orgs',
+  file: 'costs/orgs.sql',
+  params: z.object({ from: z.int(), until: z.int() }),
+  row: z.object({ org_id: z.string() }),
+});
+
+/** `agent` is empty where the department is named. */
+export const readOutcomes = defineQuery({
+  name: 'cost_outcomes',
+  file: 'costs/outcomes.sql',
+  params: z.object(days),
+  row: z.object({
+    department: z.string(),
+    agent: z.string(),
+    cost_usd: z.string(),
+    /** Names whose sum is not 0, with their sums. */
+    names: z.array(z.string()),
+    amounts: z.array(z.string()),
+    all_names: z.array(z.string()),
+  }),
+});
+
+/** Newest day first. */
+export const readAnomalies = defineQuery({
+  name: 'cost_anomalies',
+  file: 'costs/anomalies.sql',
+  params: z.object({ org_id: z.string() }),
+  row: z.object({
+    anomaly_id: z.string(),
+    date: z.string(),
+    detected_at: z.string(),
+    z: z.number(),
+    expected: z.string(),
+    actual: z.string(),
+    model: z.string(),
+    agent_id: z.string(),
+  }),
+});
+
+/** At most one row. */
+export const readAnomalyTimes = defineQuery({
+  name: 'cost_anomaly_times',
+  file: 'costs/anomaly_times.sql',
+  params: z.object({ org_id: z.string(), day: z.int() }),
+  row: z.object({ detected_ms: count }),
+});
+
+/** An anomaly as it is written; amounts as decimal text, times in milliseconds. */
+export interface AnomalyRow {
+  org_id: string;
+  day: number;
+  anomaly_id: string;
+  detected_ms: number;
+  z: number;
+  expected: string;
+  actual: string;
+  model: string;
+  agent_id: string;
+}
+
+const WRITE_TIMEOUT_MS = 10_000;
+
+/** Writes an anomaly in the place of what is known of its org and day. */
+export async function writeAnomaly(client: ClickHouse, row: AnomalyRow): Promise<void> {
+  await client.execute({
+    name: 'write_anomaly',
+    sql: `INSERT INTO anomalies (org_id, day, anomaly_id, detected_at, z, expected_usd, actual_usd, model, agent_id, looked_at)
+      SELECT {org_id:String}, toDate({day:UInt16}), {anomaly_id:String}, fromUnixTimestamp64Milli({detected_ms:Int64}, 'UTC'), {z:Float64},
+        toDecimal128({expected:String}, 12), toDecimal128({actual:String}, 12), {model:String}, {agent_id:String}, now64(3, 'UTC')`,
+    params: { ...row },
+    timeoutMs: WRITE_TIMEOUT_MS,
+  });
+}

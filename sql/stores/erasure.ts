@@ -1,0 +1,295 @@
+// What an erasure does in the store: finds traces, writes them down, takes every row of them out, and counts what is left.
+//
+// Guarantees: a mutation writes every part that holds such a row anew without it, so when it is done the row is in no part that is
+// read or merged; rows that retention has masked before are taken out for good too. All of it may be done again. Parts that were
+// replaced leave the disk when the engine takes them away (old_parts_lifetime, 8 minutes).
+import { z } from 'zod';
+import type { ClickHouse } from '../client/client.ts';
+import { deleteRows, mutated, outlastMoves } from './rewrites.ts';
+
+const TIMEOUT_MS = 110_000;
+
+/** Replays of replays of … */
+const REPLAYS_DEEP_MAX = 100;
+
+const count = z.coerce.number();
+const LIST = "SELECT trace_key FROM erasures WHERE job_id = {job_id:String} AND kind = 'trace'";
+const NAMES = "SELECT name FROM erasures WHERE job_id = {job_id:String} AND kind = 'trace'";
+
+/** A table that holds rows of traces. */
+export interface ErasedTable {
+  table: string;
+  /** Rows of it that came from the log up to {mark:UInt64}, where it says where they came from. */
+  upTo?: string;
+  /** It has no trace_key. */
+  byName?: true;
+}
+
+/** In the order in which they are emptied: texts on their way before those that have arrived. */
+export const ERASED: readonly ErasedTable[] = [
+  { table: 'cold_staging', byName: true },
+  { table: 'span_texts_recent', upTo: 'log_seq <= {mark:UInt64}' },
+  { table: 'span_texts', upTo: 'log_seq <= {mark:UInt64}' },
+  { table: 'incident_traces' },
+  { table: 'judge_scores' },
+  { table: 'user_scores' },
+  { table: 'traces', upTo: 'version <= {mark:UInt64}' },
+  { table: 'spans', upTo: 'log_seq <= {mark:UInt64}' },
+  // Last: reads by id find nothing of a trace that has no bounds, and what is left of it would be found by nobody.
+  {
+    table: 'trace_lookup',
+    upTo: 'trace_key NOT IN (SELECT trace_key FROM spans WHERE org_id = {org_id:String} AND log_seq > {mark:UInt64})',
+  },
+];
+
+/** Names under which a person or session may stand in a span's attributes, besides its columns. */
+const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  user_id: ['user_id', 'enduser.id', 'user.id'],
+  session_id: ['session_id', 'session.id'],
+};
+/** Columns of spans and of traces by which traces are found. */
+const COLUMNS: ReadonlySet<string> = new Set(['user_id', 'session_id', 'agent_id', 'trace_id']);
+
+const PLACE = 'partition, log_seq, log_index, log_sub';
+
+/** An attribute that is stored once, as the text of its span: the reference in its place says which. */
+function refersTo(column: 'prompt' | 'response'): string {
+  const texts = ['span_texts_recent', 'span_texts'].map(
+    (table) => `SELECT ${PLACE} FROM ${table} WHERE org_id = {org_id:String} AND ${column} IN {values:Array(String)}`,
+  );
+  return `(JSONExtractString(attributes, {name_0:String}, '$ref') = '${column}' AND (${PLACE}) IN (${texts.join(' UNION ALL ')}))`;
+}
+
+/** Whose rows, and by which job. */
+export interface Scope {
+  org_id: string;
+  job_id: string;
+}
+
+export interface EraseMatch {
+  attribute: string;
+  /** Any of these. */
+  values: readonly string[];
+  /** The text of a span to which the attribute may be stored as a reference. */
+  text?: 'prompt' | 'response' | undefined;
+}
+
+export class ErasureStore {
+  readonly #client: ClickHouse;
+
+  constructor(client: ClickHouse) {
+    this.#client = client;
+  }
+
+  /** Writes down the traces that hold a match and their replays, the days of their spans, and how much there is of them; once more does no harm. */
+  async collect(scope: Scope, { attribute, values, text }: EraseMatch): Promise<void> {
+    const column = COLUMNS.has(attribute) ? `${attribute} IN {values:Array(String)}` : null;
+    const named = attribute === 'agent_id' || attribute === 'trace_id' ? [] : (ALIASES[attribute] ?? [attribute]);
+    const params = { ...scope, values, ...Object.fromEntries(named.map((name, index) => [`name_${String(index)}`, name])) };
+    const stored = named.map((_, index) => {
+      const path = `attributes, {name_${String(index)}:String}`;
+      return `if(JSONType(${path}) = 'String', JSONExtractString(${path}), JSONExtractRaw(${path})) IN {values:Array(String)}`;
+    });
+    if (text !== undefined) stored.push(refersTo(text));
+    const inSpans = `SELECT DISTINCT trace_id FROM spans WHERE org_id = {org_id:String} AND (${[...(column === null ? [] : [column]), ...stored].join(' OR ')})`;
+    // A trace whose row names the person, though the span that did is gone.
+    const inTraces = column === null ? null : `SELECT DISTINCT trace_id FROM traces WHERE org_id = {org_id:String} AND ${column}`;
+    for (const matches of [inSpans, ...(inTraces === null ? [] : [inTraces])])
+      await this.#run(
+        'erase_collect',
+        `INSERT INTO erasures (job_id, kind, name, rows) SELECT {job_id:String}, 'trace', trace_id, 0 FROM (${matches}) WHERE trace_id NOT IN (${NAMES})`,
+        params,
+      );
+    await this.#collectReplays(scope);
+    await this.#run(
+      'erase_days',
+      `INSERT INTO erasures (job_id, kind, name, rows)
+       SELECT {job_id:String}, 'day', toString(toUInt16(toDate(started_at))), count() FROM spans WHERE ${rowsOf()} GROUP BY toDate(started_at)`,
+      { ...scope },
+    );
+    if ((await this.found(scope)).size > 0) return;
+    const counts = ERASED.map(({ table, byName }) => `SELECT '${table}' AS place, count() AS n FROM ${table} WHERE ${rowsOf(byName)}`);
+    await this.#run(
+      'erase_found',
+      `INSERT INTO erasures (job_id, kind, name, rows) SELECT {job_id:String}, 'found', place, n FROM (${counts.join(' UNION ALL ')})`,
+      { ...scope },
+    );
+  }
+
+  /** A replay asks what the trace was asked, and the call of an LLM judge shows the model what was asked and answered; both may name nobody. */
+  async #collectReplays(scope: Scope): Promise<void> {
+    let traces = await this.traceCount(scope);
+    for (let depth = 0; traces > 0 && depth < REPLAYS_DEEP_MAX; depth++) {
+      await this.#run(
+        'erase_replays',
+        `INSERT INTO erasures (job_id, kind, name, rows) SELECT {job_id:String}, 'trace', trace_id, 0 FROM (
+           SELECT DISTINCT trace_id FROM spans WHERE org_id = {org_id:String} AND (
+             (position(attributes, '"replay_of":') > 0 AND JSONExtractString(attributes, 'replay_of') IN (${NAMES}))
+             OR (position(attributes, '"judged_trace_id":') > 0 AND JSONExtractString(attributes, 'judged_trace_id') IN (${NAMES}))
+           )) WHERE trace_id NOT IN (${NAMES})`,
+        { ...scope },
+      );
+      const now = await this.traceCount(scope);
+      if (now === traces) return;
+      traces = now;
+    }
+  }
+
+  /** How many rows each place held before any went. */
+  async found({ job_id }: Scope): Promise<Map<string, number>> {
+    const rows = await this.#rows(
+      'erase_read_found',
+      "SELECT name, max(rows) AS n FROM erasures WHERE job_id = {job_id:String} AND kind = 'found' GROUP BY name",
+      { job_id },
+    );
+    return new Map(
+      z
+        .array(z.object({ name: z.string(), n: count }))
+        .parse(rows)
+        .map(({ name, n }) => [name, n]),
+    );
+  }
+
+  async traceCount({ job_id }: Scope): Promise<number> {
+    return this.#count('erase_traces', `SELECT uniqExact(name) AS n FROM erasures WHERE job_id = {job_id:String} AND kind = 'trace'`, {
+      job_id,
+    });
+  }
+
+  /** Traces that were written down, in the order of their ids, after one. */
+  async traces({ job_id }: Scope, after: string, limit: number): Promise<string[]> {
+    const rows = await this.#rows(
+      'erase_page',
+      "SELECT DISTINCT name FROM erasures WHERE job_id = {job_id:String} AND kind = 'trace' AND name > {after:String} ORDER BY name LIMIT {limit:UInt32}",
+      { job_id, after, limit },
+    );
+    return z
+      .array(z.object({ name: z.string() }))
+      .parse(rows)
+      .map(({ name }) => name);
+  }
+
+  /** Those of some traces that were written down. */
+  async listed({ job_id }: Scope, traceIds: readonly string[]): Promise<Set<string>> {
+    const rows = await this.#rows(
+      'erase_listed',
+      "SELECT DISTINCT name FROM erasures WHERE job_id = {job_id:String} AND kind = 'trace' AND name IN (SELECT arrayJoin({trace_ids:Array(String)}))",
+      { job_id, trace_ids: traceIds },
+    );
+    return new Set(
+      z
+        .array(z.object({ name: z.string() }))
+        .parse(rows)
+        .map(({ name }) => name),
+    );
+  }
+
+  /** Days, since 1970-01-01 (UTC), on which their spans began. */
+  async days({ job_id }: Scope): Promise<number[]> {
+    const rows = await this.#rows(
+      'erase_read_days',
+      "SELECT DISTINCT toUInt16(name) AS on_day FROM erasures WHERE job_id = {job_id:String} AND kind = 'day' ORDER BY on_day",
+      { job_id },
+    );
+    return z
+      .array(z.object({ on_day: z.int() }))
+      .parse(rows)
+      .map(({ on_day }) => on_day);
+  }
+
+  /** What says that a text is of such a trace, over the columns of a text. */
+  texts({ job_id }: Scope): { sql: string; params: Record<string, unknown> } {
+    return { sql: `trace_id IN (${NAMES})`, params: { job_id } };
+  }
+
+  /** Errors of such traces that incidents may show, by cluster. */
+  async samples(scope: Scope, limit: number): Promise<{ cluster_id: string; sample: string }[]> {
+    const rows = await this.#rows(
+      'erase_samples',
+      `SELECT DISTINCT cluster_id, sample FROM incident_traces WHERE ${rowsOf()} AND sample != '' LIMIT {limit:UInt32}`,
+      { ...scope, limit },
+    );
+    return z.array(z.object({ cluster_id: z.string(), sample: z.string() })).parse(rows);
+  }
+
+  /** Empties the samples of incidents that are errors of such traces. Before the rows of the traces go. */
+  async emptySamples(scope: Scope, signal: AbortSignal): Promise<void> {
+    const where = `org_id = {org_id:String} AND sample != '' AND (cluster_id, sample) IN (SELECT cluster_id, sample FROM incident_traces WHERE ${rowsOf()})`;
+    const params = { ...scope };
+    if ((await this.#count('erase_incidents', `SELECT count() AS n FROM incidents WHERE ${where}`, params)) === 0) return;
+    await this.#run(
+      'erase_incident_samples',
+      `ALTER TABLE incidents UPDATE sample = '' WHERE ${where} SETTINGS mutations_sync = 0, allow_nondeterministic_mutations = 1`,
+      params,
+    );
+    await mutated(this.#client, 'incidents', scope.job_id, signal);
+  }
+
+  /**
+   * Takes every row of the traces out of every table.
+   * @param mark null: all there are; else those that came from the log up to this position of the store
+   */
+  async erase(scope: Scope, mark: number | null, signal: AbortSignal): Promise<void> {
+    for (const table of ERASED) {
+      signal.throwIfAborted();
+      // What was read before is on its way to the other table, and has arrived there then.
+      if (table.table === 'span_texts') await outlastMoves(this.#client, signal);
+      await this.#eraseFrom(table, scope, mark, signal);
+    }
+  }
+
+  /** Rows that are left, by table, masked ones included; only tables that hold some. */
+  async remaining(scope: Scope, mark: number): Promise<Map<string, number>> {
+    const left = new Map<string, number>();
+    for (const table of ERASED) {
+      const rows = await this.#count(
+        'erase_remaining',
+        `SELECT count() AS n FROM ${table.table} WHERE ${conditionOf(table, mark)} SETTINGS apply_deleted_mask = 0`,
+        { ...scope, mark },
+      );
+      if (rows > 0) left.set(table.table, rows);
+    }
+    return left;
+  }
+
+  /** Takes away what was written down. */
+  async forget(job_id: string): Promise<void> {
+    await this.#run('erase_forget', 'ALTER TABLE erasures DROP PARTITION {job_id:String}', { job_id });
+  }
+
+  /** Jobs that have something written down. */
+  async jobs(): Promise<string[]> {
+    const rows = await this.#rows('erase_jobs', 'SELECT DISTINCT job_id FROM erasures', {});
+    return z
+      .array(z.object({ job_id: z.string() }))
+      .parse(rows)
+      .map(({ job_id }) => job_id);
+  }
+
+  async #eraseFrom(erased: ErasedTable, scope: Scope, mark: number | null, signal: AbortSignal): Promise<void> {
+    const params = mark === null ? { ...scope } : { ...scope, mark };
+    await deleteRows(this.#client, { table: erased.table, where: conditionOf(erased, mark), params, mine: scope.job_id }, signal);
+  }
+
+  async #count(name: string, sql: string, params: Record<string, unknown>): Promise<number> {
+    const [row] = await this.#rows(name, sql, params);
+    return z.object({ n: count }).parse(row).n;
+  }
+
+  async #rows(name: string, sql: string, params: Record<string, unknown>): Promise<unknown[]> {
+    return this.#client.rows<unknown>({ name, sql, params, timeoutMs: TIMEOUT_MS });
+  }
+
+  async #run(name: string, sql: string, params: Record<string, unknown>): Promise<void> {
+    await this.#client.execute({ name, sql, params, timeoutMs: TIMEOUT_MS });
+  }
+}
+
+/** Rows of the traces. */
+function rowsOf(byName?: boolean): string {
+  return `org_id = {org_id:String} AND ${byName === true ? `trace_id IN (${NAMES})` : `trace_key IN (${LIST})`}`;
+}
+
+function conditionOf({ byName, upTo }: ErasedTable, mark: number | null): string {
+  return mark === null || upTo === undefined ? rowsOf(byName) : `${rowsOf(byName)} AND ${upTo}`;
+}

@@ -1,0 +1,189 @@
+// Reads and writes of the scores of evals, for the pipeline and the API. Times are milliseconds since the epoch.
+// Every read is by org, judge and eval, the prefix of the table's key, and takes the newest row of a key.
+import { z } from 'zod';
+import type { ClickHouse } from '../client/client.ts';
+import { defineQuery } from '../client/query.ts';
+import { storeTime } from '../client/store_time.ts';
+
+/** Bytes of ids that one statement takes as a parameter: the server takes up to 128 KiB, with room for escapes. */
+const LOOKUP_BYTES_MAX = 60_000;
+const WRITE_TIMEOUT_MS = 15_000;
+/** A reader of a stream of scores may be slow. */
+const STREAM_TIMEOUT_MS = 600_000;
+const COMPARE_TIMEOUT_MS = 30_000;
+const SAMPLE_TIMEOUT_MS = 30_000;
+
+/** Int64 and UInt64 come as text; these stay below 2^53. */
+const whole = z.coerce.number().pipe(z.int());
+const verdict = z.enum(['pass', 'warn', 'fail', 'error']);
+
+/** The scores of one eval. */
+const ofEval = { org_id: z.string(), judge_id: z.string(), eval_id: z.string() };
+
+/** One judgement of an eval. */
+export interface ScoreRow {
+  org_id: string;
+  judge_id: string;
+  judge_version: number;
+  judge_name: string;
+  eval_id: string;
+  trace_id: string;
+  agent_id: string;
+  /** Of the trace. */
+  started_ms: number;
+  /** Place in the dataset; 0 for stored traces. */
+  item_index: number;
+  /** null where the judge failed. */
+  score: number | null;
+  verdict: z.output<typeof verdict>;
+  reason: string;
+  scored_ms: number;
+}
+
+export const readScoreStats = defineQuery({
+  name: 'eval_stats',
+  file: 'judge_scores/stats.sql',
+  params: z.object(ofEval),
+  row: z.object({
+    total: whole,
+    passed: whole,
+    warned: whole,
+    failed: whole,
+    errors: whole,
+    mean_score: z.number().nullable(),
+    p50_score: z.number().nullable(),
+  }),
+});
+
+const scoredQuery = defineQuery({
+  name: 'eval_scored',
+  file: 'judge_scores/scored.sql',
+  params: z.object({ ...ofEval, trace_ids: z.array(z.string()) }),
+  row: z.object({ trace_id: z.string() }),
+});
+
+/** In the order of traces; with `by_item` in the order of items. */
+export const streamScores = defineQuery({
+  name: 'eval_scores',
+  file: 'judge_scores/scores.sql',
+  params: z.object({ ...ofEval, verdicts: z.array(verdict).optional(), by_item: z.literal(true).optional() }),
+  row: z.object({
+    trace_id: z.string(),
+    judge_version: z.int(),
+    item_index: z.int(),
+    score: z.number().nullable(),
+    verdict,
+    reason: z.string(),
+    scored_at: z.string(),
+  }),
+  timeoutMs: STREAM_TIMEOUT_MS,
+});
+
+/** Two evals of a judge; `by_trace`: over stored traces, which are told apart by their ids; else items, by their place. */
+const pair = {
+  org_id: z.string(),
+  judge_id: z.string(),
+  baseline: z.string(),
+  candidate: z.string(),
+  by_trace: z.literal(true).optional(),
+};
+
+export const readComparison = defineQuery({
+  name: 'eval_compare',
+  file: 'judge_scores/compare.sql',
+  params: z.object({ ...pair, rows: z.int(), skip: z.int() }),
+  row: z.object({
+    item_index: z.int(),
+    baseline_trace_id: z.string(),
+    candidate_trace_id: z.string(),
+    baseline_score: z.number().nullable(),
+    candidate_score: z.number().nullable(),
+    baseline_verdict: verdict.or(z.literal('')),
+    candidate_verdict: verdict.or(z.literal('')),
+    delta: z.number().nullable(),
+  }),
+  timeoutMs: COMPARE_TIMEOUT_MS,
+});
+
+export const readComparisonTotals = defineQuery({
+  name: 'eval_compare_totals',
+  file: 'judge_scores/compare_totals.sql',
+  params: z.object(pair),
+  row: z.object({ total: whole, improved: whole, regressed: whole, unchanged: whole, incomparable: whole }),
+  timeoutMs: COMPARE_TIMEOUT_MS,
+});
+
+/** Ids of some of an org's traces, spread evenly over them and the same for the same traces; in the order of their time. */
+export const sampleTraces = defineQuery({
+  name: 'eval_sample',
+  file: 'judge_scores/sample.sql',
+  params: z.object({ org_id: z.string(), since_ms: z.int().optional(), rows: z.int() }),
+  row: z.object({ trace_id: z.string() }),
+  timeoutMs: SAMPLE_TIMEOUT_MS,
+});
+
+const knownQuery = defineQuery({
+  name: 'eval_known_traces',
+  file: 'judge_scores/known.sql',
+  params: z.object({ org_id: z.string(), trace_ids: z.array(z.string()) }),
+  row: z.object({ trace_id: z.string(), own: z.coerce.boolean(), from_ms: whole }),
+});
+
+/** Ids in batches that one statement takes each. */
+export function* idBatches(ids: readonly string[]): Generator<string[]> {
+  let batch: string[] = [];
+  let bytes = 0;
+  for (const id of ids) {
+    // In an array's text each has quotes and a comma around it.
+    const more = Buffer.byteLength(id) + 3;
+    if (batch.length > 0 && bytes + more > LOOKUP_BYTES_MAX) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(id);
+    bytes += more;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** Which of some traces (one of idBatches) any org has; own: whether this org does, from_ms: its start there. Those that nobody has are left out. */
+export function knownTraces(
+  client: ClickHouse,
+  org_id: string,
+  trace_ids: readonly string[],
+  signal: AbortSignal,
+): Promise<{ trace_id: string; own: boolean; from_ms: number }[]> {
+  return knownQuery(client, { org_id, trace_ids: [...trace_ids] }, { signal });
+}
+
+/** Which of some traces the eval has a score of. */
+export async function scoredTraces(
+  client: ClickHouse,
+  which: Pick<ScoreRow, 'org_id' | 'judge_id' | 'eval_id'>,
+  trace_ids: readonly string[],
+): Promise<Set<string>> {
+  const scored = new Set<string>();
+  for (const batch of idBatches(trace_ids)) {
+    for (const { trace_id } of await scoredQuery(client, { ...which, trace_ids: batch })) scored.add(trace_id);
+  }
+  return scored;
+}
+
+/** Resolves when the rows are on the disk. A row whose key is there takes its place. */
+export async function writeScores(client: ClickHouse, rows: readonly ScoreRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  const body = rows
+    .map(({ started_ms, scored_ms, ...rest }) =>
+      JSON.stringify({ ...rest, started_at: storeTime(started_ms), scored_at: storeTime(scored_ms), partition: 0, log_seq: 0 }),
+    )
+    .join('\n');
+  await client.execute({
+    name: 'write_eval_scores',
+    sql:
+      'INSERT INTO judge_scores (org_id, judge_id, judge_version, judge_name, eval_id, trace_id, agent_id, started_at, item_index, score, verdict, reason, ' +
+      'scored_at, partition, log_seq) FORMAT JSONEachRow',
+    body,
+    timeoutMs: WRITE_TIMEOUT_MS,
+  });
+}

@@ -1,0 +1,304 @@
+// What retention does in the store. What is due is decided in the statement, for every org at once: a cutoff for each org that has
+// a policy of its own, one for all others, in a range of ids (CutoffParams). So a run has as many statements as tables and
+// partitions, not as orgs.
+//
+// Guarantees: a part whose rows are all due is dropped as it is (a part never changes, so nothing that lands meanwhile goes with it);
+// of the others the due rows are masked in the background of the engine, and go for good with later merges. All of it may be done again.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ClickHouseError } from '@clickhouse/client';
+import { z } from 'zod';
+import type { ClickHouse } from '../client/client.ts';
+
+const READ_MS = 110_000;
+const POLL_MS = 50;
+/** A mutation that says why it fails for this long is given up. */
+const FAILING_MS_MAX = 60_000;
+/** Codes for a part that is no longer there: it was merged, or dropped, meanwhile (232 NO_SUCH_DATA_PART, 233 BAD_DATA_PART_NAME). */
+const GONE_CODES = new Set(['232', '233']);
+/** A month whose attributes take no more than this is cleared of single orgs' at once … */
+const REWRITE_BYTES_FREE = 256 * 1024 * 1024;
+/** … a larger one when at least this share of it is due: it is written anew then. */
+const REWRITE_SHARE_MIN = 1 / 8;
+
+const count = z.coerce.number();
+
+/** Whose rows of which days are due, in a range of ids. Days are whole numbers since 1970-01-01 (UTC). */
+export interface CutoffParams {
+  from: string;
+  /** Past the range; null: it has no end. */
+  until: string | null;
+  /** Orgs with a cutoff of their own. */
+  orgs: readonly string[];
+  cutoffs: readonly number[];
+  others: number;
+}
+
+export interface Condition {
+  sql: string;
+  params: Record<string, unknown>;
+}
+
+/** The cutoff of a row's org. */
+function cutoffOf({ orgs, cutoffs, others }: CutoffParams, prefix = ''): Condition {
+  const fallback = { [`${prefix}others`]: others };
+  if (orgs.length === 0) return { sql: `{${prefix}others:Int32}`, params: fallback };
+  return {
+    sql: `transform(toString(org_id), {${prefix}orgs:Array(String)}, {${prefix}cutoffs:Array(Int32)}, {${prefix}others:Int32})`,
+    params: { ...fallback, [`${prefix}orgs`]: orgs, [`${prefix}cutoffs`]: cutoffs },
+  };
+}
+
+/** Rows of the range that are due by a column of time. */
+export function dueBy(column: string, cutoffs: CutoffParams): Condition {
+  const { from, until } = cutoffs;
+  const cutoff = cutoffOf(cutoffs);
+  const newest = Math.max(cutoffs.others, ...cutoffs.cutoffs);
+  return {
+    // The second condition follows from the third, and lets partitions be passed over.
+    sql: `org_id >= {from:String}${until === null ? '' : ' AND org_id < {until:String}'}
+      AND toDate(${column}) <= toDate({newest:UInt16}) AND toInt32(toDate(${column})) <= ${cutoff.sql}`,
+    params: { ...cutoff.params, from, newest: Math.max(0, newest), ...(until === null ? {} : { until }) },
+  };
+}
+
+/**
+ * Returns the condition for rows of `traces` whose spans are all due: those that ended by the cutoff, and those that ended after it
+ * though none of their spans began after it. When a trace's last span began is in trace_lookup, so rows leave that table later.
+ */
+export function tracesDueBy(cutoffs: CutoffParams): Condition {
+  const { sql: due, params } = dueBy('started_at', cutoffs);
+  const { sql: cutoff } = cutoffOf(cutoffs);
+  const endsLater = `toInt32(toDate(ended_at)) > ${cutoff}`;
+  return {
+    sql: `${due} AND (NOT (${endsLater}) OR (org_id, trace_key) NOT IN (
+      SELECT org_id, trace_key FROM trace_lookup
+      WHERE (trace_key, org_id) IN (SELECT trace_key, org_id FROM traces WHERE ${due} AND ${endsLater})
+        AND toInt32(toDate(last_at)) > ${cutoff}))`,
+    params,
+  };
+}
+
+/** Whether anything can be due at all: cutoffs before the first day mean never. */
+export const canBeDue = ({ cutoffs, others }: CutoffParams): boolean => Math.max(others, ...cutoffs) >= 0;
+
+/** What came of taking due rows out of a table. */
+export interface Removed {
+  rows: number;
+  parts_dropped: number;
+  partitions_masked: number;
+}
+
+export class RetentionStore {
+  readonly #client: ClickHouse;
+
+  constructor(client: ClickHouse) {
+    this.#client = client;
+  }
+
+  /** Takes down which texts a run exports: those due by `texts` that are not to be deleted altogether. */
+  async snapshot(run: string, texts: CutoffParams, telemetry: CutoffParams): Promise<void> {
+    const due = dueBy('started_at', texts);
+    const age = cutoffOf(texts);
+    const deleted = cutoffOf(telemetry, 'deleted_');
+    await this.#run(
+      'retention_snapshot',
+      `INSERT INTO cold_rows (run, org_id, day, partition, log_seq, log_index, log_sub, restored)
+       SELECT {run:String}, org_id, toDate(started_at), partition, log_seq, log_index, log_sub, restored_on > toDate(0) FROM span_texts
+       WHERE ${due.sql} AND toInt32(restored_on) <= ${age.sql} AND toInt32(toDate(started_at)) > ${deleted.sql}`,
+      { ...due.params, ...deleted.params, run },
+    );
+  }
+
+  /** Texts that are due and still on their way to where a snapshot looks. */
+  async waiting(texts: CutoffParams): Promise<number> {
+    const due = dueBy('started_at', texts);
+    return this.#count('retention_waiting', `SELECT count() AS n FROM span_texts_recent WHERE ${due.sql}`, due.params);
+  }
+
+  /**
+   * Texts of a run that are in a verified object, or a share of them: what may be dropped. A share bounds the places that the engine
+   * holds at a time.
+   */
+  verified(run: string, share: number, shares: number): Condition {
+    const days = `SELECT org_id, day FROM cold_objects FINAL WHERE run = {run:String} AND state = 'verified' AND cityHash64(org_id, day) % {shares:UInt32} = {share:UInt32}`;
+    return {
+      sql: `(org_id, toDate(started_at)) IN (${days}) AND (partition, log_seq, log_index, log_sub) IN (
+        SELECT partition, log_seq, log_index, log_sub FROM cold_rows WHERE run = {run:String} AND (org_id, day) IN (${days}))`,
+      params: { run, share, shares },
+    };
+  }
+
+  /**
+   * Takes due rows out of a table. `conditions` must not overlap; a part goes as a whole when they take all of its rows together.
+   * @param signal ends the wait, not the work
+   */
+  async remove(table: string, conditions: readonly Condition[], signal: AbortSignal): Promise<Removed> {
+    const due = await this.#dueParts(table, conditions);
+    const removed: Removed = { rows: 0, parts_dropped: 0, partitions_masked: 0 };
+    if (due.size === 0) return removed;
+    const totals = await this.#partRows(table, [...due.keys()]);
+    for (const [part, rows] of due) {
+      signal.throwIfAborted();
+      if (totals.get(part) !== rows || !(await this.#dropPart(table, part))) continue;
+      removed.rows += rows;
+      removed.parts_dropped += 1;
+    }
+    for (const { sql, params } of conditions) {
+      const left = await this.#partitions(table, { sql, params });
+      for (const { partition_id, rows } of left) {
+        signal.throwIfAborted();
+        await this.#run(
+          'retention_mask',
+          `DELETE FROM ${table}${inPartition(partition_id)} WHERE ${sql} SETTINGS lightweight_deletes_sync = 0, allow_nondeterministic_mutations = 1`,
+          params,
+        );
+        removed.rows += rows;
+        removed.partitions_masked += 1;
+      }
+    }
+    if (removed.partitions_masked > 0) await this.#settled(table, signal);
+    return removed;
+  }
+
+  /**
+   * Sets a column of due rows to what it holds by default, by writing the column of the month anew, which for a large month waits
+   * until enough of it is due. Not by CLEAR COLUMN IN PARTITION: while one waits, the engine (26.7) reads the column of every
+   * partition as cleared, and what it merges meanwhile has lost it for good.
+   * @returns rows that were emptied
+   */
+  async clear(table: string, column: string, empty: string, conditions: readonly Condition[], signal: AbortSignal): Promise<number> {
+    const due = new Map<string, number>();
+    for (const { sql, params } of conditions)
+      for (const { partition_id, rows } of await this.#partitions(table, {
+        sql: `${sql} AND ${column} != {empty:String}`,
+        params: { ...params, empty },
+      }))
+        due.set(partition_id, (due.get(partition_id) ?? 0) + rows);
+    let cleared = 0;
+    for (const [partition_id, rows] of due) {
+      signal.throwIfAborted();
+      const { filled, all, bytes } = await this.#fill(table, column, empty, partition_id);
+      if (rows < filled && bytes > REWRITE_BYTES_FREE && rows / Math.max(1, all) < REWRITE_SHARE_MIN) continue;
+      for (const { sql, params } of conditions)
+        await this.#run(
+          'retention_empty',
+          `ALTER TABLE ${table} UPDATE ${column} = {empty:String}${inPartition(partition_id)} WHERE ${sql} AND ${column} != {empty:String} SETTINGS mutations_sync = 0`,
+          { ...params, empty },
+        );
+      cleared += rows;
+    }
+    if (cleared > 0) await this.#settled(table, signal);
+    return cleared;
+  }
+
+  async #fill(table: string, column: string, empty: string, partition_id: string): Promise<{ filled: number; all: number; bytes: number }> {
+    const [row] = await this.#rows(
+      'retention_fill',
+      `SELECT countIf(${column} != {empty:String}) AS filled, count() AS all,
+         (SELECT sum(column_data_uncompressed_bytes) FROM system.parts_columns
+          WHERE database = currentDatabase() AND table = {table:String} AND column = {column:String} AND active AND partition_id = {partition_id:String}) AS bytes
+       FROM ${table} WHERE _partition_id = {partition_id:String}`,
+      { table, column, empty, partition_id },
+    );
+    return z.object({ filled: count, all: count, bytes: count }).parse(row);
+  }
+
+  async #dueParts(table: string, conditions: readonly Condition[]): Promise<Map<string, number>> {
+    const parts = new Map<string, number>();
+    for (const { sql, params } of conditions) {
+      const rows = await this.#rows(
+        'retention_due_parts',
+        `SELECT _part AS part, count() AS rows FROM ${table} WHERE ${sql} GROUP BY part`,
+        params,
+      );
+      for (const { part, rows: due } of z.array(z.object({ part: z.string(), rows: count })).parse(rows))
+        parts.set(part, (parts.get(part) ?? 0) + due);
+    }
+    return parts;
+  }
+
+  async #partRows(table: string, parts: readonly string[]): Promise<Map<string, number>> {
+    const totals = new Map<string, number>();
+    for (let at = 0; at < parts.length; at += PARTS_AT_ONCE) {
+      const rows = await this.#rows(
+        'retention_part_rows',
+        `SELECT _part AS part, count() AS rows FROM ${table} WHERE _part IN {parts:Array(String)} GROUP BY part`,
+        { parts: parts.slice(at, at + PARTS_AT_ONCE) },
+      );
+      for (const { part, rows: all } of z.array(z.object({ part: z.string(), rows: count })).parse(rows)) totals.set(part, all);
+    }
+    return totals;
+  }
+
+  async #partitions(table: string, { sql, params }: Condition): Promise<{ partition_id: string; rows: number }[]> {
+    const rows = await this.#rows(
+      'retention_due_partitions',
+      `SELECT _partition_id AS partition_id, count() AS rows FROM ${table} WHERE ${sql} GROUP BY partition_id ORDER BY partition_id`,
+      params,
+    );
+    return z.array(z.object({ partition_id: z.string(), rows: count })).parse(rows);
+  }
+
+  /** @returns false when the part is no longer there */
+  async #dropPart(table: string, part: string): Promise<boolean> {
+    try {
+      await this.#run('retention_drop_part', `ALTER TABLE ${table} DROP PART {part:String}`, { part });
+      return true;
+    } catch (error) {
+      if (error instanceof ClickHouseError && GONE_CODES.has(error.code)) return false;
+      throw error;
+    }
+  }
+
+  /** Resolves when no mutation of the table is under way. @throws Error when one cannot be carried out; it is taken back then */
+  async #settled(table: string, signal: AbortSignal): Promise<void> {
+    let failingSince: number | null = null;
+    for (;;) {
+      const rows = await this.#rows(
+        'retention_mutations',
+        // Those of a repricing are its own to look after.
+        "SELECT mutation_id, latest_fail_reason AS reason FROM system.mutations WHERE database = currentDatabase() AND table = {table:String} AND NOT is_done AND command NOT LIKE '%span_corrections%'",
+        { table },
+      );
+      const open = z.array(z.object({ mutation_id: z.string(), reason: z.string() })).parse(rows);
+      if (open.length === 0) return;
+      const failing = open.find(({ reason }) => reason !== '');
+      failingSince = failing === undefined ? null : (failingSince ?? performance.now());
+      if (failing !== undefined && performance.now() - (failingSince ?? Infinity) > FAILING_MS_MAX) {
+        // It would stand in the way of every later one.
+        await this.#run(
+          'retention_give_up',
+          'KILL MUTATION WHERE database = currentDatabase() AND table = {table:String} AND mutation_id = {id:String} SYNC',
+          {
+            table,
+            id: failing.mutation_id,
+          },
+        );
+        throw new Error(`rows of ${table} cannot be taken out: ${failing.reason}`);
+      }
+      await sleep(POLL_MS, undefined, { signal });
+    }
+  }
+
+  async #count(name: string, sql: string, params: Record<string, unknown>): Promise<number> {
+    const [row] = await this.#rows(name, sql, params);
+    return z.object({ n: count }).parse(row).n;
+  }
+
+  async #rows(name: string, sql: string, params: Record<string, unknown>): Promise<unknown[]> {
+    return this.#client.rows<unknown>({ name, sql, params, timeoutMs: READ_MS });
+  }
+
+  async #run(name: string, sql: string, params: Record<string, unknown>): Promise<void> {
+    await this.#client.execute({ name, sql, params, timeoutMs: READ_MS });
+  }
+}
+
+/** Names of parts are some 40 bytes. */
+const PARTS_AT_ONCE = 1000;
+
+/** A table without partitions has one, whose id is all. */
+function inPartition(id: string): string {
+  if (!/^[0-9A-Za-z_-]+$/.test(id)) throw new Error(`${id} is no id of a partition`);
+  return id === 'all' ? '' : ` IN PARTITION ID '${id}'`;
+}
