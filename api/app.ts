@@ -16,6 +16,7 @@ import { storeEvents } from './intake/ingest/store.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { OTLP_DOCS } from './intake/otlp/docs.ts';
 import { createOtlpHandler, otlpPathOf } from './intake/otlp/handler.ts';
+import { openDocPages } from './openapi/doc_pages.ts';
 import { docsPage } from './openapi/docs_page.ts';
 import type { ReadinessWatch } from './system/readiness.ts';
 import { systemRoutes } from './system/routes.ts';
@@ -37,9 +38,10 @@ export type RequestListener = (req: IncomingMessage, res: ServerResponse) => voi
 /** Builds the API. */
 export function createApp(deps: AppDeps): RequestListener {
   const { edge } = deps;
-  const routes = [...deps.routes, ...systemRoutes(() => ({ readiness: deps.readiness, document }))];
+  const routes = [...deps.routes, ...systemRoutes(() => ({ readiness: deps.readiness, document, pages }))];
   const openapi = openApiDocument([...INGEST_DOCS, ...OTLP_DOCS, ...GATEWAY_DOCS, ...routes]);
-  const document = { json: JSON.stringify(openapi), html: docsPage(openapi) };
+  const pages = openDocPages();
+  const document = { json: JSON.stringify(openapi), html: docsPage(openapi, pages.nav) };
 
   const app = express();
   app.disable('x-powered-by').disable('etag').set('query parser', 'simple');
@@ -49,7 +51,9 @@ export function createApp(deps: AppDeps): RequestListener {
   });
   mountRoutes(app, routes, edge);
   app.use(async (req, res) => {
-    await answerError(req, res, new ApiError('not_found', 'There is no such path.'), edge);
+    // A person who opens the address in a browser is led to the documentation.
+    if (req.method === 'GET' && req.path === '/' && req.accepts(['json', 'html']) === 'html') res.redirect(302, '/docs');
+    else await answerError(req, res, new ApiError('not_found', 'There is no such path.'), edge);
   });
   // Express tells an error handler by its four parameters.
   app.use((error: unknown, req: express.Request, res: express.Response, next: express.NextFunction) => {

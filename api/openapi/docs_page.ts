@@ -4,8 +4,11 @@ import { DOCS_CSS } from './docs_style.ts';
 
 const DEPTH_MAX = 6;
 
-/** Renders the page. */
-export function docsPage(document: JsonObject): string {
+/**
+ * Renders the page.
+ * @param pages links to the guides and the operator's pages, as HTML
+ */
+export function docsPage(document: JsonObject, pages: string): string {
   const info = object(document['info']);
   const operations = operationsOf(document);
   const tags = list(document['tags']).map((tag) => text(object(tag)['name']));
@@ -25,7 +28,7 @@ export function docsPage(document: JsonObject): string {
   const title = escape(text(info['title']));
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title><style>${DOCS_CSS}</style></head>
-<body><nav><p class="brand">${title}</p><p class="version">API ${escape(text(info['version']))} · <a href="/openapi.json">openapi.json</a></p>${nav}</nav>
+<body><nav><p class="brand">${title}</p><p class="version">API ${escape(text(info['version']))} · <a href="/openapi.json">openapi.json</a></p>${pages}${nav}</nav>
 <main><h1>${title}</h1>${prose(text(info['description']))}${credentials(document)}${main}${errors(document)}</main></body></html>
 `;
 }

@@ -16,6 +16,8 @@ nav h2 { margin: 18px 8px 4px; font-size: 12px; letter-spacing: .06em; text-tran
 nav a { display: flex; gap: 8px; align-items: baseline; padding: 3px 8px; border-radius: 6px; color: var(--text); text-decoration: none; font-size: 13px; }
 nav a:hover { background: var(--line); }
 nav a span { overflow-wrap: anywhere; }
+nav a[aria-current] { background: var(--line); font-weight: 600; }
+nav details { margin: 0; } nav summary { padding: 6px 8px 4px; font-size: 12px; letter-spacing: .06em; text-transform: uppercase; color: var(--dim); font-weight: 650; }
 main { max-width: 980px; padding: 32px 40px 120px; }
 h1 { margin: 0 0 12px; font-size: 28px; line-height: 1.2; }
 h2.tag { margin: 48px 0 8px; padding-bottom: 6px; font-size: 21px; border-bottom: 1px solid var(--line); }
@@ -31,6 +33,9 @@ code { background: var(--code); padding: 1px 5px; border-radius: 4px; }
 pre { margin: 6px 0; padding: 12px 14px; overflow-x: auto; background: var(--code); border-radius: 8px; line-height: 1.45; }
 details { margin: 4px 0 10px; } summary { cursor: pointer; color: var(--accent); font-size: 13px; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
+main ul, main ol { padding-left: 22px; } main li { margin: 4px 0; } main a { color: var(--accent); }
+main > h2 { margin: 36px 0 8px; font-size: 20px; } main > h3 { margin: 24px 0 4px; } main > pre { max-width: 100%; }
+th { padding: 6px 12px 6px 0; text-align: left; vertical-align: bottom; }
 td { padding: 6px 12px 6px 0; border-top: 1px solid var(--line); vertical-align: top; } td code { white-space: nowrap; }
 .status { margin: 6px 0; font-size: 13.5px; } .status b { display: inline-block; min-width: 36px; } .good { color: var(--get); } .bad { color: var(--delete); }
 @media (max-width: 860px) { body { display: block; } nav { position: static; height: auto; } main { padding: 24px 18px 80px; } }

@@ -3,8 +3,10 @@ import { z } from 'zod';
 import { joinExpositions, registry } from '../../ops/platform/metrics.ts';
 import { styledPagePolicy } from '../../ops/platform/security_headers.ts';
 import { API_VERSION } from '../http/envelope.ts';
+import { ApiError } from '../http/errors.ts';
 import { type Context, definePublicRoute, type Route, STREAMED } from '../http/route.ts';
 import { DOCS_CSS } from '../openapi/docs_style.ts';
+import type { DocPages } from '../openapi/doc_pages.ts';
 import { readiness, type ReadinessWatch } from './readiness.ts';
 
 /** The documentation has one inline style and no script. */
@@ -16,6 +18,8 @@ export interface SystemDeps {
   readiness: Pick<ReadinessWatch, 'check' | 'metricsUrls'>;
   /** The OpenAPI document as JSON text, and the page made from it. */
   document: { json: string; html: string };
+  /** The guides and the operator's pages. */
+  pages: Pick<DocPages, 'html'>;
 }
 
 /** The routes without the texts of their own documentation: openapi.ts needs them before those exist. */
@@ -83,6 +87,24 @@ export function systemRoutes(deps: () => SystemDeps): Route[] {
       handler: (ctx) => {
         ctx.res.setHeader('Content-Security-Policy', DOCS_POLICY);
         return sendText(ctx, deps().document.html, 'text/html; charset=utf-8');
+      },
+    }),
+    definePublicRoute({
+      method: 'get',
+      path: '/docs/:section/:page',
+      operation_id: 'docsPage',
+      summary: 'Get a page of the guides, of the operator’s documentation or of the decisions',
+      tag: 'System',
+      any_query: true,
+      params: z.object({ section: z.string(), page: z.string() }),
+      media: ['text/html'],
+      response: z.string(),
+      errors: ['not_found'],
+      handler: (ctx) => {
+        const html = deps().pages.html(ctx.params.section, ctx.params.page);
+        if (html === null) throw new ApiError('not_found', 'There is no such page; /docs lists all of them.');
+        ctx.res.setHeader('Content-Security-Policy', DOCS_POLICY);
+        return sendText(ctx, html, 'text/html; charset=utf-8');
       },
     }),
   ];

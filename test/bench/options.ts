@@ -33,8 +33,8 @@ export const USAGE = `usage: npm run bench [-- ${PARTS.join('|')}|all] [options]
   --json file         all numbers (test/bench/results.ts says what is in it)
   --plots folder      charts of how the reads grow with the store, as SVG
   --url … --key … --org org_local --clickhouse-url http://user:password@host:port/db    a running service instead of one of its own
-npm run bench -- table results.json [--readme README.md] [--plots folder]
-                      the table of README from results; writes it between its markers, and the charts
+npm run bench -- table results.json [--page ops/docs/benchmarks.md] [--plots folder]
+                      the tables of the benchmark page from results; writes it between its markers, and the charts
 npm run bench -- merge results.json more.json
                       puts the parts of another run on this machine into results, in place of their own
 npm run bench -- compare <commit-a> <commit-b> [--parts ingest,single,reads] [--rounds 5] [--tolerance 0.1] [--seconds 20] [--spans 504000] [--json file]
@@ -68,7 +68,7 @@ export interface CompareOptions {
 
 export interface TableOptions {
   results: string;
-  readme: string | undefined;
+  page: string | undefined;
   plots: string | undefined;
 }
 
@@ -102,7 +102,7 @@ const GIVEN = {
   spans: text,
   json: text,
   plots: text,
-  readme: text,
+  page: text,
   parts: text,
   rounds: text,
   tolerance: text,
@@ -172,7 +172,7 @@ function sizesOf(sizes: string): number[] {
 
 function tableOptions([results, ...more]: string[], values: Values): TableOptions {
   if (results === undefined || more.length > 0) throw new UsageError('table takes one file of results');
-  return { results, readme: orNone(values, 'readme'), plots: orNone(values, 'plots') };
+  return { results, page: orNone(values, 'page'), plots: orNone(values, 'plots') };
 }
 
 function compareOptions([a, b, ...more]: string[], values: Values): CompareOptions {

@@ -1,4 +1,4 @@
-// The table of measured figures in README, from the results of a run. It stands between two marks, so that a program can
+// The tables of measured figures in a Markdown page, from the results of a run. It stands between two marks, so that a program can
 // write it anew and a test can tell whether it is what the committed results say.
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { MergeOptions, TableOptions } from './options.ts';
@@ -46,21 +46,21 @@ export function resultsText({ at, commit, dirty, machine, versions, sections }: 
 }
 
 /** What stands between the marks; null where there are none. */
-export function markedText(readme: string): string | null {
-  const [begin, end] = [readme.indexOf(BEGIN), readme.indexOf(END)];
+export function markedText(page: string): string | null {
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
   if (begin < 0 || end < begin) return null;
-  return readme
+  return page
     .slice(begin + BEGIN.length, end)
     .replace(KEEP, '')
     .replace(FORMAT, '')
     .trim();
 }
 
-/** README with another text between its marks. @throws Error when it has none */
-export function withMarkedText(readme: string, text: string): string {
-  if (markedText(readme) === null) throw new Error(`the file has no place for the table: a line ${BEGIN} and below it a line ${END}`);
-  const [begin, end] = [readme.indexOf(BEGIN) + BEGIN.length, readme.indexOf(END)];
-  return [readme.slice(0, begin), KEEP, text, FORMAT, readme.slice(end)].join('\n\n');
+/** The page with another text between its marks. @throws Error when it has none */
+export function withMarkedText(page: string, text: string): string {
+  if (markedText(page) === null) throw new Error(`the file has no place for the table: a line ${BEGIN} and below it a line ${END}`);
+  const [begin, end] = [page.indexOf(BEGIN) + BEGIN.length, page.indexOf(END)];
+  return [page.slice(0, begin), KEEP, text, FORMAT, page.slice(end)].join('\n\n');
 }
 
 /** `npm run bench -- merge`. */
@@ -69,10 +69,10 @@ export function mergeFiles({ into, from }: MergeOptions): void {
 }
 
 /** `npm run bench -- table`. */
-export function printTable({ results: file, readme, plots }: TableOptions): void {
+export function printTable({ results: file, page, plots }: TableOptions): void {
   const results = readResults(file);
   const text = resultsText(results);
-  if (readme === undefined) console.log(text);
-  else writeFileSync(readme, withMarkedText(readFileSync(readme, 'utf8'), text));
+  if (page === undefined) console.log(text);
+  else writeFileSync(page, withMarkedText(readFileSync(page, 'utf8'), text));
   if (plots !== undefined) for (const written of writePlots(plots, results)) console.log(written);
 }

@@ -178,4 +178,5 @@ export const CONTRACT: Readonly<Record<string, Rule>> = {
   'GET /metrics': 'public',
   'GET /openapi.json': 'public',
   'GET /docs': 'public',
+  'GET /docs/{section}/{page}': 'public',
 };

@@ -145,7 +145,7 @@ test('a route says what its Idempotency-Key can answer', () => {
 });
 
 test('the page shows every path, fetches nothing and escapes what it shows', () => {
-  const page = docsPage({ ...document, info: { title: '<script>', version: '1', description: 'a & b' } });
+  const page = docsPage({ ...document, info: { title: '<script>', version: '1', description: 'a & b' } }, '');
   for (const path of Object.keys(document['paths'] as object)) expect(page).toContain(`<code>${path}</code>`);
   expect(page).not.toMatch(/<script|src=|@import|url\(/);
   expect(page).toContain('&lt;script&gt;');

@@ -113,7 +113,7 @@ describe('the parts of another run', () => {
   });
 });
 
-describe('the table of README', () => {
+describe('the tables of the benchmark page', () => {
   const readme = 'before\n\n<!-- bench:begin: written by `npm run bench -- table` -->\n\nformer figures\n\n<!-- bench:end -->\n\nafter\n';
 
   it('is written between its marks and nowhere else, the same however often', () => {
@@ -121,7 +121,7 @@ describe('the table of README', () => {
     const target = path.join(folder, 'README.md');
     writeResults(file, results(['reads', reads(1_020_000, [10, 20, 200])]));
     writeFileSync(target, readme);
-    const options = { results: file, readme: target, plots: undefined };
+    const options = { results: file, page: target, plots: undefined };
     printTable(options);
     const once = readFileSync(target, 'utf8');
     printTable(options);
@@ -152,7 +152,7 @@ describe('the table of README', () => {
 
   const committed = path.resolve(import.meta.dirname, '../../bench/results/latest.json');
   it.runIf(existsSync(committed))('is the one of the committed results', () => {
-    const text = readFileSync(path.resolve(import.meta.dirname, '../../../README.md'), 'utf8');
+    const text = readFileSync(path.resolve(import.meta.dirname, '../../../ops/docs/benchmarks.md'), 'utf8');
     expect(markedText(text)).toBe(resultsText(readResults(committed)));
   });
 });
