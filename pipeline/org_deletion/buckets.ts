@@ -11,10 +11,10 @@ import { orgKey } from '../../schemas/records/org.ts';
 
 /**
  * org: the first token of a key is the org's. agents: likewise, encoded. tenant: likewise, the digest that idempotency names tenants by.
- * value: the record names its org in org_id; its key does not. nothing: the bucket holds nothing of an org. last: the record of the org
+ * value: the record names its org in org_id; its key does not. either: like org, and like value for records of an older version. nothing: the bucket holds nothing of an org. last: the record of the org
  * itself, deleted when nothing else is left. kept: what the service keeps of the deletion.
  */
-type How = 'org' | 'agents' | 'tenant' | 'value' | 'nothing' | 'last' | 'kept';
+type How = 'org' | 'agents' | 'tenant' | 'value' | 'either' | 'nothing' | 'last' | 'kept';
 
 const HOW: Readonly<Record<BucketName, How>> = {
   service: 'nothing',
@@ -26,7 +26,7 @@ const HOW: Readonly<Record<BucketName, How>> = {
   ingest_keys: 'tenant',
   ingest_claims: 'tenant',
   agents: 'agents',
-  register_tokens: 'value',
+  register_tokens: 'either',
   grants: 'org',
   policies: 'org',
   prices: 'org',
@@ -57,7 +57,7 @@ const HOW: Readonly<Record<BucketName, How>> = {
 
 /** First token of an org's keys; null where keys do not begin with the org. */
 function firstToken(how: How, org_id: string): string | null {
-  if (how === 'org' || how === 'last') return orgKey(org_id);
+  if (how === 'org' || how === 'either' || how === 'last') return orgKey(org_id);
   if (how === 'agents') return agentOrgToken(org_id);
   return how === 'tenant' ? orgTenantToken(org_id) : null;
 }
@@ -106,15 +106,21 @@ async function keysOf(kv: KV, how: How, org_id: string): Promise<string[]> {
   const token = firstToken(how, org_id);
   if (token !== null) {
     const own = [...(await listed(kv, token)), ...(await listed(kv, `${token}.>`))];
-    return how === 'tenant' ? [...own, ...(await answersToOperators(kv, org_id))] : own;
+    if (how === 'tenant') return [...own, ...(await answersToOperators(kv, org_id))];
+    return how === 'either' ? [...new Set([...own, ...(await namingOrg(kv, org_id))])] : own;
   }
-  return how === 'value' ? matching(kv, '>', (text) => orgIdIn(text) === org_id) : [];
+  return how === 'value' ? namingOrg(kv, org_id) : [];
 }
 
 async function listed(kv: KV, filter: string): Promise<string[]> {
   const keys: string[] = [];
   for await (const key of await kv.keys(filter)) keys.push(key);
   return keys;
+}
+
+/** Keys of records that name the org in org_id. */
+function namingOrg(kv: KV, org_id: string): Promise<string[]> {
+  return matching(kv, '>', (text) => orgIdIn(text) === org_id);
 }
 
 /** Kept answers to the operator that show the org: the one that made it, and those that changed it. */

@@ -164,7 +164,7 @@ describe('an empty body', () => {
 });
 
 describe('a name that no path can hold', () => {
-  const UNADDRESSABLE = ['.', '..', 'a\u0000b', 'a\nb', 'a\u007fb', 'a\u0085b', '\ud800'];
+  const UNADDRESSABLE = ['.', '..', 'a\u0000b', 'a\nb', 'a\u007fb', 'a\u0085b'];
   test.each<[string, string, (name: string) => unknown]>([
     ['agent_id', '/orgs/{org_id}/agents/register', (agent_id) => ({ agent_id, name: 'x', register_token: 'rt_x' })],
     ['name', '/v1/datasets', (name) => ({ name, version: '1', items: [{ input: {} }] })],

@@ -195,7 +195,12 @@ describe('the same input through every profile', () => {
     for (let trace = 0; trace < TRACES; trace += 1) {
       const byRate = keptByRate(idOf(trace), rate);
       const isKept = fateOf(trace) !== 'plain';
-      const expected = Array.from({ length: SPANS }, (_, at) => byRate || (isKept && (tail || at === SPANS - 1)));
+      // A forced trace also keeps what shares a message of the log with the event that forces it (force_trace.test.ts).
+      const shared = fateOf(trace) === 'forced' ? (run.stored.get(idOf(trace)) ?? []) : [];
+      const expected = Array.from(
+        { length: SPANS },
+        (_, at) => byRate || (isKept && (tail || at === SPANS - 1)) || (isKept && shared[at] === true),
+      );
       expect([idOf(trace), run.stored.get(idOf(trace))]).toEqual([idOf(trace), expected]);
       full += expected.filter(Boolean).length;
       whole += Number(expected.includes(true));
