@@ -129,10 +129,15 @@ export async function fill(own: TestOrg, webhookUrl: string): Promise<void> {
   await post('/v1/evals', own, { judge_id: judge['judge_id'], trace_ids: ['t-warm'] });
   await post('/v1/evals', own, { judge_id: llmJudge['judge_id'], trace_ids: ['t-warm'] });
   await post(`/v1/datasets/${String(dataset['dataset_id'])}/run`, own, { judge_id: judge['judge_id'], prompt_version: 'p', model: 'm' });
-  await ok(call(api, 'POST', `/orgs/${org}/cold-storage/restore`, { headers: owner, body: { since: '2020-01-01' } }));
+  const restore = await ok(call(api, 'POST', `/orgs/${org}/cold-storage/restore`, { headers: owner, body: { since: '2020-01-01' } }));
   await eventually(async () => list(await call(api, 'GET', '/v1/incidents', { headers: key })).length > 0, {
     what: 'the incident',
     withinMs: 60_000,
+  });
+  // Until the restore is over, what is read of the cold trace changes.
+  const job = String(data(restore)['job_id']);
+  await eventually(async () => data(await call(api, 'GET', `/v1/jobs/${job}`, { headers: key }))['status'] === 'complete', {
+    what: 'the restore',
   });
   const marks = await api.log.bucket('judging_marks');
   await eventually(async () => (await firstKey(await marks.keys(`${org}.>`))) !== null, {
