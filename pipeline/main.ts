@@ -80,8 +80,10 @@ async function main(): Promise<void> {
   ]);
   const exposed = await serveMetrics(env);
   // Ahead of the wait for ClickHouse: what happened is delivered whether or not it can be stored just now.
-  const delivery = await startDelivery(parts, { sealer, budgetRecords, piiPolicies });
+  const schema = Promise.withResolvers<undefined>();
+  const delivery = await startDelivery(parts, { sealer, budgetRecords, piiPolicies, storeUp: schema.promise });
   const storeUp = await bringUpStore(parts);
+  schema.resolve(undefined);
   const retention = await openRetentionPolicies(log, onProblem);
   const cold = await openCold(parts);
   let up = false;

@@ -31,6 +31,7 @@ em.get { color: var(--get); } em.post { color: var(--post); } em.put { color: va
 code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; font-size: 13px; }
 code { background: var(--code); padding: 1px 5px; border-radius: 4px; }
 pre { margin: 6px 0; padding: 12px 14px; overflow-x: auto; background: var(--code); border-radius: 8px; line-height: 1.45; }
+pre code { background: none; padding: 0; }
 details { margin: 4px 0 10px; } summary { cursor: pointer; color: var(--accent); font-size: 13px; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
 main ul, main ol { padding-left: 22px; } main li { margin: 4px 0; } main a { color: var(--accent); }

@@ -58,6 +58,8 @@ export interface AuditLanderOptions {
   now: () => number;
   observe: WorkQueueOptions<AuditEntry>['observe'];
   onLanded: (rows: number, seconds: number) => void;
+  /** Resolves when the tables exist; unset where they do. */
+  storeUp?: Promise<unknown> | undefined;
   onTold: (event: string) => void;
 }
 
@@ -78,6 +80,7 @@ export function createAuditLander(options: AuditLanderOptions): WorkQueue<AuditE
         columns: COLUMNS,
         rows: batch.map(({ value }) => auditRow(value)),
         onLanded: options.onLanded,
+        storeUp: options.storeUp,
       });
       for (const { value } of batch) told.delete(value.audit_id);
     },

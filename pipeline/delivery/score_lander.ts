@@ -47,11 +47,13 @@ export interface ScoreLanderOptions {
   now: () => number;
   observe: WorkQueueOptions<UserScore>['observe'];
   onLanded: (rows: number, seconds: number) => void;
+  /** Resolves when the tables exist; unset where they do. */
+  storeUp?: Promise<unknown> | undefined;
 }
 
 /** The lander of one worker; any number of them share the queue. */
 export function createScoreLander(options: ScoreLanderOptions): WorkQueue<UserScore> {
-  const { log, logger, clickhouse, redactorOf, now, observe, onLanded } = options;
+  const { log, logger, clickhouse, redactorOf, now, observe, onLanded, storeUp } = options;
   return new WorkQueue({
     log,
     logger,
@@ -61,7 +63,7 @@ export function createScoreLander(options: ScoreLanderOptions): WorkQueue<UserSc
     handle: async (batch) => {
       const rows: ReturnType<typeof scoreRow>[] = [];
       for (const { value } of batch) rows.push(scoreRow(await redacted(value, redactorOf(value.org_id))));
-      await landRows(clickhouse, { table: 'user_scores', columns: COLUMNS, rows, onLanded });
+      await landRows(clickhouse, { table: 'user_scores', columns: COLUMNS, rows, onLanded, storeUp });
     },
     bury: createBurial(log, now),
     observe,

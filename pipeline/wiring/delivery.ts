@@ -11,12 +11,20 @@ import { startWebhooks } from '../delivery/webhooks.ts';
 import type { PiiPolicies } from '../settings/pii_policies.ts';
 import { onTold, type WorkerParts } from './parts.ts';
 
+interface DeliveryParts {
+  sealer: Sealer;
+  budgetRecords: WatchedBucket<BudgetRecord>;
+  piiPolicies: Pick<PiiPolicies, 'of'>;
+  /** Resolves when the tables of the store exist. */
+  storeUp: Promise<unknown>;
+}
+
 /** Starts all of it. `stop` ends what is under way within seconds; the rest is another worker's, or waits. */
 export async function startDelivery(
   { env, log, logger, clickhouse }: WorkerParts,
-  parts: { sealer: Sealer; budgetRecords: WatchedBucket<BudgetRecord>; piiPolicies: Pick<PiiPolicies, 'of'> },
+  parts: DeliveryParts,
 ): Promise<{ stop: () => Promise<void> }> {
-  const { sealer, budgetRecords, piiPolicies } = parts;
+  const { sealer, budgetRecords, piiPolicies, storeUp } = parts;
   const now = () => Date.now();
   const observe = (queue: string, result: 'done' | 'retried' | 'dead', count: number): void => {
     metrics.queueMessagesTotal.inc({ queue, result }, count);
@@ -43,6 +51,7 @@ export async function startDelivery(
       metrics.clickhouseInsertRowsTotal.inc({ table: 'audit_log' }, rows);
     },
     onTold,
+    storeUp,
   });
   audit.start();
   const scores = createScoreLander({
@@ -56,6 +65,7 @@ export async function startDelivery(
       metrics.clickhouseInsertSeconds.observe({ table: 'user_scores' }, seconds);
       metrics.clickhouseInsertRowsTotal.inc({ table: 'user_scores' }, rows);
     },
+    storeUp,
   });
   scores.start();
   return {

@@ -72,6 +72,10 @@ describe('a fresh data folder', () => {
     expect(shown).toBeTypeOf('boolean');
   });
 
+  it('starts without a complaint about tables that are still to be made', () => {
+    expect(first.stderr()).not.toContain('does not exist');
+  });
+
   it('is refused to a second start with one line', async () => {
     const second = runStart({ dataDir });
     expect(await second.exited).toEqual({ code: 1, signal: null });
