@@ -60,6 +60,6 @@ it('an argument that it does not know', async () => {
 it('and --help starts nothing', async () => {
   const run = runStart({ command: ['ops/launch/start.ts', '--help'] });
   expect(await run.exited).toEqual({ code: 0, signal: null });
-  expect(run.stdout()).toMatch(/^usage: npm start\n[^]*ops\/env\.example/);
+  expect(run.stdout()).toMatch(/^usage: npm start\n[^]*ops\/deploy\/env\.example/);
   expect(run.stdout()).not.toContain('First start');
 });
