@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { z } from 'zod';
 import { exitOf, stopChild } from '../../ops/launch/process/child.ts';
 import { freePort } from '../../ops/launch/process/ports.ts';
 import { loadSecrets } from '../../ops/launch/secrets.ts';
@@ -14,6 +15,7 @@ const POLL_MS = 100;
 const STOP_MS_MAX = 60_000;
 const DATABASE = 'millrace';
 const ROOT = path.resolve(import.meta.dirname, '../..');
+const packageShape = z.object({ scripts: z.object({ start: z.string() }) });
 
 export interface Target {
   url: string;
@@ -82,6 +84,12 @@ export async function startTarget(env: Record<string, string> = {}, from: StartF
   }
 }
 
+/** Returns the file that `npm start` runs in a tree, which an earlier commit keeps elsewhere. */
+function startEntry(root: string): string {
+  const { scripts } = packageShape.parse(JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')));
+  return scripts.start.split(' ').at(-1) ?? '';
+}
+
 /**
  * Starts a service at a place and waits until it is ready; its stop() leaves the data there.
  * @throws Error with its last words when it does not come up
@@ -95,7 +103,7 @@ export async function startAt(
   const log = openSync(logFile, 'a', 0o600);
   const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SERVICE_')));
   const began = performance.now();
-  const entry = path.join(root, 'ops/launch/start.ts');
+  const entry = path.join(root, startEntry(root));
   const child = spawn(process.execPath, bootstrap ? [path.join(root, 'ops/bootstrap.mjs'), entry] : [entry], {
     cwd: root,
     stdio: ['ignore', log, log, 'ipc'],
