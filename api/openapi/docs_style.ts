@@ -39,5 +39,5 @@ main > h2 { margin: 36px 0 8px; font-size: 20px; } main > h3 { margin: 24px 0 4p
 th { padding: 6px 12px 6px 0; text-align: left; vertical-align: bottom; }
 td { padding: 6px 12px 6px 0; border-top: 1px solid var(--line); vertical-align: top; } td code { white-space: nowrap; }
 .status { margin: 6px 0; font-size: 13.5px; } .status b { display: inline-block; min-width: 36px; } .good { color: var(--get); } .bad { color: var(--delete); }
-@media (max-width: 860px) { body { display: block; } nav { position: static; height: auto; } main { padding: 24px 18px 80px; } }
+@media (max-width: 860px) { body { display: flex; flex-direction: column-reverse; } nav { position: static; height: auto; border: 0; } main { padding: 24px 18px 40px; } }
 `;
