@@ -8,7 +8,7 @@ import { ADMIN_TOKEN, type Answer, anEvent, asUser, call, INGEST, ORG, startTest
 
 /** Operations of other protocols, and those that probes and scrapers ask. */
 const LENIENT =
-  /^(POST \/v1\/(otlp\/v1\/)?traces|(POST|GET) \/v1\/(chat\/completions|responses|embeddings|models(\/\{model\})?)|GET \/(healthz|readyz|metrics|openapi\.json|docs))$/;
+  /^(POST \/v1\/(otlp\/v1\/)?traces|(POST|GET) \/v1\/(chat\/completions|responses|embeddings|models(\/\{model\})?)|GET \/(healthz|readyz|metrics|openapi\.json|docs(\/\{section\}\/\{page\})?))$/;
 
 let nats: TestNats;
 let models: ModelServer;
