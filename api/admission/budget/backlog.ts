@@ -20,11 +20,11 @@ const checkpointRecord = z.looseObject({ checkpoint: z.int() });
 
 export interface BacklogOptions {
   log: Pick<Log, 'js' | 'bucket'>;
-  /** Of the ingest log. */
+  /** Number of partitions of the ingest log. */
   partitions: number;
   /** JetStream sequence of the newest message to be counted. */
   newest: number;
-  /** Whether the events of an organization are counted. */
+  /** Returns true for organizations whose events are to be counted. */
   counts: (org_id: string) => boolean;
   /** Takes the events of one organization in one message of the log. */
   take: (org_id: string, events: readonly EnteringEvent[], seq: number) => void;

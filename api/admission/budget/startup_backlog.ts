@@ -1,11 +1,11 @@
-// What an API process does not know when it begins: how much of what organizations have used waits in the log, and is in no sum of the
-// store. It knows once it has counted the log (backlog.ts), or once all of it has landed, whichever comes first.
-// In: the end of the count, reports of landings. Out: since when the process knows.
+// Tracks whether an API process that has just started knows how much use waits in the ingest log. That use is in no sum of the store
+// yet. The process knows it once it has counted the log (backlog.ts) or once all of the log has landed, whichever comes first.
+// Takes the end of the count and reports of landings; tells since when the process knows.
 import type { Landing } from '../../../ops/exchange/landing_reports.ts';
 
 /**
- * For so long after it began, a process admits nothing at hard limits that it knows too little of. After that (the store is away for
- * long) it decides by what it knows: ingest does not wait for ClickHouse.
+ * For this long after its start, a process admits nothing for an organization with a hard limit whose use it does not know. After that
+ * (ClickHouse is unavailable for long) it decides with the use it knows of: ingest does not wait for ClickHouse.
  */
 export const UNKNOWING_MS = 30_000;
 
@@ -42,7 +42,7 @@ export class Before {
     return this.#knownAt;
   }
 
-  /** Whether this process decides by what it knows, however little that is. */
+  /** True once the process decides with the use it knows of, even if the log has not been counted. */
   get mayGuess(): boolean {
     return performance.now() - this.#began >= UNKNOWING_MS;
   }

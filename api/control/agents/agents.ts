@@ -11,7 +11,7 @@ import { agentIdOf, hashToken, type MadeToken, refused, type RegisterTokens } fr
 /** Agents of an org, archived ones too, and bytes of their records: every API process holds them. A few more where several register at once. */
 export const AGENTS_ORG_MAX = 50_000;
 export const AGENTS_BYTES_ORG_MAX = 64 * 1024 * 1024;
-/** Bytes that are taken for granted for an agent that is new; its record is rarely larger. */
+/** Bytes counted for a new agent before its record is written; records are rarely larger. */
 const NEW_AGENT_BYTES = 1024;
 /** Archived agents that are forgotten at most to make room for one. */
 const FORGOTTEN_MAX = 100;

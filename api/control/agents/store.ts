@@ -17,13 +17,13 @@ export interface ListedAgent {
   agent: AgentRecord;
   /** For searches whatever the case. */
   name_lower: string;
-  /** Of its record. */
+  /** Size of the agent's record as JSON. */
   bytes: number;
 }
 
 interface OrgIndex {
   agents: Map<string, ListedAgent>;
-  /** Of all its records. */
+  /** Total size of the organization's agent records as JSON. */
   bytes: number;
   /** The same, newest registration first; null when it has to be sorted again. */
   sorted: ListedAgent[] | null;
@@ -186,5 +186,5 @@ function newestFirst({ agent: a }: ListedAgent, { agent: b }: ListedAgent): numb
   return a.agent_id < b.agent_id ? -1 : 1;
 }
 
-/** As KV holds it. */
+/** Returns the size of an agent's record in the KV bucket, in bytes. */
 export const agentBytes = (agent: AgentRecord): number => Buffer.byteLength(JSON.stringify(agent));

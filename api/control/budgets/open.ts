@@ -44,7 +44,7 @@ export interface OpenBudgetsDeps {
   /** Milliseconds since the epoch. */
   now: () => number;
   prices: PriceBook;
-  /** Of the ingest log. */
+  /** Number of partitions of the ingest log. */
   partitions: number;
   /** When the org's budget starts over. */
   ruleOf: (org_id: string) => PeriodRule;
@@ -176,12 +176,12 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
   };
 }
 
-/** What a process that has just begun knows of the log that others have written. */
+/** How far an API process that has just started can decide hard limits: it has not seen what other processes wrote to the log. */
 interface StartKnowledge {
   before: Before;
   /** Whether this process knows what the organization has used. */
   isKnown: (org_id: string) => boolean;
-  /** Whether it may decide about the organization although it does not. */
+  /** True when the process may decide about the organization without knowing what it has used. */
   mayGuess: (org_id: string) => boolean;
   isReady: () => boolean;
   stop: () => void;

@@ -135,5 +135,5 @@ export class PromptStore {
 
 const newestFirst = (a: Version, b: Version): number => b.revision - a.revision;
 
-/** As KV holds it. */
+/** Returns the size of a prompt's template in the KV bucket, in bytes. */
 export const templateBytes = ({ template }: Pick<PromptRecord, 'template'>): number => Buffer.byteLength(JSON.stringify(template));
