@@ -62,7 +62,8 @@ module.exports = {
     {
       name: 'slices-stand-alone',
       severity: 'error',
-      comment: 'slices share the edge, admission, the document and the rules of pipeline/domain; they meet in api/wiring',
+      comment:
+        'slices share the edge, admission, the document and the rules of pipeline/domain; they meet in api/wiring',
       from: { path: '^api/(intake|telemetry|control)/([^/]+)/' },
       to: { path: '^api/(?!http/|admission/|openapi/)', pathNot: '^api/$1/$2/' },
     },
@@ -72,7 +73,12 @@ module.exports = {
       from: { path: '^ops/', pathNot: '^ops/demo/' },
       to: { path: '^(api|pipeline|test)/', ...typesAside },
     },
-    { name: 'platform-is-the-ground-of-ops', severity: 'error', from: { path: '^ops/platform/' }, to: { path: '^ops/(?!platform/)' } },
+    {
+      name: 'platform-is-the-ground-of-ops',
+      severity: 'error',
+      from: { path: '^ops/platform/' },
+      to: { path: '^ops/(?!platform/)' },
+    },
     {
       name: 'exchange-knows-platform-only',
       severity: 'error',

@@ -43,7 +43,10 @@ export default tseslint.config(
     // The launcher may read its own folder only, and compiles nothing when it ends.
     ignores: ['ops/platform/leave.ts', 'ops/launch/clickhouse/launcher.ts', 'ops/tools/check.ts'],
     rules: {
-      'no-restricted-properties': ['error', { object: 'process', property: 'exit', message: 'It may hang: ops/platform/leave.ts.' }],
+      'no-restricted-properties': [
+        'error',
+        { object: 'process', property: 'exit', message: 'It may hang: ops/platform/leave.ts.' },
+      ],
     },
   },
 );

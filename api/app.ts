@@ -52,7 +52,8 @@ export function createApp(deps: AppDeps): RequestListener {
   mountRoutes(app, routes, edge);
   app.use(async (req, res) => {
     // A person who opens the address in a browser is led to the documentation.
-    if (req.method === 'GET' && req.path === '/' && req.accepts(['json', 'html']) === 'html') res.redirect(302, '/docs');
+    if (req.method === 'GET' && req.path === '/' && req.accepts(['json', 'html']) === 'html')
+      res.redirect(302, '/docs');
     else await answerError(req, res, new ApiError('not_found', 'There is no such path.'), edge);
   });
   // Express tells an error handler by its four parameters.

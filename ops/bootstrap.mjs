@@ -46,7 +46,11 @@ function installed() {
   if (existsSync(STAMP) && readFileSync(STAMP, 'utf8') === lockHash()) return true;
   // npm writes its own list together with package-lock.json, when it is done; an interrupted npm ci leaves none.
   const list = path.join(ROOT, 'node_modules', '.package-lock.json');
-  if (!existsSync(list) || statSync(list).mtimeMs + SAME_INSTALL_MS < statSync(path.join(ROOT, 'package-lock.json')).mtimeMs) return false;
+  if (
+    !existsSync(list) ||
+    statSync(list).mtimeMs + SAME_INSTALL_MS < statSync(path.join(ROOT, 'package-lock.json')).mtimeMs
+  )
+    return false;
   writeFileSync(STAMP, lockHash());
   return true;
 }
@@ -76,10 +80,15 @@ async function install() {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(
       ([name]) =>
-        !/^npm_(config_(?!registry|cafile|proxy|https_proxy|noproxy|cache|userconfig|globalconfig)|lifecycle|package)/i.test(name),
+        !/^npm_(config_(?!registry|cafile|proxy|https_proxy|noproxy|cache|userconfig|globalconfig)|lifecycle|package)/i.test(
+          name,
+        ),
     ),
   );
-  const npm = process.env.npm_execpath && /\.c?js$/.test(process.env.npm_execpath) ? [process.execPath, process.env.npm_execpath] : ['npm'];
+  const npm =
+    process.env.npm_execpath && /\.c?js$/.test(process.env.npm_execpath)
+      ? [process.execPath, process.env.npm_execpath]
+      : ['npm'];
   const child = spawn(npm[0], [...npm.slice(1), 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: ROOT,
     env: { ...env, NODE_ENV: '' },
@@ -135,13 +144,17 @@ function run(binary, args) {
   }
   child.on('error', (error) => fail(`${binary} did not start: ${error.message}`));
   child.on('exit', (code, signal) =>
-    process.exit(signal === null ? code : 128 + ({ SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGSEGV: 11, SIGTERM: 15 }[signal] ?? 0)),
+    process.exit(
+      signal === null ? code : 128 + ({ SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGSEGV: 11, SIGTERM: 15 }[signal] ?? 0),
+    ),
   );
 }
 
 const [entry, ...rest] = process.argv.slice(2);
 if (entry === undefined) fail('usage: node ops/bootstrap.mjs <entry.ts> [arguments]');
 if (!versionAtLeast(NODE_MIN))
-  fail(`Node ${NODE_MIN.join('.')} or newer is needed to install Millrace; this is ${process.versions.node} (${process.execPath}).`);
+  fail(
+    `Node ${NODE_MIN.join('.')} or newer is needed to install Millrace; this is ${process.versions.node} (${process.execPath}).`,
+  );
 if (!installed()) await install();
 run(pinnedNode(), [path.resolve(ROOT, entry), ...rest]);

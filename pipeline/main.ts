@@ -44,7 +44,9 @@ const STARTING_MS = 5000;
 async function main(): Promise<void> {
   const env = parseEnv(process.env);
   if (env.SERVICE_NATS_URL === undefined || env.SERVICE_CLICKHOUSE_URL === undefined) {
-    throw new EnvError('a pipeline worker takes SERVICE_NATS_URL and SERVICE_CLICKHOUSE_URL; npm start sets both and runs everything');
+    throw new EnvError(
+      'a pipeline worker takes SERVICE_NATS_URL and SERVICE_CLICKHOUSE_URL; npm start sets both and runs everything',
+    );
   }
   // What a start waits for (the store, what it remembers of a partition) takes as long as it takes: a supervisor must not end it for that.
   const starting = setInterval(() => {
@@ -105,7 +107,10 @@ async function main(): Promise<void> {
   const { ownership, worker, mover, budgets } = landing;
 
   worker.start((error) => {
-    logger.fatal({ err: error }, 'the worker failed; ending, so that its partitions are read again from their checkpoints');
+    logger.fatal(
+      { err: error },
+      'the worker failed; ending, so that its partitions are read again from their checkpoints',
+    );
     die();
   });
   onTracesDeleted(nc, () => {
@@ -160,7 +165,13 @@ async function main(): Promise<void> {
   const storeGauges = startStoreGauges(clickhouse, () => ownership.isLeader);
   const isEmbedded = env.SERVICE_CLICKHOUSE_DATA_DIR !== undefined;
   const endSweeps = isEmbedded
-    ? startPartSweeper({ clickhouse, logger, isLeader: () => ownership.isLeader, sync: storeUp.sync, keptS: REPLACED_PARTS_KEPT_S })
+    ? startPartSweeper({
+        clickhouse,
+        logger,
+        isLeader: () => ownership.isLeader,
+        sync: storeUp.sync,
+        keptS: REPLACED_PARTS_KEPT_S,
+      })
     : undefined;
   up = true;
   exposed.ready();
@@ -193,7 +204,10 @@ async function main(): Promise<void> {
     await mover.stop();
     // The store or NATS may be away: whoever owns the partitions next finds the last checkpoint.
     await ownership.stop().catch((error: unknown) => {
-      logger.warn({ err: error }, 'partitions could not be handed over; they are taken when this worker is not heard of any more');
+      logger.warn(
+        { err: error },
+        'partitions could not be handed over; they are taken when this worker is not heard of any more',
+      );
     });
     await worker.stop();
     await budgets.stop();

@@ -7,11 +7,14 @@ import type { Span } from './domain/traces/span.ts';
 
 export type StageName = 'decode' | 'dedupe' | 'sample' | 'meter' | 'score' | 'land';
 export type DropReason = 'duplicate';
-export type DeadReason = 'unknown_schema' | 'unreadable_message' | 'decode_failed' | 'refused_by_store' | 'internal_error';
+export type DeadReason =
+  'unknown_schema' | 'unreadable_message' | 'decode_failed' | 'refused_by_store' | 'internal_error';
 
 /** emit: go on. drop: on purpose, counted. dead: can never work, kept in DEAD_LETTERS. */
 export type Outcome<Out> =
-  { kind: 'emit'; out: Out } | { kind: 'drop'; reason: DropReason } | { kind: 'dead'; reason: DeadReason; detail: string };
+  | { kind: 'emit'; out: Out }
+  | { kind: 'drop'; reason: DropReason }
+  | { kind: 'dead'; reason: DeadReason; detail: string };
 
 export interface Stage<In, Out> {
   readonly name: StageName;

@@ -193,7 +193,8 @@ function defineCodec<T>(file: string): Codec<T> {
     fingerprint,
     encode: (value) => type.toBuffer(value),
     decode: (bytes, given) => {
-      if (given !== fingerprint) throw new UnknownSchemaError(`schema fingerprint ${given ?? '(none)'} is not ${fingerprint} (${file})`);
+      if (given !== fingerprint)
+        throw new UnknownSchemaError(`schema fingerprint ${given ?? '(none)'} is not ${fingerprint} (${file})`);
       return type.fromBuffer(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)) as T;
     },
   };

@@ -80,9 +80,13 @@ export class Shares {
   refusal(org_id: string): ApiError | null {
     const org = this.#orgs.get(org_id);
     if (org === undefined || org.backlog === 0 || org.backlog <= this.#levelNow()) return null;
-    return new ApiError('rate_limited', 'The pipeline is behind, and this org sends more than its share. Send it again shortly.', {
-      headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) },
-    });
+    return new ApiError(
+      'rate_limited',
+      'The pipeline is behind, and this org sends more than its share. Send it again shortly.',
+      {
+        headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) },
+      },
+    );
   }
 
   /** Events are in the log. @param positions by partition, the JetStream sequence of the last message that holds some */
@@ -102,7 +106,8 @@ export class Shares {
   /** Forgets who has nothing waiting and has not sent for a while. */
   #prune(now: number): void {
     this.#prunedAt = now;
-    for (const [org_id, { backlog, stored_at }] of this.#orgs) if (backlog === 0 && now - stored_at > ACTIVE_MS) this.#orgs.delete(org_id);
+    for (const [org_id, { backlog, stored_at }] of this.#orgs)
+      if (backlog === 0 && now - stored_at > ACTIVE_MS) this.#orgs.delete(org_id);
   }
 
   #add(org: Org, partition: number, seq: number, cost: number): void {
@@ -130,7 +135,11 @@ export class Shares {
       const line = this.#lines[partition];
       if (line === undefined || seq <= line.landed) continue;
       line.landed = seq;
-      for (let entry = line.entries[line.from]; entry !== undefined && entry.seq <= seq; entry = line.entries[line.from]) {
+      for (
+        let entry = line.entries[line.from];
+        entry !== undefined && entry.seq <= seq;
+        entry = line.entries[line.from]
+      ) {
         entry.org.backlog -= entry.cost;
         cost += entry.cost;
         line.from += 1;

@@ -173,7 +173,11 @@ export class FairTurns {
         continue;
       }
       let served = 0;
-      for (let next = line[0]; next !== undefined && (served === 0 || served + next.bytes <= QUANTUM_BYTES); next = line[0]) {
+      for (
+        let next = line[0];
+        next !== undefined && (served === 0 || served + next.bytes <= QUANTUM_BYTES);
+        next = line[0]
+      ) {
         line.shift();
         served += next.bytes;
         next.resolve();

@@ -3,7 +3,13 @@
 // a permission that is lacking 403 and named.
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Credential, may, type OperatorCredential, type OrgCredential, type PersonCredential } from './credential.ts';
+import {
+  type Credential,
+  may,
+  type OperatorCredential,
+  type OrgCredential,
+  type PersonCredential,
+} from './credential.ts';
 import { ApiError } from './errors.ts';
 import { type Access, keyMay, type Permission, PERMISSIONS, type Role } from './permissions.ts';
 import { checkSameSite, sessionCookieOf, TOKEN_SHAPE } from './session_cookie.ts';
@@ -96,7 +102,9 @@ export function authenticateOrg(request: AuthRequest, deps: AuthDeps): OrgCreden
   const { headers } = request;
   const raw = rawCredentialOf(headers);
   if (raw === null || raw === '')
-    throw unauthenticated('A credential is needed: X-Org-Api-Key, Authorization: Bearer with an API key or a token, or a session.');
+    throw unauthenticated(
+      'A credential is needed: X-Org-Api-Key, Authorization: Bearer with an API key or a token, or a session.',
+    );
   if (TOKEN_SHAPE.test(raw) && headers['x-org-api-key'] === undefined)
     return authenticatePerson(request, deps).then((person) => memberOf(person, request, deps));
   return keyOf(raw, deps);
@@ -111,7 +119,8 @@ export function permit(access: Access, credential: Credential, request: AuthRequ
   if (access === 'public' || access === 'operator' || access === 'person' || !('org_id' in credential)) return;
   const { headers, pathOrg } = request;
   const named = headers['x-org-id'];
-  if (named !== undefined && named !== credential.org_id) throw new ApiError('cross_org_access', "X-Org-Id is not the credential's org.");
+  if (named !== undefined && named !== credential.org_id)
+    throw new ApiError('cross_org_access', "X-Org-Id is not the credential's org.");
   if (pathOrg !== undefined && pathOrg !== credential.org_id)
     throw new ApiError('cross_org_access', "The path's org is not the credential's.");
   checkPermission(access, credential, request, deps);
@@ -132,8 +141,12 @@ function keyOf(raw: string, deps: AuthDeps): OrgCredential {
  */
 export function authenticateQueryKey(raw: string, deps: AuthDeps): OrgCredential {
   const credential = keyOf(raw, deps);
-  if (credential.kind === 'api_key' && credential.scopes.size === 1 && credential.scopes.has('ingest:write')) return credential;
-  throw new ApiError('forbidden', 'api_key: takes a key whose only scope is ingest:write; send any other key in X-Org-Api-Key.');
+  if (credential.kind === 'api_key' && credential.scopes.size === 1 && credential.scopes.has('ingest:write'))
+    return credential;
+  throw new ApiError(
+    'forbidden',
+    'api_key: takes a key whose only scope is ingest:write; send any other key in X-Org-Api-Key.',
+  );
 }
 
 /** Returns true if a header of the request holds a credential. */
@@ -149,7 +162,9 @@ async function authenticatePerson(request: AuthRequest, deps: AuthDeps): Promise
     if (raw !== null && deps.keys.byHash(hashKey(raw)) !== null)
       throw new ApiError('forbidden', 'This endpoint takes the token of a person, not an API key.');
     throw unauthenticated(
-      token === null || token === '' ? 'A token is needed: Authorization: Bearer, or a session.' : 'The token is not valid.',
+      token === null || token === ''
+        ? 'A token is needed: Authorization: Bearer, or a session.'
+        : 'The token is not valid.',
     );
   }
   const person = await deps.tokens.verify(token);
@@ -162,13 +177,19 @@ function memberOf(person: PersonCredential, { headers, pathOrg }: AuthRequest, d
   const named = headers['x-org-id'];
   const org_id = pathOrg ?? (named === undefined ? undefined : String(named));
   if (org_id === undefined || org_id === '') throw new ApiError('invalid_request', 'X-Org-Id: is needed with a token');
-  if (named !== undefined && named !== org_id) throw new ApiError('cross_org_access', "X-Org-Id is not the path's org.");
+  if (named !== undefined && named !== org_id)
+    throw new ApiError('cross_org_access', "X-Org-Id is not the path's org.");
   const role = deps.memberships.roleOf(org_id, person.user_id);
   if (role === null) throw new ApiError('forbidden', 'The caller is no member of this org.');
   return { kind: 'user', org_id, user_id: person.user_id, email: person.email, role };
 }
 
-function checkPermission(permission: Permission, credential: OrgCredential, { resources = [] }: AuthRequest, deps: AuthDeps): void {
+function checkPermission(
+  permission: Permission,
+  credential: OrgCredential,
+  { resources = [] }: AuthRequest,
+  deps: AuthDeps,
+): void {
   if (may(credential, permission)) return;
   if (credential.kind === 'user') {
     const { org_id, user_id } = credential;

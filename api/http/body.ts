@@ -41,9 +41,13 @@ export function checkJsonType(contentType: string | undefined, plain = false): v
     .find((parameter) => parameter.startsWith('charset='))
     ?.slice('charset='.length)
     .replaceAll('"', '');
-  const isJson = type === 'application/json' || /^application\/[a-z0-9.-]+\+json$/.test(type) || (plain && type === 'text/plain');
+  const isJson =
+    type === 'application/json' || /^application\/[a-z0-9.-]+\+json$/.test(type) || (plain && type === 'text/plain');
   if (isJson && (charset === undefined || charset === 'utf-8' || charset === 'utf8' || charset === 'us-ascii')) return;
-  throw new ApiError('unsupported_media_type', `Content-Type: takes application/json${plain ? ' or text/plain' : ''} in UTF-8.`);
+  throw new ApiError(
+    'unsupported_media_type',
+    `Content-Type: takes application/json${plain ? ' or text/plain' : ''} in UTF-8.`,
+  );
 }
 
 /** The content encoding, null for none. @throws ApiError unsupported_media_type */
@@ -80,7 +84,8 @@ function collect(req: IncomingMessage, { bytesMax, grow }: BodyOptions): Promise
     let bytes = 0;
     const settle = (error: Error | null) => {
       req.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
-      if (error === null) resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, bytes));
+      if (error === null)
+        resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, bytes));
       else reject(error);
     };
     const onData = (chunk: Buffer) => {

@@ -73,7 +73,10 @@ export function createCors({ origins, isOpen }: CorsRules): (req: IncomingMessag
     const isPreflight = req.method === 'OPTIONS' && asked !== undefined;
     const open = isOpen((isPreflight ? asked : req.method) ?? '', req.url ?? '');
     if (open || listed.size > 0)
-      res.setHeader('Vary', isPreflight ? 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers' : 'Origin');
+      res.setHeader(
+        'Vary',
+        isPreflight ? 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers' : 'Origin',
+      );
     if (!open && !listed.has(origin)) return false;
     res.setHeader('Access-Control-Allow-Origin', open ? '*' : origin);
     if (!isPreflight) {

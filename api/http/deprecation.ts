@@ -36,7 +36,8 @@ export function deprecationHeaders({ deprecated = [] }: Pick<Route, 'deprecated'
 export function checkOverlap(operationId: string, { part, field, since, sunset }: Deprecated): void {
   const what = `${operationId}: the deprecated ${part} ${field}`.trimEnd();
   const [from, to] = [new Date(since), new Date(sunset)];
-  if (Number.isNaN(from.getTime()) || Number.isNaN(to.getTime())) throw new Error(`${what}: since and sunset take ISO 8601 dates`);
+  if (Number.isNaN(from.getTime()) || Number.isNaN(to.getTime()))
+    throw new Error(`${what}: since and sunset take ISO 8601 dates`);
   from.setUTCMonth(from.getUTCMonth() + OVERLAP_MONTHS);
   if (to < from) throw new Error(`${what}: stays less than ${String(OVERLAP_MONTHS)} months`);
   if ((part === 'route') !== (field === '')) throw new Error(`${what}: a field has a name, a whole route none`);

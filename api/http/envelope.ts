@@ -32,7 +32,13 @@ function errorText(error: ApiError, requestId: string): string {
  * Sends a JSON text, without the unpaired surrogates that it may hold. X-Request-Id goes on every answer; a response that has begun
  * is left alone.
  */
-export function sendJson(res: ServerResponse, status: number, requestId: string, json: string, headers: OutgoingHttpHeaders = {}): void {
+export function sendJson(
+  res: ServerResponse,
+  status: number,
+  requestId: string,
+  json: string,
+  headers: OutgoingHttpHeaders = {},
+): void {
   if (res.headersSent || res.destroyed) return;
   const body = wellFormedJson(json);
   res.writeHead(status, {

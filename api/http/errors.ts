@@ -88,11 +88,14 @@ export type StoreErrorClassifier = (error: unknown) => 'unavailable' | 'refused'
 export function toApiError(error: unknown, classifyStore: StoreErrorClassifier): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof z.ZodError) return new ApiError('invalid_request', describeIssues(error), { cause: error });
-  if (error instanceof URIError) return new ApiError('not_found', 'The path holds a % that stands for no character.', { cause: error });
+  if (error instanceof URIError)
+    return new ApiError('not_found', 'The path holds a % that stands for no character.', { cause: error });
   if (classifyStore(error) === 'unavailable') {
     return new ApiError('upstream_unavailable', 'A backing store cannot be reached. Try again.', { cause: error });
   }
-  return new ApiError('internal_error', 'Something went wrong on our side. Quote the request_id when you report it.', { cause: error });
+  return new ApiError('internal_error', 'Something went wrong on our side. Quote the request_id when you report it.', {
+    cause: error,
+  });
 }
 
 /** One line for a failed check: the first field that is wrong and what it takes. */
@@ -100,8 +103,15 @@ export function describeIssues(error: z.ZodError, prefix = ''): string {
   const issue = error.issues[0];
   if (issue === undefined) return `${prefix === '' ? 'request' : prefix}: is not valid`;
   const unknown = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
-  const path = [...(prefix === '' ? [] : [prefix]), ...issue.path.map(String), ...(unknown === undefined ? [] : [unknown])];
-  const field = path.reduce((text, part) => (/^\d+$/.test(part) ? `${text}[${part}]` : text === '' ? part : `${text}.${part}`), '');
+  const path = [
+    ...(prefix === '' ? [] : [prefix]),
+    ...issue.path.map(String),
+    ...(unknown === undefined ? [] : [unknown]),
+  ];
+  const field = path.reduce(
+    (text, part) => (/^\d+$/.test(part) ? `${text}[${part}]` : text === '' ? part : `${text}.${part}`),
+    '',
+  );
   const said = unknown === undefined ? issue.message.replace(/^Invalid input: /, '') : 'is not a field of this request';
   return `${field === '' ? 'body' : field}: ${said}`;
 }

@@ -7,7 +7,16 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { z } from 'zod';
 import { ApiError } from './errors.ts';
-import { fingerprintOf, inProgress, type KeyedStore, type Place, placeOf, readRecord, reused, Running } from './keyed_store.ts';
+import {
+  fingerprintOf,
+  inProgress,
+  type KeyedStore,
+  type Place,
+  placeOf,
+  readRecord,
+  reused,
+  Running,
+} from './keyed_store.ts';
 import type { TenantShares } from './keyed_shares.ts';
 import { openBytes, sealBytes } from './sealed_answer.ts';
 
@@ -34,7 +43,13 @@ export const ANSWERS_TENANT_BYTES_MAX = 64 * 1024 * 1024;
 const record = z.discriminatedUnion('state', [
   z.object({ state: z.literal('running'), fingerprint: z.string(), holder: z.string(), deadline: z.number() }),
   // A state of its own for what is compressed: a process of a version before fails at it rather than answer with it.
-  z.object({ state: z.enum(['done', 'packed']), fingerprint: z.string(), status: z.int(), body: z.string(), sealed: z.boolean() }),
+  z.object({
+    state: z.enum(['done', 'packed']),
+    fingerprint: z.string(),
+    status: z.int(),
+    body: z.string(),
+    sealed: z.boolean(),
+  }),
   // The work was done, and its answer was too large.
   z.object({ state: z.literal('unkept'), fingerprint: z.string() }),
   // What is only read, and made anew each time.
@@ -157,7 +172,12 @@ export class Idempotency {
     return revision;
   }
 
-  async #take(place: Place, fingerprint: string, request: IdempotentRequest, leave: () => void): ReturnType<Idempotency['begin']> {
+  async #take(
+    place: Place,
+    fingerprint: string,
+    request: IdempotentRequest,
+    leave: () => void,
+  ): ReturnType<Idempotency['begin']> {
     const { store, now } = this.#deps;
     const mine: Lock = { state: 'running', fingerprint, holder: randomUUID(), deadline: now() + LOCK_MS };
     const revision = await this.#make(place, JSON.stringify(mine));
@@ -190,7 +210,8 @@ export class Idempotency {
           // The answer takes the place of the lock, which was counted as a record.
           if (revision !== null && next !== null && next.state !== 'running')
             shares?.added(place.tenant, { bytes: text.length, records: 0 });
-          if (revision === null && next !== null && next.state !== 'running') throw new Error('its lock was taken over or trimmed away');
+          if (revision === null && next !== null && next.state !== 'running')
+            throw new Error('its lock was taken over or trimmed away');
         } catch (cause) {
           onProblem('an idempotency record could not be written; a repeat of its request would run again', cause);
         }
@@ -220,7 +241,9 @@ function shareFull(waitMs: number): ApiError {
   const detail =
     `Idempotency-Key: the answers of the last 24 hours fill this organization's share of ${String(ANSWERS_TENANT_MAX)} answers or ${bytes}. ` +
     'Nothing was done. Send the request again after Retry-After seconds, or without an Idempotency-Key.';
-  return new ApiError('rate_limited', detail, { headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) } });
+  return new ApiError('rate_limited', detail, {
+    headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) },
+  });
 }
 
 function tooLarge(): ApiError {
@@ -230,20 +253,31 @@ function tooLarge(): ApiError {
 }
 
 /** The record of an answer; null for one that is too large. What is sealed is compressed before, as nothing shrinks once it is. */
-async function keptOf({ status, body }: KeptAnswer, fingerprint: string, { key, sealWith }: IdempotentRequest): Promise<Kept | null> {
+async function keptOf(
+  { status, body }: KeptAnswer,
+  fingerprint: string,
+  { key, sealWith }: IdempotentRequest,
+): Promise<Kept | null> {
   const length = Buffer.byteLength(body);
   if (length > PACKED_BYTES_MAX) return null;
   const state = length > ANSWER_BYTES_MAX ? 'packed' : 'done';
   const plain = Buffer.from(body);
   const bytes = state === 'packed' ? await pack(plain) : plain;
   if (bytes.length > ANSWER_BYTES_MAX) return null;
-  if (sealWith !== undefined) return { state, fingerprint, status, sealed: true, body: sealBytes(bytes, { key, caller: sealWith }) };
+  if (sealWith !== undefined)
+    return { state, fingerprint, status, sealed: true, body: sealBytes(bytes, { key, caller: sealWith }) };
   return { state, fingerprint, status, sealed: false, body: state === 'packed' ? bytes.toString('base64') : body };
 }
 
-async function openAnswer({ state, status, sealed, body }: Kept, { key, sealWith }: IdempotentRequest): Promise<KeptAnswer> {
-  const bytes = sealed ? openBytes(body, { key, caller: sealWith ?? '' }) : Buffer.from(body, state === 'packed' ? 'base64' : 'utf8');
-  if (bytes === null) throw new ApiError('idempotency_key_reused', 'Idempotency-Key: was already used by another caller of this org');
+async function openAnswer(
+  { state, status, sealed, body }: Kept,
+  { key, sealWith }: IdempotentRequest,
+): Promise<KeptAnswer> {
+  const bytes = sealed
+    ? openBytes(body, { key, caller: sealWith ?? '' })
+    : Buffer.from(body, state === 'packed' ? 'base64' : 'utf8');
+  if (bytes === null)
+    throw new ApiError('idempotency_key_reused', 'Idempotency-Key: was already used by another caller of this org');
   const plain = state === 'packed' ? await unpack(bytes, { maxOutputLength: PACKED_BYTES_MAX }) : bytes;
   return { status, body: plain.toString('utf8') };
 }

@@ -72,7 +72,9 @@ export class ProviderKeys {
   async #select(header: JWSHeaderParameters): Promise<CryptoKey[]> {
     if (this.#set === null) {
       const cause = this.#away ?? undefined;
-      throw new ApiError('upstream_unavailable', 'The keys of the identity provider cannot be had. Try again.', { cause });
+      throw new ApiError('upstream_unavailable', 'The keys of the identity provider cannot be had. Try again.', {
+        cause,
+      });
     }
     try {
       return [await this.#set(header)];
@@ -115,7 +117,8 @@ export class ProviderKeys {
       const first = this.#away === null;
       this.#away = cause instanceof Error ? cause : new Error(String(cause));
       if (!first) return;
-      const meanwhile = this.#set === null ? 'tokens are answered with 502 until they can' : 'those known stay in force meanwhile';
+      const meanwhile =
+        this.#set === null ? 'tokens are answered with 502 until they can' : 'those known stay in force meanwhile';
       this.#options.onProblem(`the keys of the identity provider cannot be fetched; ${meanwhile}`, cause);
     }
   }

@@ -53,7 +53,10 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
   if (options.jwksUrl !== undefined) {
     const { jwksUrl: url, onProblem, audience } = options;
     if (audience === undefined)
-      onProblem('SERVICE_JWT_AUDIENCE is not set: tokens that the provider made for other services are taken too', undefined);
+      onProblem(
+        'SERVICE_JWT_AUDIENCE is not set: tokens that the provider made for other services are taken too',
+        undefined,
+      );
     const onChange = () => {
       verified.clear();
     };
@@ -61,7 +64,10 @@ export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifie
     const close = () => {
       keys.close();
     };
-    return { verify: verifyWith(checkWithProvider(keys), OF_PROVIDER, { ...options, mayBeEndless: false }, verified), close };
+    return {
+      verify: verifyWith(checkWithProvider(keys), OF_PROVIDER, { ...options, mayBeEndless: false }, verified),
+      close,
+    };
   }
   if (options.secret !== undefined) {
     const secret = new TextEncoder().encode(options.secret);
@@ -131,18 +137,28 @@ function verifyWith(
 }
 
 /** Who a verified token names. @throws ApiError unauthenticated */
-function personOf({ sub, exp, iat, email, email_verified }: JWTPayload, typ: string | undefined, nowMs: number): PersonCredential {
+function personOf(
+  { sub, exp, iat, email, email_verified }: JWTPayload,
+  typ: string | undefined,
+  nowMs: number,
+): PersonCredential {
   if (typ !== undefined && !TYPES.has(typ.toLowerCase().replace(/^application\//, '')))
     throw unauthenticated('The token is of a type that does not say who is calling (typ).');
   // A lone surrogate cannot be stored as it is: two different users would be read back as one.
   if (typeof sub !== 'string' || sub === '' || sub.length > SUB_LENGTH_MAX || CONTROL.test(sub) || !sub.isWellFormed())
     throw unauthenticated(`The token's sub is not 1 to ${String(SUB_LENGTH_MAX)} printable characters.`);
   if (exp !== undefined && exp > EXP_MAX) throw unauthenticated("The token's exp is not a time in seconds.");
-  if (iat !== undefined && iat > nowMs / 1000 + CLOCK_SKEW_S) throw unauthenticated('The token was issued in the future (iat).');
+  if (iat !== undefined && iat > nowMs / 1000 + CLOCK_SKEW_S)
+    throw unauthenticated('The token was issued in the future (iat).');
   // Some providers write booleans as text.
   const doubted = email_verified !== undefined && email_verified !== true && email_verified !== 'true';
   const usable = typeof email === 'string' && email !== '' && email.length <= EMAIL_LENGTH_MAX && !doubted;
-  return Object.freeze({ kind: 'person', user_id: sub, email: usable ? email.toLowerCase() : null, expires_at: exp ?? null });
+  return Object.freeze({
+    kind: 'person',
+    user_id: sub,
+    email: usable ? email.toLowerCase() : null,
+    expires_at: exp ?? null,
+  });
 }
 
 /** The 401 for a token that failed; what is no fault of the token passes through. */
@@ -155,9 +171,12 @@ function detailOf(error: unknown, algorithms: readonly string[]): string {
   if (error instanceof errors.JWTExpired) return 'The token has expired.';
   if (error instanceof errors.JWTClaimValidationFailed) return detailOfClaim(error);
   if (error instanceof errors.JWSSignatureVerificationFailed) return "The token's signature is not valid.";
-  if (error instanceof errors.JOSEAlgNotAllowed) return `The token's algorithm is not taken here; these are: ${algorithms.join(', ')}.`;
-  if (error instanceof errors.JWKSNoMatchingKey) return 'The token is signed with a key that the identity provider does not publish.';
-  if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid) return 'The token cannot be read: it is no signed JWT.';
+  if (error instanceof errors.JOSEAlgNotAllowed)
+    return `The token's algorithm is not taken here; these are: ${algorithms.join(', ')}.`;
+  if (error instanceof errors.JWKSNoMatchingKey)
+    return 'The token is signed with a key that the identity provider does not publish.';
+  if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid)
+    return 'The token cannot be read: it is no signed JWT.';
   return 'The token cannot be verified.';
 }
 

@@ -99,10 +99,14 @@ export class KeyedStore {
     const { kv } = this.#deps;
     let written: number;
     try {
-      written = revision === 0 ? await this.#create(place, text, withinMs) : await within(kv.update(place.at, text, revision), withinMs);
+      written =
+        revision === 0
+          ? await this.#create(place, text, withinMs)
+          : await within(kv.update(place.at, text, revision), withinMs);
     } catch (cause) {
       if (isLostWrite(cause)) return null;
-      if (cause instanceof JetStreamApiError && cause.code === STORE_FULL && /maximum/.test(cause.message)) throw full(cause);
+      if (cause instanceof JetStreamApiError && cause.code === STORE_FULL && /maximum/.test(cause.message))
+        throw full(cause);
       throw unavailable(cause);
     }
     if (written % TRIM_EVERY === 0) void this.#trim(place.tenant);
@@ -174,10 +178,14 @@ function unavailable(cause: unknown): ApiError {
 }
 
 function full(cause: unknown): ApiError {
-  return new ApiError('rate_limited', 'The idempotency store is full. Try again later, or without an Idempotency-Key.', {
-    headers: { 'Retry-After': '60' },
-    cause,
-  });
+  return new ApiError(
+    'rate_limited',
+    'The idempotency store is full. Try again later, or without an Idempotency-Key.',
+    {
+      headers: { 'Retry-After': '60' },
+      cause,
+    },
+  );
 }
 
 function within<T>(work: Promise<T>, ms: number): Promise<T> {
@@ -218,9 +226,13 @@ export class Running {
     if (running !== undefined) throw running === fingerprint ? inProgress() : reused();
     const ofTenant = this.#ofTenant.get(place.tenant) ?? 0;
     if (ofTenant >= RUNNING_TENANT_MAX || this.#fingerprints.size >= RUNNING_MAX)
-      throw new ApiError('rate_limited', 'Too many requests with an Idempotency-Key are running. Send it again shortly.', {
-        headers: RETRY_AFTER,
-      });
+      throw new ApiError(
+        'rate_limited',
+        'Too many requests with an Idempotency-Key are running. Send it again shortly.',
+        {
+          headers: RETRY_AFTER,
+        },
+      );
     this.#fingerprints.set(place.at, fingerprint);
     this.#ofTenant.set(place.tenant, ofTenant + 1);
     return () => {

@@ -71,7 +71,8 @@ export class KeyedWire {
     }
     if (headers?.code === NOT_FOUND || (headers?.has('KV-Operation') ?? false)) return null;
     const revision = Number(headers?.get('Nats-Sequence'));
-    if (headers?.get('Nats-Stream') !== stream || !(revision > 0)) throw new Error(`the store answered ${String(headers?.code)}`);
+    if (headers?.get('Nats-Stream') !== stream || !(revision > 0))
+      throw new Error(`the store answered ${String(headers?.code)}`);
     return { text: answer.string(), revision };
   }
 
@@ -96,7 +97,10 @@ export class KeyedWire {
       }, withinMs);
       this.#waiting.set(id, { resolve, reject, timer });
       try {
-        this.#nc.publish(subject, text, { reply: `${this.#inbox}.${id}`, ...(making ? { headers: this.#mustNotExist } : {}) });
+        this.#nc.publish(subject, text, {
+          reply: `${this.#inbox}.${id}`,
+          ...(making ? { headers: this.#mustNotExist } : {}),
+        });
       } catch (cause) {
         this.#waiting.delete(id);
         clearTimeout(timer);

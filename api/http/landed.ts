@@ -14,7 +14,11 @@ export const TRACE_NOT_YET: readonly ErrorCode[] = ['trace_not_found', 'cross_or
  * @param mayCome error codes that say no more than that it is not there yet
  * @throws whatever `find` throws, at once where waiting cannot help
  */
-export async function landed<T>(find: () => Promise<T>, mayCome: readonly ErrorCode[], signal: AbortSignal): Promise<T> {
+export async function landed<T>(
+  find: () => Promise<T>,
+  mayCome: readonly ErrorCode[],
+  signal: AbortSignal,
+): Promise<T> {
   const deadline = performance.now() + LANDING_MS_MAX;
   for (;;) {
     try {

@@ -77,17 +77,30 @@ export function mountRoutes(app: Express, routes: readonly Route[], deps: EdgeDe
     const allow = [...allowed].sort().join(', ');
     app.all(path, async (req, res) => {
       mark(res, templateOf(path));
-      await answerError(req, res, new ApiError('method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } }), deps);
+      await answerError(
+        req,
+        res,
+        new ApiError('method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } }),
+        deps,
+      );
     });
   }
 }
 
 /** Answers with an error, logging what a client must not see. */
-export async function answerError(req: IncomingMessage, res: ServerResponse, thrown: unknown, deps: EdgeDeps): Promise<void> {
+export async function answerError(
+  req: IncomingMessage,
+  res: ServerResponse,
+  thrown: unknown,
+  deps: EdgeDeps,
+): Promise<void> {
   const error = toApiError(thrown, deps.classifyStore);
   const request_id = requestIdOf(res);
   if (error.status >= 500)
-    deps.log.error({ request_id, route: attendances.get(res)?.route, code: error.code, err: error.cause ?? error }, 'request failed');
+    deps.log.error(
+      { request_id, route: attendances.get(res)?.route, code: error.code, err: error.cause ?? error },
+      'request failed',
+    );
   await discardBody(req, res, error.status);
   sendError(res, error, request_id);
 }
@@ -111,7 +124,8 @@ async function serve(route: Route, req: Request, res: Response, deps: EdgeDeps):
     if (route.any_query !== true) checkQueryNames(route.query, req.query);
     for (const [name, value] of deprecationHeaders(route)) res.setHeader(name, value);
     const key = route.method === 'post' ? idempotencyKey(req.headers['idempotency-key']) : null;
-    const raw = route.method === 'get' || route.method === 'delete' ? null : (early ?? (await rawBody(route, req, deps)));
+    const raw =
+      route.method === 'get' || route.method === 'delete' ? null : (early ?? (await rawBody(route, req, deps)));
     const abort = new AbortController();
     res.once('close', () => {
       if (!res.writableFinished) abort.abort();
@@ -141,7 +155,9 @@ async function rawBody(route: Route, req: IncomingMessage, deps: EdgeDeps): Prom
   try {
     return await readBody(req, { bytesMax: deps.bodyBytesMax });
   } catch (error) {
-    throw error instanceof MalformedBody ? new ApiError('invalid_request', `body: ${error.message}`, { cause: error }) : error;
+    throw error instanceof MalformedBody
+      ? new ApiError('invalid_request', `body: ${error.message}`, { cause: error })
+      : error;
   }
 }
 
@@ -159,9 +175,12 @@ function parsedBody(raw: Buffer): unknown {
   try {
     body = parseJson(raw);
   } catch (error) {
-    throw error instanceof MalformedBody ? new ApiError('invalid_request', `body: ${error.message}`, { cause: error }) : error;
+    throw error instanceof MalformedBody
+      ? new ApiError('invalid_request', `body: ${error.message}`, { cause: error })
+      : error;
   }
-  if (deeperThan(body, DEPTH_MAX)) throw new ApiError('invalid_request', `body: is nested deeper than ${String(DEPTH_MAX)} levels`);
+  if (deeperThan(body, DEPTH_MAX))
+    throw new ApiError('invalid_request', `body: is nested deeper than ${String(DEPTH_MAX)} levels`);
   return SURROGATES.some((escape) => raw.includes(escape)) ? JSON.parse(wellFormedJson(JSON.stringify(body))) : body;
 }
 
@@ -180,7 +199,8 @@ interface Answer {
 async function run(route: Route, ctx: AnyContext, deps: EdgeDeps): Promise<Answer | null> {
   const { result, changed } = await audited(route, ctx, deps.audit);
   if ('streamed' in result) return null;
-  const body = 'bare' in result ? JSON.stringify(result.bare) : envelope(result.data, ctx.request_id, deps.now(), result.meta);
+  const body =
+    'bare' in result ? JSON.stringify(result.bare) : envelope(result.data, ctx.request_id, deps.now(), result.meta);
   return { status: result.status ?? route.status ?? 200, body, headers: result.headers ?? {}, changed };
 }
 
@@ -188,11 +208,21 @@ async function run(route: Route, ctx: AnyContext, deps: EdgeDeps): Promise<Answe
 function runKeyed(route: Route, ctx: AnyContext, key: string, raw: Buffer, deps: EdgeDeps): Promise<Answer | null> {
   const request = { tenant: keySpaceOf(ctx.credential), endpoint: `POST ${ctx.req.url ?? ''}`, key, body: raw };
   if (route.media !== undefined) return runMarked(route, ctx, request, deps);
-  return runOnce(route, ctx, route.secret === true ? { ...request, sealWith: sealerOf(ctx.credential, ctx.req.headers) } : request, deps);
+  return runOnce(
+    route,
+    ctx,
+    route.secret === true ? { ...request, sealWith: sealerOf(ctx.credential, ctx.req.headers) } : request,
+    deps,
+  );
 }
 
 /** What is streamed is only read, and not kept: a repeat runs again, with the same body. */
-async function runMarked(route: Route, ctx: AnyContext, request: IdempotentRequest, deps: EdgeDeps): Promise<Answer | null> {
+async function runMarked(
+  route: Route,
+  ctx: AnyContext,
+  request: IdempotentRequest,
+  deps: EdgeDeps,
+): Promise<Answer | null> {
   const free = await deps.idempotency.mark(request);
   try {
     return await run(route, ctx, deps);
@@ -203,7 +233,12 @@ async function runMarked(route: Route, ctx: AnyContext, request: IdempotentReque
 }
 
 /** Runs the handler, or finds the answer that it gave before. */
-async function runOnce(route: Route, ctx: AnyContext, request: IdempotentRequest, deps: EdgeDeps): Promise<Answer | null> {
+async function runOnce(
+  route: Route,
+  ctx: AnyContext,
+  request: IdempotentRequest,
+  deps: EdgeDeps,
+): Promise<Answer | null> {
   const begun = await deps.idempotency.begin(request);
   if ('replay' in begun) return { ...begun.replay, headers: { 'Idempotency-Replayed': 'true' }, changed: false };
   let out: Answer | null = null;
@@ -262,7 +297,12 @@ const isGrantInBody = (route: Route, credential: Credential): boolean =>
 const isPermission = (access: Route['access']): access is Permission => Object.hasOwn(PERMISSIONS, access);
 
 /** The thing that a request names; undefined where it names none. */
-function resourceOf(resource: ResourceName, req: Request, credential: Credential, raw: Buffer | null): Resource | undefined {
+function resourceOf(
+  resource: ResourceName,
+  req: Request,
+  credential: Credential,
+  raw: Buffer | null,
+): Resource | undefined {
   let id: unknown;
   if ('param' in resource) id = req.params[resource.param];
   else if ('query' in resource) id = req.query[resource.query];
@@ -281,7 +321,9 @@ function namedIn(raw: Buffer, field: string): unknown {
 }
 
 function fieldOf(body: unknown, name: string): unknown {
-  return typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : undefined;
+  return typeof body === 'object' && body !== null && Object.hasOwn(body, name)
+    ? (body as Record<string, unknown>)[name]
+    : undefined;
 }
 
 /** Takes one request from the tenant's API bucket; a person without an org has a bucket of their own, the operator none. */
@@ -290,11 +332,20 @@ function checkRate(credential: Credential, res: Response, limits: RateLimits): v
   const tenant = credential.kind === 'person' ? `person:${credential.user_id}` : credential.org_id;
   const { allowed, headers } = limits.take('api', tenant, 1);
   for (const name in headers) res.setHeader(name, headers[name] ?? '');
-  if (!allowed) throw new ApiError('rate_limited', 'The tenant makes too many API requests. Send it again after Retry-After seconds.');
+  if (!allowed)
+    throw new ApiError(
+      'rate_limited',
+      'The tenant makes too many API requests. Send it again after Retry-After seconds.',
+    );
 }
 
 /** Notes of a route that keeps no record. */
-const NO_NOTES: AuditNotes = { target: () => undefined, changes: () => undefined, org: () => undefined, nothing: () => undefined };
+const NO_NOTES: AuditNotes = {
+  target: () => undefined,
+  changes: () => undefined,
+  org: () => undefined,
+  nothing: () => undefined,
+};
 
 /**
  * Runs the handler between the durable intent of its mutation and the record of how it ended. A process that dies in between

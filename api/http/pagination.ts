@@ -28,7 +28,9 @@ export const limitParam = z
   .default(LIMIT_DEFAULT)
   .meta({ type: 'integer', minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT, description: 'Items on a page' });
 
-export const offsetParam = digits(OFFSET_MAX).default(0).meta({ type: 'integer', minimum: 0, default: 0, description: 'Items to skip' });
+export const offsetParam = digits(OFFSET_MAX)
+  .default(0)
+  .meta({ type: 'integer', minimum: 0, default: 0, description: 'Items to skip' });
 
 /** Query of a list that is paged by offset. */
 export const offsetQuery = { limit: limitParam, offset: offsetParam };

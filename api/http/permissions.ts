@@ -105,7 +105,9 @@ export function roleMay(role: Role, permission: Permission): boolean {
 
 /** Returns the permissions of a role that the caller does not hold; empty when the caller may hand out the role. */
 export function permissionsMissing(role: Role, holds: (permission: Permission) => boolean): Permission[] {
-  return (Object.keys(PERMISSIONS) as Permission[]).filter((permission) => roleMay(role, permission) && !holds(permission));
+  return (Object.keys(PERMISSIONS) as Permission[]).filter(
+    (permission) => roleMay(role, permission) && !holds(permission),
+  );
 }
 
 /** What has become of an API key: every permission of its scopes works, some do, or none does. */

@@ -23,7 +23,8 @@ export function checkQueryNames(schema: z.ZodType, query: Readonly<Record<string
   for (const name in query) {
     const { names, lists } = declaredIn(schema);
     if (!names.includes(name)) throw new ApiError('invalid_request', unknownParameter(name, names));
-    if (Array.isArray(query[name]) && !lists.has(name)) throw new ApiError('invalid_request', `${name}: may be given only once`);
+    if (Array.isArray(query[name]) && !lists.has(name))
+      throw new ApiError('invalid_request', `${name}: may be given only once`);
   }
 }
 
@@ -36,7 +37,8 @@ export function unknownParameter(name: string, names: readonly string[]): string
   const [nearest] = names
     .map((candidate) => ({ candidate, distance: editDistance(asked, comparable(candidate)) }))
     .sort((a, b) => a.distance - b.distance);
-  if (nearest !== undefined && nearest.distance <= Math.max(1, asked.length / 2)) return `${said}; did you mean ${nearest.candidate}?`;
+  if (nearest !== undefined && nearest.distance <= Math.max(1, asked.length / 2))
+    return `${said}; did you mean ${nearest.candidate}?`;
   return `${said}; this endpoint takes ${names.join(', ')}`;
 }
 
@@ -78,7 +80,12 @@ function fieldsOf(schema: z.core.$ZodType): Readonly<Record<string, z.core.$ZodT
 
 function isList(field: z.core.$ZodType): boolean {
   if (field instanceof z.ZodArray) return true;
-  if (field instanceof z.ZodOptional || field instanceof z.ZodDefault || field instanceof z.ZodPrefault || field instanceof z.ZodNullable)
+  if (
+    field instanceof z.ZodOptional ||
+    field instanceof z.ZodDefault ||
+    field instanceof z.ZodPrefault ||
+    field instanceof z.ZodNullable
+  )
     return isList(field.def.innerType);
   if (!(field instanceof z.ZodPipe)) return false;
   // A preprocessed parameter takes whatever its transformation makes a list of.

@@ -5,7 +5,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import type { AuditDeclaration, AuditNotes } from './audit.ts';
 import type { Resource } from './auth.ts';
-import type { AnonymousCredential, Credential, OperatorCredential, OrgCredential, PersonCredential } from './credential.ts';
+import type {
+  AnonymousCredential,
+  Credential,
+  OperatorCredential,
+  OrgCredential,
+  PersonCredential,
+} from './credential.ts';
 import type { Deprecated } from './deprecation.ts';
 import type { ErrorCode } from './errors.ts';
 import type { Access, Permission } from './permissions.ts';
@@ -108,14 +114,22 @@ export interface Route extends Declaration {
   handler: (ctx: Context<unknown, unknown, unknown, Credential>) => Promise<Result<unknown>>;
 }
 
-interface Shapes<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType, Who> extends Declaration {
+interface Shapes<
+  P extends z.ZodType,
+  Q extends z.ZodType,
+  B extends z.ZodType,
+  R extends z.ZodType,
+  Who,
+> extends Declaration {
   params?: P;
   query?: Q;
   /** Left out where the route takes no body. */
   body?: B;
   /** Of `data`, or of the whole answer for bare ones. */
   response: R;
-  handler: (ctx: Context<z.output<P>, z.output<Q>, z.output<B>, Who>) => Result<z.input<NoInfer<R>>> | Promise<Result<z.input<NoInfer<R>>>>;
+  handler: (
+    ctx: Context<z.output<P>, z.output<Q>, z.output<B>, Who>,
+  ) => Result<z.input<NoInfer<R>>> | Promise<Result<z.input<NoInfer<R>>>>;
 }
 
 const empty = z.object({});
@@ -167,10 +181,13 @@ export function templateOf(path: string): string {
   return path.replace(/:([a-z_]+)/g, '{$1}');
 }
 
-function erase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType, Who extends Credential>(
-  shapes: Shapes<P, Q, B, R, Who>,
-  access: Access,
-): Route {
+function erase<
+  P extends z.ZodType,
+  Q extends z.ZodType,
+  B extends z.ZodType,
+  R extends z.ZodType,
+  Who extends Credential,
+>(shapes: Shapes<P, Q, B, R, Who>, access: Access): Route {
   const { handler, params, query, body, ...rest } = shapes;
   return {
     ...rest,

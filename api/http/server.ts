@@ -30,7 +30,8 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
       return;
     }
     lingerAfter(req, res);
-    if (req.headers.host === undefined && req.httpVersion === '1.1') refuse(req.socket, '400 Bad Request', 'The Host header is needed.');
+    if (req.headers.host === undefined && req.httpVersion === '1.1')
+      refuse(req.socket, '400 Bad Request', 'The Host header is needed.');
     else {
       for (const [name, value] of SECURITY_HEADERS) res.setHeader(name, value);
       listener(req, res);
@@ -50,8 +51,10 @@ export function httpServer(listener: (req: IncomingMessage, res: ServerResponse)
       return;
     }
     if (stopDiscarding(socket)) return;
-    if (error.code === 'HPE_HEADER_OVERFLOW') refuse(socket, '431 Request Header Fields Too Large', 'The headers are too large.');
-    else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') refuse(socket, '408 Request Timeout', 'The request took too long to arrive.');
+    if (error.code === 'HPE_HEADER_OVERFLOW')
+      refuse(socket, '431 Request Header Fields Too Large', 'The headers are too large.');
+    else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
+      refuse(socket, '408 Request Timeout', 'The request took too long to arrive.');
     else refuse(socket, '400 Bad Request', 'This is no HTTP request.');
   });
   return server;

@@ -45,7 +45,10 @@ export function setSessionCookie(token: string, { maxAgeS, secure }: { maxAgeS: 
  */
 export function checkSameSite(method: string, headers: IncomingHttpHeaders): void {
   if (method === 'GET' || method === 'HEAD' || provesOwnPage(headers)) return;
-  throw new ApiError('forbidden', 'A session that changes something must come from our own origin: send Origin or X-Requested-With.');
+  throw new ApiError(
+    'forbidden',
+    'A session that changes something must come from our own origin: send Origin or X-Requested-With.',
+  );
 }
 
 function provesOwnPage(headers: IncomingHttpHeaders): boolean {
@@ -66,5 +69,7 @@ function isOwn(origin: string, headers: IncomingHttpHeaders): boolean {
   if (from === null || (from.protocol !== 'http:' && from.protocol !== 'https:')) return false;
   const forwarded = String(headers['x-forwarded-host'] ?? '').split(',')[0] ?? '';
   // Read as a part of a URL of the same scheme, so that case and the scheme's own port make no difference.
-  return [headers.host ?? '', forwarded.trim()].some((host) => host !== '' && URL.parse(`${from.protocol}//${host}`)?.host === from.host);
+  return [headers.host ?? '', forwarded.trim()].some(
+    (host) => host !== '' && URL.parse(`${from.protocol}//${host}`)?.host === from.host,
+  );
 }

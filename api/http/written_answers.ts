@@ -42,7 +42,13 @@ export class WrittenAnswers {
 }
 
 /** Writes a part of an answer in JSON, without unpaired surrogates; resolves when the response takes more. @throws when the caller has gone, or reads nothing for stallMs */
-export async function writePart(res: ServerResponse, json: string, signal: AbortSignal, stallMs = STALL_MS): Promise<void> {
+export async function writePart(
+  res: ServerResponse,
+  json: string,
+  signal: AbortSignal,
+  stallMs = STALL_MS,
+): Promise<void> {
   signal.throwIfAborted();
-  if (!res.write(wellFormedJson(json))) await once(res, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(stallMs)]) });
+  if (!res.write(wellFormedJson(json)))
+    await once(res, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(stallMs)]) });
 }

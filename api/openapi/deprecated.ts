@@ -44,7 +44,8 @@ function targetOf(operation: JsonObject, { part, field }: Deprecated, components
     const schema = at(media, 'schema');
     const whole = schema === null ? null : propertyOf(schema, field.split('.'), components);
     if (whole !== null) return whole;
-    const data = part === 'response' && schema !== null ? propertyOf(schema, ['data', ...field.split('.')], components) : null;
+    const data =
+      part === 'response' && schema !== null ? propertyOf(schema, ['data', ...field.split('.')], components) : null;
     if (data !== null) return data;
   }
   return null;
@@ -89,4 +90,5 @@ function at(value: Json | undefined, ...path: readonly string[]): JsonObject | n
 
 const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '');
 
-const isObject = (value: Json | undefined): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

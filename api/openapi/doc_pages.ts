@@ -14,7 +14,17 @@ const SECTIONS = [
     section: 'guides',
     title: 'Guides',
     folder: 'ops/docs/guides',
-    first: ['sending', 'opentelemetry', 'gateway', 'reading', 'people-and-keys', 'agents', 'budgets', 'judges-and-evals', 'prompts'],
+    first: [
+      'sending',
+      'opentelemetry',
+      'gateway',
+      'reading',
+      'people-and-keys',
+      'agents',
+      'budgets',
+      'judges-and-evals',
+      'prompts',
+    ],
   },
   { section: 'operate', title: 'Operate', folder: 'ops/docs/operate', first: ['running', 'settings'] },
   { section: 'measured', title: 'Benchmarks', folder: 'ops/docs', first: [] },
@@ -46,7 +56,8 @@ export interface DocPages {
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
-const titleOf = (markdown: string, fallback: string): string => /^# (.+)$/m.exec(markdown)?.[1]?.replaceAll('`', '') ?? fallback;
+const titleOf = (markdown: string, fallback: string): string =>
+  /^# (.+)$/m.exec(markdown)?.[1]?.replaceAll('`', '') ?? fallback;
 
 /** Returns the id of a heading as GitHub makes it: lower case, words joined by hyphens. */
 const slugOf = (text: string): string =>

@@ -108,7 +108,10 @@ function outline(schema: Json, document: JsonObject, depth: number): string {
       const note = text(object(value)['description'] ?? '');
       return `${pad}${name}${required.includes(name) ? '' : '?'}: ${outline(value, document, depth + 1)}${note === '' ? '' : `   // ${note}`}`;
     });
-    const more = of['additionalProperties'] === undefined || of['additionalProperties'] === false ? '' : `\n${pad}… further fields`;
+    const more =
+      of['additionalProperties'] === undefined || of['additionalProperties'] === false
+        ? ''
+        : `\n${pad}… further fields`;
     return `{\n${lines.join('\n')}${more}\n${close}}`;
   }
   if (of['type'] === 'array' && of['items'] !== undefined) return `[${outline(of['items'], document, depth)}]`;
@@ -127,7 +130,9 @@ function typeOf(schema: JsonObject): string {
   if (schema['const'] !== undefined) return JSON.stringify(schema['const']);
   if (schema['type'] === 'array') return `${typeOf(object(schema['items']))}[]`;
   const { type, format } = schema;
-  return [typeof type === 'string' ? type : 'any', typeof format === 'string' ? format : ''].filter((part) => part !== '').join(', ');
+  return [typeof type === 'string' ? type : 'any', typeof format === 'string' ? format : '']
+    .filter((part) => part !== '')
+    .join(', ');
 }
 
 function constraintsOf(schema: JsonObject): string {
@@ -153,12 +158,16 @@ function curl(operation: Operation, example: Json | undefined): string {
     .filter((parameter) => parameter['in'] === 'query' && parameter['required'] === true);
   const query = needed.map((parameter) => `${text(parameter['name'])}=…`).join('&');
   const path =
-    operation.path.replace(/\{([a-z_]+)\}/g, (_whole, name: string) => `$${name.toUpperCase()}`) + (query === '' ? '' : `?${query}`);
+    operation.path.replace(/\{([a-z_]+)\}/g, (_whole, name: string) => `$${name.toUpperCase()}`) +
+    (query === '' ? '' : `?${query}`);
   const lines = [`curl${operation.method === 'get' ? '' : ` -X ${operation.method.toUpperCase()}`} "$BASE_URL${path}"`];
   if (security.includes('orgApiKey')) lines.push(`-H "Authorization: Bearer $API_KEY"`, `-H "X-Org-Id: $ORG_ID"`);
   if (security.includes('operator')) lines.push(`-H "Authorization: Bearer $ADMIN_TOKEN"`);
   if (example !== undefined)
-    lines.push(`-H "Content-Type: application/json"`, `-d '${JSON.stringify(example, null, 2).replaceAll("'", "'\\''")}'`);
+    lines.push(
+      `-H "Content-Type: application/json"`,
+      `-d '${JSON.stringify(example, null, 2).replaceAll("'", "'\\''")}'`,
+    );
   return lines.join(' \\\n  ');
 }
 

@@ -32,14 +32,24 @@ A query parameter that an endpoint does not take is 422 \`invalid_request\`, nam
 const SECURITY_SCHEMES: JsonObject = {
   orgApiKey: { type: 'apiKey', in: 'header', name: 'X-Org-Api-Key', description: 'API key of an org, with X-Org-Id.' },
   queryKey: { type: 'apiKey', in: 'query', name: 'api_key', description: 'API key whose only scope is ingest:write.' },
-  bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'sk_svc_…', description: 'The same API key as a bearer token.' },
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'sk_svc_…',
+    description: 'The same API key as a bearer token.',
+  },
   token: {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
     description: 'Token of a person, from the identity provider, with X-Org-Id.',
   },
-  session: { type: 'apiKey', in: 'cookie', name: 'svc_session', description: 'The same token as the session cookie of a browser.' },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'svc_session',
+    description: 'The same token as the session cookie of a browser.',
+  },
   operator: { type: 'http', scheme: 'bearer', description: 'The operator token (SERVICE_ADMIN_TOKEN).' },
 };
 
@@ -64,11 +74,21 @@ const COMMON: Record<'org' | 'person' | 'operator' | 'public', readonly ErrorCod
     'internal_error',
     'upstream_unavailable',
   ],
-  operator: ['unauthenticated', 'forbidden', 'invalid_request', 'unsupported_api_version', 'internal_error', 'upstream_unavailable'],
+  operator: [
+    'unauthenticated',
+    'forbidden',
+    'invalid_request',
+    'unsupported_api_version',
+    'internal_error',
+    'upstream_unavailable',
+  ],
   public: ['internal_error'],
 };
 const RATE_HEADERS: JsonObject = {
-  'RateLimit-Limit': { description: 'Requests (app ingest: events) a minute; absent for an unlimited tenant', schema: { type: 'integer' } },
+  'RateLimit-Limit': {
+    description: 'Requests (app ingest: events) a minute; absent for an unlimited tenant',
+    schema: { type: 'integer' },
+  },
   'RateLimit-Remaining': { description: 'How many would be let in now', schema: { type: 'integer' } },
   'RateLimit-Reset': { description: 'Seconds until the bucket is full again', schema: { type: 'integer' } },
 };
@@ -113,7 +133,10 @@ export function openApiDocument(routes: readonly RouteDoc[]): JsonObject {
 
 /** What the service sends to webhook endpoints: one entry an event of the catalog. */
 function webhooksOf(components: JsonObject): JsonObject {
-  const test = { fires: 'Asked for by POST …/test: sent to one endpoint, whatever it subscribes to', payload: testPayload };
+  const test = {
+    fires: 'Asked for by POST …/test: sent to one endpoint, whatever it subscribes to',
+    payload: testPayload,
+  };
   const parameters = [
     header('X-Service-Event-Id', 'The same for every try: drop what you have seen', { type: 'string' }),
     header('X-Service-Signature', SIGNED, { type: 'string' }),
@@ -123,7 +146,12 @@ function webhooksOf(components: JsonObject): JsonObject {
     Object.entries({ ...EVENT_CATALOG, [TEST_EVENT]: test }).map(([name, { fires, payload }]) => {
       const content = { 'application/json': { schema: schemaOf(payload, 'output', components) } };
       const responses = { '2XX': { description: 'Taken' }, default: { description: RETRIED } };
-      return [name, { post: { summary: fires, tags: ['Webhooks'], parameters, requestBody: { required: true, content }, responses } }];
+      return [
+        name,
+        {
+          post: { summary: fires, tags: ['Webhooks'], parameters, requestBody: { required: true, content }, responses },
+        },
+      ];
     }),
   );
 }
@@ -173,7 +201,12 @@ function needsOf(access: Access): string {
 }
 
 function parametersOf(route: RouteDoc, components: JsonObject): Json[] {
-  const inPath = fieldsOf(route.params, components).map(({ name, schema }) => ({ name, in: 'path', required: true, schema }));
+  const inPath = fieldsOf(route.params, components).map(({ name, schema }) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema,
+  }));
   const inQuery = fieldsOf(route.query, components).map(({ name, schema, required }) => {
     const { description, ...rest } = schema;
     return { name, in: 'query', required, ...(description === undefined ? {} : { description }), schema: rest };
@@ -181,7 +214,10 @@ function parametersOf(route: RouteDoc, components: JsonObject): Json[] {
   const inHeader: Json[] = [];
   if (route.access !== 'public' && route.access !== 'operator' && route.access !== 'person')
     inHeader.push(header('X-Org-Id', 'The org of the credential; another one is refused', { type: 'string' }));
-  if (takesKey(route)) inHeader.push(header('Idempotency-Key', 'Makes a repeat harmless for 24 hours', { type: 'string', format: 'uuid' }));
+  if (takesKey(route))
+    inHeader.push(
+      header('Idempotency-Key', 'Makes a repeat harmless for 24 hours', { type: 'string', format: 'uuid' }),
+    );
   return [...inPath, ...inQuery, ...inHeader];
 }
 
@@ -208,14 +244,19 @@ function fieldsOf(schema: z.ZodType, components: JsonObject): Field[] {
   const object = schemaOf(schema, 'input', components);
   const properties = (object['properties'] ?? {}) as Record<string, JsonObject>;
   const required = (object['required'] ?? []) as string[];
-  return Object.entries(properties).map(([name, property]) => ({ name, schema: property, required: required.includes(name) }));
+  return Object.entries(properties).map(([name, property]) => ({
+    name,
+    schema: property,
+    required: required.includes(name),
+  }));
 }
 
 function responsesOf(route: RouteDoc, components: JsonObject): JsonObject {
   const success = successOf(route, components);
   const responses: JsonObject = { [String(route.status ?? 200)]: success };
   for (const [status, description] of Object.entries(route.also ?? {})) responses[status] = { ...success, description };
-  const kind = route.access === 'person' || route.access === 'operator' || route.access === 'public' ? route.access : 'org';
+  const kind =
+    route.access === 'person' || route.access === 'operator' || route.access === 'public' ? route.access : 'org';
   const ofQuery: readonly ErrorCode[] = route.any_query === true ? [] : ['invalid_request'];
   const codes = new Set([
     ...(route.errors ?? []),
@@ -230,7 +271,9 @@ function responsesOf(route: RouteDoc, components: JsonObject): JsonObject {
   const errors = [...codes]
     .sort()
     .flatMap((code) => [
-      ...(other !== undefined && (other.only?.(code) ?? true) ? [{ code, status: other.status_of(code), isOther: true }] : []),
+      ...(other !== undefined && (other.only?.(code) ?? true)
+        ? [{ code, status: other.status_of(code), isOther: true }]
+        : []),
       ...(other === undefined || other.only !== undefined ? [{ code, status: STATUS_OF[code], isOther: false }] : []),
     ]);
   const byStatus = Map.groupBy(errors, ({ status }) => status);
@@ -253,9 +296,14 @@ function successOf(route: RouteDoc, components: JsonObject): JsonObject {
   const headers = headersOf(route.access);
   const data = schemaOf(route.response, 'output', components);
   if (route.media !== undefined) {
-    return { description: 'Success', headers, content: Object.fromEntries(route.media.map((type) => [type, { schema: data }])) };
+    return {
+      description: 'Success',
+      headers,
+      content: Object.fromEntries(route.media.map((type) => [type, { schema: data }])),
+    };
   }
-  if (route.bare === true) return { description: 'Success', headers, content: { 'application/json': { schema: data } } };
+  if (route.bare === true)
+    return { description: 'Success', headers, content: { 'application/json': { schema: data } } };
   const meta = schemaOf(route.meta === undefined ? baseMeta : baseMeta.extend(route.meta.shape), 'output', components);
   const schema: JsonObject = { type: 'object', required: ['data', 'meta'], properties: { data, meta } };
   return { description: 'Success', headers, content: { 'application/json': { schema } } };
@@ -263,9 +311,12 @@ function successOf(route: RouteDoc, components: JsonObject): JsonObject {
 
 /** JSON Schema of a zod schema; what has an id becomes a component that is referred to. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', components: JsonObject): JsonObject {
-  const json = rewriteRefs(z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }) as JsonObject) as JsonObject;
+  const json = rewriteRefs(
+    z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }) as JsonObject,
+  ) as JsonObject;
   const definitions = (json['$defs'] ?? {}) as Record<string, JsonObject>;
-  for (const [name, definition] of Object.entries(definitions)) addComponent(components, name, without(definition, 'id'));
+  for (const [name, definition] of Object.entries(definitions))
+    addComponent(components, name, without(definition, 'id'));
   const own = without(json, '$schema', '$defs', 'id');
   const id = json['id'];
   if (typeof id !== 'string') return own;
@@ -298,7 +349,9 @@ function rewriteRefs(value: Json): Json {
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [
       key,
-      key === '$ref' && typeof inner === 'string' ? inner.replace('#/$defs/', '#/components/schemas/') : rewriteRefs(inner),
+      key === '$ref' && typeof inner === 'string'
+        ? inner.replace('#/$defs/', '#/components/schemas/')
+        : rewriteRefs(inner),
     ]),
   );
 }

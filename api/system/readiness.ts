@@ -62,7 +62,11 @@ export class ReadinessWatch {
     this.#deps = deps;
   }
 
-  static async open(log: Log, deps: ReadinessDeps, onProblem: (problem: string, cause: unknown) => void): Promise<ReadinessWatch> {
+  static async open(
+    log: Log,
+    deps: ReadinessDeps,
+    onProblem: (problem: string, cause: unknown) => void,
+  ): Promise<ReadinessWatch> {
     const kv = await log.bucket('partitions');
     const bucket = await WatchedBucket.open(log.nc, kv, {
       name: 'partitions',

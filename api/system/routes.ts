@@ -110,7 +110,11 @@ export function systemRoutes(deps: () => SystemDeps): Route[] {
   ];
 }
 
-function sendText(ctx: Pick<Context<unknown, unknown, unknown, unknown>, 'res'>, text: string, type: string): typeof STREAMED {
+function sendText(
+  ctx: Pick<Context<unknown, unknown, unknown, unknown>, 'res'>,
+  text: string,
+  type: string,
+): typeof STREAMED {
   ctx.res.writeHead(200, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) });
   ctx.res.end(text);
   return STREAMED;

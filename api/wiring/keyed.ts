@@ -24,7 +24,10 @@ export async function openKeyed({
   onProblem,
   waits,
 }: KeyedDeps): Promise<{ idempotency: Idempotency; once: IngestOnce }> {
-  const open = async (bucket: 'idempotency' | 'ingest_keys' | 'ingest_claims', keep: number | null): Promise<KeyedStore> =>
+  const open = async (
+    bucket: 'idempotency' | 'ingest_keys' | 'ingest_claims',
+    keep: number | null,
+  ): Promise<KeyedStore> =>
     new KeyedStore({
       bucket,
       nc: log.nc,

@@ -29,7 +29,8 @@ export function migrateInBackground(
         onDone();
         return;
       } catch (cause) {
-        if (tries === 0) logger.warn({ err: cause }, 'ClickHouse is not ready; reads answer 502 until it is, ingest goes on');
+        if (tries === 0)
+          logger.warn({ err: cause }, 'ClickHouse is not ready; reads answer 502 until it is, ingest goes on');
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS).unref());
       }
     }

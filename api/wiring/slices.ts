@@ -30,7 +30,14 @@ import { WrittenAnswers } from '../http/written_answers.ts';
 import { incidentRoutes } from '../telemetry/incidents/routes.ts';
 import type { Publisher } from '../intake/ingest/publisher.ts';
 import { createBodyRecorder } from '../intake/ingest/store.ts';
-import { askForJob, beginJob, checkJobRoom, findJob, jobRecordRoutes, operatorJobRoutes } from '../control/jobs/records.ts';
+import {
+  askForJob,
+  beginJob,
+  checkJobRoom,
+  findJob,
+  jobRecordRoutes,
+  operatorJobRoutes,
+} from '../control/jobs/records.ts';
 import { repriceRoutes } from '../control/jobs/reprice.ts';
 import { jobRoutes } from '../control/jobs/routes.ts';
 import { judgeRoutes } from '../control/judges/routes.ts';
@@ -77,7 +84,12 @@ export interface Slices {
 export async function openSlices(
   parts: WiringParts,
   stores: Stores,
-  ingest: { publisher: Publisher; partitions: number; disk: { readonly low: boolean }; isDeleted: (org_id: string) => boolean },
+  ingest: {
+    publisher: Publisher;
+    partitions: number;
+    disk: { readonly low: boolean };
+    isDeleted: (org_id: string) => boolean;
+  },
 ): Promise<Slices> {
   const { env, log, clickhouse, now, show, tracked, onProblem } = parts;
   const { orgs, keys, agents, grants, policies, piiPolicies, costs, prompts } = stores;
@@ -95,7 +107,11 @@ export async function openSlices(
   };
   const audit = new AuditLog(log, { now, connected: () => tracked.connected, onProblem });
   const record = recordSystemMutation.bind(null, audit);
-  const madeKey = await bootstrapOrg({ ...orgsDeps, record }, env.SERVICE_BOOTSTRAP_ORG_ID, env.SERVICE_BOOTSTRAP_API_KEY);
+  const madeKey = await bootstrapOrg(
+    { ...orgsDeps, record },
+    env.SERVICE_BOOTSTRAP_ORG_ID,
+    env.SERVICE_BOOTSTRAP_API_KEY,
+  );
   if (madeKey !== null) show(`API key of ${env.SERVICE_BOOTSTRAP_ORG_ID}, shown this once: ${madeKey}`);
   const budgets = await openBudgets({
     log,
@@ -155,7 +171,9 @@ export async function openSlices(
     quotaUsedUpUntil: async (org_id: string) => {
       const policy = policies.get(org_id);
       const { start, end } = periodAt(policy, now());
-      return (await isJudgeQuotaUsedUp(log, { org_id, limit: policy.judge_quota_calls, period_start: start })) ? end : null;
+      return (await isJudgeQuotaUsedUp(log, { org_id, limit: policy.judge_quota_calls, period_start: start }))
+        ? end
+        : null;
     },
     hasUpstream: env.SERVICE_LLM_BASE_URL !== undefined,
     written,
@@ -192,7 +210,8 @@ export async function openSlices(
       scoreRoutes({
         clickhouse,
         locate: (org_id, trace_id, signal) => locateTrace(clickhouse, org_id, trace_id, signal),
-        queue: (score) => publishRecord(log, SCORES_SUBJECT, userScoreCodec, score, { msgID: score.score_id, timeoutMs: SCORE_MS_MAX }),
+        queue: (score) =>
+          publishRecord(log, SCORES_SUBJECT, userScoreCodec, score, { msgID: score.score_id, timeoutMs: SCORE_MS_MAX }),
         now,
       }),
       spanRoutes({ clickhouse }),

@@ -53,25 +53,46 @@ export async function openStores({ log, now, onProblem }: WiringParts): Promise<
   });
   const deletions = await OrgDeletions.open(log, onProblem);
   const isDeleted = (org_id: string): boolean => deletions.isRunning(org_id);
-  const [orgs, agents, policies, piiPolicies, costs, webhooks, incidents, prompts, judges, evals, datasets, retention, jobs] =
-    await Promise.all([
-      OrgStore.open(log, onProblem, isDeleted),
-      AgentStore.open(log, onProblem),
-      PolicyStore.open(log, onProblem),
-      PiiPolicyStore.open(log, onProblem, (org_id) => ownBounds(patterns, org_id)),
-      CostSettings.open(log, onProblem),
-      WebhookStore.open(log, onProblem),
-      openIncidentRecords(log, onProblem),
-      PromptStore.open(log, onProblem),
-      JudgeStore.open(log, onProblem),
-      EvalStore.open(log, onProblem),
-      DatasetStore.open(log, onProblem),
-      RetentionStore.open(log, onProblem),
-      JobRecords.open(log, onProblem),
-    ]);
+  const [
+    orgs,
+    agents,
+    policies,
+    piiPolicies,
+    costs,
+    webhooks,
+    incidents,
+    prompts,
+    judges,
+    evals,
+    datasets,
+    retention,
+    jobs,
+  ] = await Promise.all([
+    OrgStore.open(log, onProblem, isDeleted),
+    AgentStore.open(log, onProblem),
+    PolicyStore.open(log, onProblem),
+    PiiPolicyStore.open(log, onProblem, (org_id) => ownBounds(patterns, org_id)),
+    CostSettings.open(log, onProblem),
+    WebhookStore.open(log, onProblem),
+    openIncidentRecords(log, onProblem),
+    PromptStore.open(log, onProblem),
+    JudgeStore.open(log, onProblem),
+    EvalStore.open(log, onProblem),
+    DatasetStore.open(log, onProblem),
+    RetentionStore.open(log, onProblem),
+    JobRecords.open(log, onProblem),
+  ]);
   const analysts = await AnalystStore.open(log, onProblem);
-  const keys = await KeyStore.open(log, onProblem, { memberOf: (org_id, user_id) => orgs.memberOf(org_id, user_id), isDeleted });
-  const grants = await GrantStore.open({ log, memberOf: (org_id, user_id) => orgs.memberOf(org_id, user_id), now, onProblem });
+  const keys = await KeyStore.open(log, onProblem, {
+    memberOf: (org_id, user_id) => orgs.memberOf(org_id, user_id),
+    isDeleted,
+  });
+  const grants = await GrantStore.open({
+    log,
+    memberOf: (org_id, user_id) => orgs.memberOf(org_id, user_id),
+    now,
+    onProblem,
+  });
   const close = () => {
     for (const store of [
       orgs,

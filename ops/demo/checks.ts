@@ -67,7 +67,12 @@ export async function countTagged(client: ServiceClient, tag: string): Promise<n
 }
 
 /** Waits until so many traces with the tag are listed; gives up when nothing moves any more. Returns the number seen. */
-export async function waitForTraces(client: ServiceClient, tag: string, wanted: number, progress: Progress): Promise<number> {
+export async function waitForTraces(
+  client: ServiceClient,
+  tag: string,
+  wanted: number,
+  progress: Progress,
+): Promise<number> {
   let seen = -1;
   let movedAt = performance.now();
   while (seen < wanted && performance.now() - movedAt < STALL_MAX_MS) {
@@ -128,7 +133,9 @@ export async function readTotals(
       const spanCost = spans.reduce((total, span) => total + span.cost_usd, 0);
       cost += item.cost_usd;
       if (Math.abs(spanCost - item.cost_usd) > COST_TOLERANCE)
-        differences.push(`${item.trace_id}: the list has cost_usd ${String(item.cost_usd)}, its spans ${String(spanCost)}`);
+        differences.push(
+          `${item.trace_id}: the list has cost_usd ${String(item.cost_usd)}, its spans ${String(spanCost)}`,
+        );
       const roots = spans.filter((span) => span.parent_span_id === null).length;
       if (roots !== 1) differences.push(`${item.trace_id}: ${String(roots)} roots`);
       progress.set(items.length - left.length);

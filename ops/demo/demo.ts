@@ -7,7 +7,15 @@ import { parseArgs } from 'node:util';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { z } from 'zod';
 import { EnvError, parseEnv } from '../platform/env.ts';
-import { compareTotals, countTagged, expectedTotals, listTagged, readTotals, waitForTraces, type Totals } from './checks.ts';
+import {
+  compareTotals,
+  countTagged,
+  expectedTotals,
+  listTagged,
+  readTotals,
+  waitForTraces,
+  type Totals,
+} from './checks.ts';
 import { runEvents, type RunEvents } from './events.ts';
 import { outline, outlineSpan } from './outline.ts';
 import { planRun } from './plan.ts';
@@ -58,10 +66,11 @@ function readOptions(args: string[]): Options | null {
   const at = values.at === undefined ? now - (now % HOUR_MS) : Date.parse(values.at);
   if (Number.isNaN(at)) throw new SettingsError(`--at takes an ISO 8601 time; got ${values.at ?? ''}`);
   const key = values.key ?? env.SERVICE_BOOTSTRAP_API_KEY ?? localKey(env.SERVICE_DATA_DIR);
-  const url = (values.url ?? localUrl(env.SERVICE_DATA_DIR) ?? `http://${env.SERVICE_HOST}:${String(env.SERVICE_PORT)}`).replace(
-    /(?<!\/)\/+$/,
-    '',
-  );
+  const url = (
+    values.url ??
+    localUrl(env.SERVICE_DATA_DIR) ??
+    `http://${env.SERVICE_HOST}:${String(env.SERVICE_PORT)}`
+  ).replace(/(?<!\/)\/+$/, '');
   return {
     address: { url, org: values.org ?? env.SERVICE_BOOTSTRAP_ORG_ID, key },
     file: values.file ?? new URL('sample_runs.json', import.meta.url),
@@ -125,10 +134,16 @@ function searchWords(run: RunEvents): string {
     .join(' ');
 }
 
-function whatToLookAt({ url, org, key }: ServiceAddress, runs: readonly RunEvents[], loadTag: string, tree: readonly string[]): string {
+function whatToLookAt(
+  { url, org, key }: ServiceAddress,
+  runs: readonly RunEvents[],
+  loadTag: string,
+  tree: readonly string[],
+): string {
   const run = interesting(runs);
   if (run === undefined) return '';
-  const curl = (path: string): string => `  curl -s -H 'Authorization: Bearer ${key}' -H 'X-Org-Id: ${org}' '${url}${path}'`;
+  const curl = (path: string): string =>
+    `  curl -s -H 'Authorization: Bearer ${key}' -H 'X-Org-Id: ${org}' '${url}${path}'`;
   return [
     'The runs, and those that failed:',
     curl(`/v1/traces?tags=${loadTag}&limit=20`),
@@ -212,10 +227,14 @@ async function main(): Promise<number> {
   const began = performance.now();
   await send(client, laid);
   const seconds = (performance.now() - began) / 1000;
-  console.log(`${thousands(laid.reduce((sum, run) => sum + run.events.length, 0))} events sent in ${seconds.toFixed(1)} s.`);
+  console.log(
+    `${thousands(laid.reduce((sum, run) => sum + run.events.length, 0))} events sent in ${seconds.toFixed(1)} s.`,
+  );
   const good = await verify(client, laid, loadTag);
   if (before > 0)
-    console.log(`${thousands(before)} of these traces were here before: the same events add nothing. --at gives the runs another time.\n`);
+    console.log(
+      `${thousands(before)} of these traces were here before: the same events add nothing. --at gives the runs another time.\n`,
+    );
   console.log(whatToLookAt(options.address, laid, loadTag, await treeOf(client, interesting(laid))));
   return good ? 0 : 1;
 }
@@ -223,8 +242,13 @@ async function main(): Promise<number> {
 function explain(error: unknown): string {
   if (error instanceof RunsFileError) return `The file of runs ${error.message}`;
   if (error instanceof ServiceError && error.status === 0) return `${error.message}\nIs it running? npm start`;
-  if (error instanceof ServiceError || error instanceof SettingsError || error instanceof EnvError) return error.message;
-  if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || String(error.code).startsWith('ERR_PARSE_ARGS')))
+  if (error instanceof ServiceError || error instanceof SettingsError || error instanceof EnvError)
+    return error.message;
+  if (
+    error instanceof Error &&
+    'code' in error &&
+    (error.code === 'ENOENT' || String(error.code).startsWith('ERR_PARSE_ARGS'))
+  )
     return `${error.message}\n${USAGE}`;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -83,7 +83,9 @@ export function runEvents(run: Run, plan: RunPlan, startedAt: number, loadTag: s
   };
   const name = `${agent} task ${String(run.task_id)} trial ${String(run.trial)}`;
   const turns = plan.steps.filter((step) => step.kind === 'turn');
-  const steps = plan.steps.map((step) => (step.kind === 'turn' ? turnEvent(frame, step, turns.indexOf(step) + 1) : toolEvent(frame, step)));
+  const steps = plan.steps.map((step) =>
+    step.kind === 'turn' ? turnEvent(frame, step, turns.indexOf(step) + 1) : toolEvent(frame, step),
+  );
   return {
     trace_id: frame.trace_id,
     name,
@@ -118,7 +120,9 @@ function turnEvent(frame: Frame, turn: Turn, number: number): DemoEvent {
       response: {
         id: `chatcmpl-${span.slice(4)}`,
         model,
-        choices: [{ index: 0, message: answer, finish_reason: (answer?.tool_calls ?? []).length > 0 ? 'tool_calls' : 'stop' }],
+        choices: [
+          { index: 0, message: answer, finish_reason: (answer?.tool_calls ?? []).length > 0 ? 'tool_calls' : 'stop' },
+        ],
         usage: {
           prompt_tokens: turn.prompt_tokens,
           completion_tokens: turn.completion_tokens,
@@ -194,6 +198,7 @@ function parsedOr(text: string): unknown {
   }
 }
 
-const askedOf = ({ info, traj }: Run): string => info.task?.instruction ?? traj.find((message) => message.role === 'user')?.content ?? '';
+const askedOf = ({ info, traj }: Run): string =>
+  info.task?.instruction ?? traj.find((message) => message.role === 'user')?.content ?? '';
 const lastAnswer = (traj: readonly Message[]): string =>
   traj.findLast((message) => message.role === 'assistant' && (message.content ?? '') !== '')?.content ?? '';

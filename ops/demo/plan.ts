@@ -44,7 +44,8 @@ const TOKENS_BEFORE_ANSWER = 3;
 const TOKENS_PER_CALL = 8;
 
 /** A model's first token, then its pace; a prompt is read much faster than an answer is written. */
-const turnMs = (promptTokens: number, completionTokens: number): number => Math.round(350 + promptTokens * 0.06 + completionTokens * 14);
+const turnMs = (promptTokens: number, completionTokens: number): number =>
+  Math.round(350 + promptTokens * 0.06 + completionTokens * 14);
 /** A service call: a round trip, and something for what it returns. */
 const toolMs = (result: string): number => Math.round(35 + Math.min(900, result.length * 0.12));
 /** A person reads the answer and types. */
@@ -70,7 +71,14 @@ export function planRun({ traj }: Run, count: CountTokens): RunPlan {
     const tokens = completionTokens(message, count);
     if (message.role === 'assistant') {
       const duration = turnMs(promptTokens, tokens);
-      steps.push({ kind: 'turn', at, offset_ms: clock, duration_ms: duration, prompt_tokens: promptTokens, completion_tokens: tokens });
+      steps.push({
+        kind: 'turn',
+        at,
+        offset_ms: clock,
+        duration_ms: duration,
+        prompt_tokens: promptTokens,
+        completion_tokens: tokens,
+      });
       clock += duration;
       calledAt = clock;
       for (const call of message.tool_calls ?? []) callers.set(call.id, { at, call });
@@ -79,7 +87,15 @@ export function planRun({ traj }: Run, count: CountTokens): RunPlan {
       const duration = toolMs(message.content ?? '');
       const name = message.name ?? caller?.call.function.name ?? 'tool';
       const input = caller?.call.function.arguments ?? '';
-      steps.push({ kind: 'tool', at, turn_at: caller?.at ?? -1, name, input, offset_ms: calledAt, duration_ms: duration });
+      steps.push({
+        kind: 'tool',
+        at,
+        turn_at: caller?.at ?? -1,
+        name,
+        input,
+        offset_ms: calledAt,
+        duration_ms: duration,
+      });
       clock = Math.max(clock, calledAt + duration);
     } else if (message.role === 'user' && at > 1) {
       clock += personMs(message.content ?? '');

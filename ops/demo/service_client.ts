@@ -70,7 +70,11 @@ export class ServiceClient {
     try {
       response = await fetch(url + path, {
         method,
-        headers: { 'X-Org-Api-Key': key, 'X-Org-Id': org, ...(body === null ? {} : { 'Content-Type': 'application/json' }) },
+        headers: {
+          'X-Org-Api-Key': key,
+          'X-Org-Id': org,
+          ...(body === null ? {} : { 'Content-Type': 'application/json' }),
+        },
         body,
         signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
       });

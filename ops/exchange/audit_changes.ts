@@ -13,7 +13,8 @@ const TEXT_CHARS_MAX = 256;
 const OWN_FIELDS = new Set(['truncated', 'fields']);
 
 /** Fields whose values are secrets by their name, alone or as the last word: token, register_token; not max_prompt_tokens. */
-const SECRET_FIELD = /(^|[_-])(raw_key|token|secret|password|passphrase|authorization|cookie|credentials?|private_key)$/i;
+const SECRET_FIELD =
+  /(^|[_-])(raw_key|token|secret|password|passphrase|authorization|cookie|credentials?|private_key)$/i;
 /** Our own secrets wherever they stand; a key_prefix is shorter than any of them. */
 const SECRET_TEXT = /\b(sk_svc_|whsec_|rt_)[A-Za-z0-9_-]{12,}/g;
 

@@ -138,7 +138,11 @@ export class AuditLog {
   }
 
   async #store(entry: AuditEntry, triesMax: number): Promise<void> {
-    for (let tries = 1, pauseMs = OUTCOME_PAUSE_FIRST_MS; ; tries++, pauseMs = Math.min(pauseMs * 2, OUTCOME_PAUSE_MAX_MS)) {
+    for (
+      let tries = 1, pauseMs = OUTCOME_PAUSE_FIRST_MS;
+      ;
+      tries++, pauseMs = Math.min(pauseMs * 2, OUTCOME_PAUSE_MAX_MS)
+    ) {
       try {
         if (!this.#deps.connected()) throw new AuditUnavailable('NATS is away');
         await this.#publish(entry, OUTCOME_TRY_MS);
@@ -154,7 +158,10 @@ export class AuditLog {
   }
 
   async #publish(entry: AuditEntry, timeoutMs: number): Promise<void> {
-    await publishRecord(this.#log, AUDIT_SUBJECT, auditEntryCodec, entry, { msgID: `${entry.audit_id}:${entry.phase}`, timeoutMs });
+    await publishRecord(this.#log, AUDIT_SUBJECT, auditEntryCodec, entry, {
+      msgID: `${entry.audit_id}:${entry.phase}`,
+      timeoutMs,
+    });
   }
 }
 

@@ -10,7 +10,8 @@ import { judgingSubject } from '../../schemas/streams.ts';
 const PUBLISH_TIMEOUT_MS = 3000;
 
 /** What reads rules takes milliseconds, what calls models takes minutes: each has its own readers. */
-export const laneOf = ({ calls_model }: Pick<EvalRecord, 'calls_model'>): 'eval' | 'dataset' => (calls_model ? 'dataset' : 'eval');
+export const laneOf = ({ calls_model }: Pick<EvalRecord, 'calls_model'>): 'eval' | 'dataset' =>
+  calls_model ? 'dataset' : 'eval';
 
 /** Puts chunks of an eval into the queue: all open ones unless given. @throws Error when JetStream does not confirm one in time */
 export async function queueChunks(log: Log, record: EvalRecord, chunks = record.progress.open): Promise<void> {
@@ -30,7 +31,10 @@ export async function queueChunks(log: Log, record: EvalRecord, chunks = record.
         trace_ids: [],
         created_at: sent_ms,
       };
-      return publishRecord(log, judgingSubject(laneOf(record)), judgingTaskCodec, task, { msgID: task_id, timeoutMs: PUBLISH_TIMEOUT_MS });
+      return publishRecord(log, judgingSubject(laneOf(record)), judgingTaskCodec, task, {
+        msgID: task_id,
+        timeoutMs: PUBLISH_TIMEOUT_MS,
+      });
     }),
   );
 }

@@ -12,7 +12,12 @@ const BEAT_MS = 1000;
 /** A worker that was silent for this long is dead or cut off. */
 const SILENT_MS_MAX = 8000;
 
-const callShape = z.object({ name: z.string(), now: z.number().nullable(), args: z.unknown().optional(), inbox: z.string() });
+const callShape = z.object({
+  name: z.string(),
+  now: z.number().nullable(),
+  args: z.unknown().optional(),
+  inbox: z.string(),
+});
 const takenShape = z.object({ taken: z.enum(['yes', 'unknown', 'running', 'unavailable']) });
 const progressShape = z.discriminatedUnion('state', [
   z.object({ state: z.literal('running') }),
@@ -83,7 +88,10 @@ export async function callJob(
     silent ??= setTimeout(silence, SILENT_MS_MAX);
     return await end.promise;
   } catch (error) {
-    return { state: 'unheard', detail: isUnanswered(error) ? 'No worker is there to run the job.' : 'The workers cannot be reached.' };
+    return {
+      state: 'unheard',
+      detail: isUnanswered(error) ? 'No worker is there to run the job.' : 'The workers cannot be reached.',
+    };
   } finally {
     subscription.unsubscribe();
     clearTimeout(late);

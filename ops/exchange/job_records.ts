@@ -23,7 +23,10 @@ export class JobRecords {
   /** Resolves when every record there is has been loaded. */
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<JobRecords> {
     const kv = await log.bucket('job_records');
-    return new JobRecords(await WatchedBucket.open(log.nc, kv, { name: 'job_records', parse: parseLongJob, onProblem }), kv);
+    return new JobRecords(
+      await WatchedBucket.open(log.nc, kv, { name: 'job_records', parse: parseLongJob, onProblem }),
+      kv,
+    );
   }
 
   /** Of one that was made by another process a moment ago too. */

@@ -63,7 +63,11 @@ export function tellLanded(nc: NatsConnection, reports: readonly Landing[]): voi
     const fits = Buffer.byteLength(whole) + FRAME_BYTES <= largest;
     const text = fits ? whole : textOf({ ...one, after: one.log_seq, log_seq: 0, rows: [] });
     const size = Buffer.byteLength(text) + 1;
-    if (texts.length > 0 && (rows + one.rows.length > ROWS_MAX || bytes + size > Math.min(BYTES_MAX, largest - FRAME_BYTES))) send();
+    if (
+      texts.length > 0 &&
+      (rows + one.rows.length > ROWS_MAX || bytes + size > Math.min(BYTES_MAX, largest - FRAME_BYTES))
+    )
+      send();
     texts.push(text);
     rows += one.rows.length;
     bytes += size;

@@ -21,7 +21,9 @@ export class OrgDeletions {
   /** Resolves when every record there is has been loaded. */
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<OrgDeletions> {
     const kv = await log.bucket('org_deletions');
-    return new OrgDeletions(await WatchedBucket.open(log.nc, kv, { name: 'org_deletions', parse: parseOrgDeletion, onProblem }));
+    return new OrgDeletions(
+      await WatchedBucket.open(log.nc, kv, { name: 'org_deletions', parse: parseOrgDeletion, onProblem }),
+    );
   }
 
   /** The newest deletion of an org of this id; null where there was none. */
@@ -49,7 +51,10 @@ export class OrgDeletions {
    * Begins a deletion, unless one runs that `mayReplace` refuses to give up.
    * @returns the deletion that stands now, and whether it is the given one
    */
-  async begin(record: OrgDeletion, mayReplace: (running: OrgDeletion) => boolean): Promise<{ record: OrgDeletion; begun: boolean }> {
+  async begin(
+    record: OrgDeletion,
+    mayReplace: (running: OrgDeletion) => boolean,
+  ): Promise<{ record: OrgDeletion; begun: boolean }> {
     let begun = false;
     const stands = await this.#bucket.change(orgDeletionKey(record.org_id), (held) => {
       begun = held?.state !== 'running' || mayReplace(held);

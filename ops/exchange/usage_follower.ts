@@ -100,7 +100,15 @@ export class UsageFollower {
     const scope: AccountScope = { from: start, until: end, agents: new Set(agents) };
     const stale = this.#deps.ledger.open(org_id, scope);
     if (known === undefined) {
-      const unread = { due: 0, reading: false, again: false, fresh: true, read_at: -Infinity, failed: false, waiting: [] };
+      const unread = {
+        due: 0,
+        reading: false,
+        again: false,
+        fresh: true,
+        read_at: -Infinity,
+        failed: false,
+        waiting: [],
+      };
       this.#followed.set(org_id, { scope, ...unread });
     } else {
       known.scope = scope;
@@ -200,7 +208,8 @@ export class UsageFollower {
       ledger.abandonRead(org_id);
       followed.due = performance.now() + RETRY_MS;
       followed.failed = true;
-      if (!this.#failing && !this.#closed) this.#deps.onProblem('usage of orgs cannot be read; their accounts stand still', cause);
+      if (!this.#failing && !this.#closed)
+        this.#deps.onProblem('usage of orgs cannot be read; their accounts stand still', cause);
       this.#failing = true;
     } finally {
       followed.reading = false;

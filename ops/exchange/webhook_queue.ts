@@ -36,7 +36,9 @@ export async function dropDeliveries(log: Log, { org_id, target_id }: Receiver):
 }
 
 /** A first try of what a receiver has never been sent. */
-export function freshDelivery(fields: Omit<WebhookDelivery, 'attempt' | 'first_attempt_at' | 'not_before'>): WebhookDelivery {
+export function freshDelivery(
+  fields: Omit<WebhookDelivery, 'attempt' | 'first_attempt_at' | 'not_before'>,
+): WebhookDelivery {
   return { ...fields, attempt: 0, first_attempt_at: 0, not_before: 0 };
 }
 
@@ -46,7 +48,17 @@ export function letterOf(
   end: Pick<DeadDelivery, 'reason' | 'attempts' | 'status_code' | 'error'>,
   now: number,
 ): DeadDelivery {
-  return { event_id, event, org_id, target_kind, target_id, body, created_at, ...end, died_at: new Date(now).toISOString() };
+  return {
+    event_id,
+    event,
+    org_id,
+    target_kind,
+    target_id,
+    body,
+    created_at,
+    ...end,
+    died_at: new Date(now).toISOString(),
+  };
 }
 
 export interface StoredLetter {
@@ -73,7 +85,10 @@ export class WebhookDeadLetters {
     const org = tokenOf(letter.org_id);
     const revision = await this.#kv.put(`${org}.${letter.target_id}.${letter.event_id}`, JSON.stringify(letter));
     if (revision % TRIM_EVERY === 0)
-      await this.#log.jsm.streams.purge(`KV_${BUCKET}`, { filter: `$KV.${BUCKET}.${org}.>`, keep: DEAD_LETTERS_ORG_MAX });
+      await this.#log.jsm.streams.purge(`KV_${BUCKET}`, {
+        filter: `$KV.${BUCKET}.${org}.>`,
+        keep: DEAD_LETTERS_ORG_MAX,
+      });
   }
 
   /** Keys of an org's letters, the newest first. */
@@ -85,7 +100,9 @@ export class WebhookDeadLetters {
   async read(keys: readonly string[]): Promise<StoredLetter[]> {
     const entries = await Promise.all(keys.map((key) => this.#kv.get(key)));
     return entries.flatMap((entry) =>
-      entry?.operation === 'PUT' ? [{ letter: deadDelivery.parse(entry.json()), key: entry.key, revision: entry.revision }] : [],
+      entry?.operation === 'PUT'
+        ? [{ letter: deadDelivery.parse(entry.json()), key: entry.key, revision: entry.revision }]
+        : [],
     );
   }
 

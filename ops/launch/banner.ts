@@ -43,7 +43,8 @@ export function banner(facts: BannerFacts): string {
       ),
     );
   }
-  if (first) lines.push('', 'Send an event:', '', `  ${sendLine(facts)}`, '', 'See its trace:', '', `  ${listLine(facts)}`);
+  if (first)
+    lines.push('', 'Send an event:', '', `  ${sendLine(facts)}`, '', 'See its trace:', '', `  ${listLine(facts)}`);
   return [...lines, '', 'demo: npm run demo', ''].join('\n');
 }
 
@@ -51,7 +52,9 @@ function shownKey({ apiKey, apiKeyGiven, first, secretsFile }: BannerFacts): str
   const given = 'as given by SERVICE_BOOTSTRAP_API_KEY';
   if (apiKey === null) return given;
   if (apiKeyGiven) return first ? `${apiKey}   (${given})` : given;
-  return first ? `${apiKey}   (shown once; kept in ${secretsFile})` : `${apiKey.slice(0, PREFIX_CHARS)}…   (in ${secretsFile}, api_key)`;
+  return first
+    ? `${apiKey}   (shown once; kept in ${secretsFile})`
+    : `${apiKey.slice(0, PREFIX_CHARS)}…   (in ${secretsFile}, api_key)`;
 }
 
 /** The key as a shell takes it: itself, or the variable that the operator set. */
@@ -64,7 +67,11 @@ function sendLine({ baseUrl, orgId, apiKey }: BannerFacts): string {
       id: 'first',
       model: 'gpt-4o-mini',
       choices: [
-        { index: 0, message: { role: 'assistant', content: 'The channel that brings water to a mill wheel.' }, finish_reason: 'stop' },
+        {
+          index: 0,
+          message: { role: 'assistant', content: 'The channel that brings water to a mill wheel.' },
+          finish_reason: 'stop',
+        },
       ],
       usage: { prompt_tokens: 12, completion_tokens: 11, total_tokens: 23 },
     },

@@ -18,7 +18,9 @@ export async function checkNats(url: string): Promise<void> {
   await nc.close();
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < NATS_MIN[0] || (major === NATS_MIN[0] && minor < NATS_MIN[1])) {
-    throw new Error(`SERVICE_NATS_URL: NATS at ${address} is version ${version}; ${NATS_MIN.join('.')} or newer is needed`);
+    throw new Error(
+      `SERVICE_NATS_URL: NATS at ${address} is version ${version}; ${NATS_MIN.join('.')} or newer is needed`,
+    );
   }
   if (!jetstream) throw new Error(`SERVICE_NATS_URL: NATS at ${address} runs without JetStream (start it with -js)`);
 }

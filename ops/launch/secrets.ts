@@ -40,7 +40,9 @@ export function loadSecrets(dataDir: string): Secrets {
       if (!('encryption_key' in found)) save(file, secrets);
       return secrets;
     } catch (error) {
-      throw new Error(`${file} cannot be read as the service's secrets; restore it, or delete it to make new ones`, { cause: error });
+      throw new Error(`${file} cannot be read as the service's secrets; restore it, or delete it to make new ones`, {
+        cause: error,
+      });
     }
   }
   const made: Secrets = {
@@ -95,6 +97,7 @@ export function readAddresses(dataDir: string): ServiceAddresses {
  */
 export function localNatsUrl(dataDir: string): string {
   const { nats_port } = readAddresses(dataDir);
-  if (nats_port === null) throw new Error(`the service in ${dataDir} uses an external NATS; set SERVICE_NATS_URL to it`);
+  if (nats_port === null)
+    throw new Error(`the service in ${dataDir} uses an external NATS; set SERVICE_NATS_URL to it`);
   return `nats://${loadSecrets(dataDir).nats_token}@127.0.0.1:${nats_port}`;
 }

@@ -8,7 +8,13 @@ import type { Env } from '../platform/env.ts';
 import { findNatsServer } from './nats/install.ts';
 import { startNats } from './nats/server.ts';
 import { Kept, type Running } from './process/supervised_process.ts';
-import { type LineFilter, LogFollower, errorsOfClickHouse, errorsOfNats, warningsOfRecords } from './process/log_file.ts';
+import {
+  type LineFilter,
+  LogFollower,
+  errorsOfClickHouse,
+  errorsOfNats,
+  warningsOfRecords,
+} from './process/log_file.ts';
 import { startNodeMain } from './process/node_main.ts';
 import { stopLeftovers } from './process/pid_files.ts';
 import { freePort, whyNotFree } from './process/ports.ts';
@@ -100,7 +106,11 @@ export class Supervisor {
     if (this.#stopping) return null;
     const host = ['0.0.0.0', '::'].includes(this.#env.SERVICE_HOST) ? LOCALHOST : this.#env.SERVICE_HOST;
     const baseUrl = `http://${host.includes(':') ? `[${host}]` : host}:${this.#apiPort}`;
-    writeAddresses(this.#options.dataDir, { base_url: baseUrl, org_id: this.#env.SERVICE_BOOTSTRAP_ORG_ID, nats_port: this.#natsPort });
+    writeAddresses(this.#options.dataDir, {
+      base_url: baseUrl,
+      org_id: this.#env.SERVICE_BOOTSTRAP_ORG_ID,
+      nats_port: this.#natsPort,
+    });
     return { baseUrl, clickhouse: this.#clickhouseHttp };
   }
 
@@ -134,7 +144,8 @@ export class Supervisor {
     if (left.length > 0) this.#options.say(`Stopped what an earlier start had left running: ${left.join(', ')}.`);
     const { SERVICE_HOST, SERVICE_PORT, SERVICE_CLICKHOUSE_PORT } = this.#env;
     await checkPort('SERVICE_PORT', SERVICE_HOST, SERVICE_PORT);
-    if (this.#clickhouseUrl === undefined) await checkPort('SERVICE_CLICKHOUSE_PORT', LOCALHOST, SERVICE_CLICKHOUSE_PORT);
+    if (this.#clickhouseUrl === undefined)
+      await checkPort('SERVICE_CLICKHOUSE_PORT', LOCALHOST, SERVICE_CLICKHOUSE_PORT);
     if (this.#natsUrl !== undefined) await checkNats(this.#natsUrl);
     if (this.#clickhouseUrl !== undefined) await checkClickHouse(this.#clickhouseUrl);
   }
@@ -260,13 +271,15 @@ export class Supervisor {
       SERVICE_PORT: String(this.#apiPort),
       SERVICE_NATS_URL: this.#natsUrl,
       SERVICE_CLICKHOUSE_URL: this.#clickhouseUrl,
-      SERVICE_CLICKHOUSE_DATA_DIR: this.#env.SERVICE_CLICKHOUSE_URL === undefined ? this.#file('clickhouse') : undefined,
+      SERVICE_CLICKHOUSE_DATA_DIR:
+        this.#env.SERVICE_CLICKHOUSE_URL === undefined ? this.#file('clickhouse') : undefined,
       SERVICE_DISK_GUARD_DIR: this.#env.SERVICE_DISK_GUARD_DIR ?? this.#options.dataDir,
       SERVICE_LOG_MAX_BYTES: String(logBytesMax(this.#env, this.#options.dataDir)),
       SERVICE_ADMIN_TOKEN: SERVICE_ADMIN_TOKEN ?? this.#options.secrets.admin_token,
       SERVICE_BOOTSTRAP_API_KEY: SERVICE_BOOTSTRAP_API_KEY ?? this.#options.secrets.api_key,
       SERVICE_JWT_SECRET: SERVICE_JWT_SECRET ?? this.#options.secrets.jwt_secret,
-      SERVICE_CLICKHOUSE_ANALYST_PASSWORD: SERVICE_CLICKHOUSE_ANALYST_PASSWORD ?? this.#options.secrets.analyst_password,
+      SERVICE_CLICKHOUSE_ANALYST_PASSWORD:
+        SERVICE_CLICKHOUSE_ANALYST_PASSWORD ?? this.#options.secrets.analyst_password,
       SERVICE_ENCRYPTION_KEY: SERVICE_ENCRYPTION_KEY ?? this.#options.secrets.encryption_key,
     };
   }
@@ -276,7 +289,9 @@ async function checkPort(setting: string, host: string, port: number): Promise<v
   const code = port === 0 ? null : await whyNotFree(host, port);
   if (code === null) return;
   const why = code === 'EADDRINUSE' ? 'is in use by another program' : `cannot be listened on (${code})`;
-  throw new Error(`${setting}: port ${port} on ${host} ${why}; stop it, or set ${setting} to another port (0 picks a free one)`);
+  throw new Error(
+    `${setting}: port ${port} on ${host} ${why}; stop it, or set ${setting} to another port (0 picks a free one)`,
+  );
 }
 
 function logBytesMax(env: Env, dataDir: string): number {

@@ -12,9 +12,11 @@ const url = (...schemes: string[]) =>
   z.string().refine((text) => schemes.includes(URL.parse(text)?.protocol.slice(0, -1) ?? ''), {
     error: `takes a URL beginning with ${schemes.join(':// or ')}://`,
   });
-const natsUrls = z.string().refine((text) => text.split(',').every((part) => /^((nats|tls):\/\/)?[^\s/]+$/.test(part.trim())), {
-  error: 'takes nats://host:port, comma-separated for a cluster',
-});
+const natsUrls = z
+  .string()
+  .refine((text) => text.split(',').every((part) => /^((nats|tls):\/\/)?[^\s/]+$/.test(part.trim())), {
+    error: 'takes nats://host:port, comma-separated for a cluster',
+  });
 
 /** The 32 bytes of a key written in hex or base64; null when it is none. */
 export function decodeKey(text: string): Buffer | null {
@@ -26,7 +28,12 @@ export function decodeKey(text: string): Buffer | null {
 /** Whether a text is an origin of a web page exactly as browsers write it in their Origin header. */
 function isOrigin(text: string): boolean {
   const parsed = URL.parse(text);
-  return parsed !== null && (parsed.protocol === 'https:' || parsed.protocol === 'http:') && parsed.origin === text && !text.includes('*');
+  return (
+    parsed !== null &&
+    (parsed.protocol === 'https:' || parsed.protocol === 'http:') &&
+    parsed.origin === text &&
+    !text.includes('*')
+  );
 }
 
 /** What a store of objects may be asked beside its place. */
@@ -82,7 +89,9 @@ const schema = z.object({
   SERVICE_ADMIN_TOKEN: z.string().min(16, { error: 'takes at least 16 characters' }).optional(),
   SERVICE_BOOTSTRAP_ORG_ID: z
     .string()
-    .regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,128}$/, { error: 'takes 1 to 128 of letters, digits, _ . -, other than . and ..' })
+    .regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,128}$/, {
+      error: 'takes 1 to 128 of letters, digits, _ . -, other than . and ..',
+    })
     .default('org_local'),
   SERVICE_BOOTSTRAP_API_KEY: z
     .string()
@@ -98,11 +107,15 @@ const schema = z.object({
   SERVICE_SMTP_URL: url('smtp', 'smtps').optional(),
   SERVICE_MAIL_FROM: z
     .string()
-    .regex(/^([^\r\n<>"]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/, { error: 'takes an address: name@host or Name <name@host>' })
+    .regex(/^([^\r\n<>"]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/, {
+      error: 'takes an address: name@host or Name <name@host>',
+    })
     .default('Millrace <millrace@localhost>'),
   /** OpenAI-compatible API, as /v1 stands in it: for judges, dataset runs, replay and the gateway. */
   SERVICE_LLM_BASE_URL: url('http', 'https')
-    .refine((text) => URL.parse(text)?.username === '', { error: 'takes a URL without a user; the key is SERVICE_LLM_API_KEY' })
+    .refine((text) => URL.parse(text)?.username === '', {
+      error: 'takes a URL without a user; the key is SERVICE_LLM_API_KEY',
+    })
     .optional(),
   SERVICE_LLM_API_KEY: z
     .string()
@@ -137,7 +150,8 @@ const schema = z.object({
     .string()
     .transform((text) => text.split(',').map((part) => part.trim()))
     .refine((origins) => origins.every(isOrigin), {
-      error: 'takes origins as browsers write them, comma-separated, such as https://app.example.com,http://localhost:3000',
+      error:
+        'takes origins as browsers write them, comma-separated, such as https://app.example.com,http://localhost:3000',
     })
     .default([]),
   SERVICE_APP_INGEST_PER_TENANT_RPM: integer(1, 10_000_000).default(5000),
@@ -203,8 +217,10 @@ function problemsInProduction(settings: z.infer<typeof schema>): string[] {
     // With a provider's key set no secret signs tokens.
     if (name === 'SERVICE_JWT_SECRET' && settings.SERVICE_JWT_JWKS_URL !== undefined) continue;
     const value = settings[name];
-    if (value === undefined) problems.push(`${name}: got nothing; production takes a secret of your own and generates none`);
-    else if (PLACEHOLDER.test(value)) problems.push(`${name}: got the placeholder of an example; production takes a secret of your own`);
+    if (value === undefined)
+      problems.push(`${name}: got nothing; production takes a secret of your own and generates none`);
+    else if (PLACEHOLDER.test(value))
+      problems.push(`${name}: got the placeholder of an example; production takes a secret of your own`);
   }
   if (settings.SERVICE_JWT_JWKS_URL === undefined) return problems;
   if (/^http:/i.test(settings.SERVICE_JWT_JWKS_URL))

@@ -23,7 +23,8 @@ function options<Label extends string>(spec: Spec<Label>) {
 
 const counter = <Label extends string>(spec: Spec<Label>) => new Counter<Label>(options(spec));
 const gauge = <Label extends string>(spec: Spec<Label>) => new Gauge<Label>(options(spec));
-const histogram = <Label extends string>(spec: Spec<Label>, buckets: number[]) => new Histogram<Label>({ ...options(spec), buckets });
+const histogram = <Label extends string>(spec: Spec<Label>, buckets: number[]) =>
+  new Histogram<Label>({ ...options(spec), buckets });
 
 const FAST_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 const SLOW_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -54,7 +55,11 @@ export const ingestBytesTotal = counter({
   help: 'Bytes of accepted request bodies after decompression',
   role: 'api',
 });
-export const diskFreeBytes = gauge({ name: 'millrace_disk_free_bytes', help: 'Room on the disk that holds the data folder', role: 'api' });
+export const diskFreeBytes = gauge({
+  name: 'millrace_disk_free_bytes',
+  help: 'Room on the disk that holds the data folder',
+  role: 'api',
+});
 export const diskLow = gauge({
   name: 'millrace_disk_low',
   help: '1 while the disk is nearly full and ingest is refused',
@@ -101,7 +106,11 @@ export const rateLimitedTotal = counter({
   labels: ['kind'],
 });
 export const logPublishSeconds = histogram(
-  { name: 'millrace_log_publish_seconds', help: 'Time from the publish of a log message to its confirmation', role: 'api' },
+  {
+    name: 'millrace_log_publish_seconds',
+    help: 'Time from the publish of a log message to its confirmation',
+    role: 'api',
+  },
   FAST_SECONDS,
 );
 export const logPublishEvents = histogram(
@@ -114,7 +123,12 @@ export const clickhouseQuerySeconds = histogram(
   SLOW_SECONDS,
 );
 export const clickhouseInsertSeconds = histogram(
-  { name: 'millrace_clickhouse_insert_seconds', help: 'Time of a ClickHouse insert', role: 'shared', labels: ['table'] },
+  {
+    name: 'millrace_clickhouse_insert_seconds',
+    help: 'Time of a ClickHouse insert',
+    role: 'shared',
+    labels: ['table'],
+  },
   SLOW_SECONDS,
 );
 export const clickhouseInsertRowsTotal = counter({
@@ -164,7 +178,12 @@ export const pipelineLagSeconds = gauge({
   role: 'pipeline',
 });
 export const pipelineBatchSeconds = histogram(
-  { name: 'millrace_pipeline_batch_seconds', help: 'Time of a stage over one batch', role: 'pipeline', labels: ['stage'] },
+  {
+    name: 'millrace_pipeline_batch_seconds',
+    help: 'Time of a stage over one batch',
+    role: 'pipeline',
+    labels: ['stage'],
+  },
   SLOW_SECONDS,
 );
 export const samplingEventsTotal = counter({
@@ -269,7 +288,11 @@ export const webhookAttemptSeconds = histogram(
   { name: 'millrace_webhook_attempt_seconds', help: 'Time of one webhook try', role: 'pipeline' },
   SLOW_SECONDS,
 );
-export const webhookInFlight = gauge({ name: 'millrace_webhook_in_flight', help: 'Webhook tries under way', role: 'pipeline' });
+export const webhookInFlight = gauge({
+  name: 'millrace_webhook_in_flight',
+  help: 'Webhook tries under way',
+  role: 'pipeline',
+});
 export const webhookBacklog = gauge({
   name: 'millrace_webhook_backlog',
   help: 'Deliveries that wait, those for their next try included',

@@ -36,4 +36,5 @@ export class OrgTime {
 }
 
 /** What is left of what was taken, after so much time. */
-const left = ({ ms, at }: { ms: number; at: number }, now: number, share: number): number => Math.max(0, ms - (now - at) * share);
+const left = ({ ms, at }: { ms: number; at: number }, now: number, share: number): number =>
+  Math.max(0, ms - (now - at) * share);

@@ -36,16 +36,21 @@ export class Sealer {
       if (!sealed.startsWith(VERSION)) throw new SealBroken('sealed in an unknown way');
       const bytes = Buffer.from(sealed.slice(VERSION.length), 'base64url');
       const tag = bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES);
-      const decipher = createDecipheriv(ALGORITHM, this.#key, bytes.subarray(0, IV_BYTES)).setAAD(Buffer.from(context)).setAuthTag(tag);
+      const decipher = createDecipheriv(ALGORITHM, this.#key, bytes.subarray(0, IV_BYTES))
+        .setAAD(Buffer.from(context))
+        .setAuthTag(tag);
       return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
     } catch (cause) {
-      throw cause instanceof SealBroken ? cause : new SealBroken('a sealed secret does not open: another key, or another owner', { cause });
+      throw cause instanceof SealBroken
+        ? cause
+        : new SealBroken('a sealed secret does not open: another key, or another owner', { cause });
     }
   }
 }
 
 /** What of the key is written down for all to see: tells keys apart, opens nothing. */
-const nameOf = (key: Buffer): string => createHash('sha256').update('name of an encryption key\n').update(key).digest('hex').slice(0, 16);
+const nameOf = (key: Buffer): string =>
+  createHash('sha256').update('name of an encryption key\n').update(key).digest('hex').slice(0, 16);
 
 /** The fact that all processes share: which key it is; without a setting also the key itself. */
 interface Settled {
@@ -66,8 +71,11 @@ export async function openSealer(log: Log, setting: string | undefined): Promise
     return Promise.resolve({ name: nameOf(made), key: made.toString('base64') });
   });
   const key = own ?? (settled.key === undefined ? null : Buffer.from(settled.key, 'base64'));
-  if (key === null) throw new EnvError('SERVICE_ENCRYPTION_KEY: got nothing; takes the key that the other processes of this NATS have');
+  if (key === null)
+    throw new EnvError('SERVICE_ENCRYPTION_KEY: got nothing; takes the key that the other processes of this NATS have');
   if (nameOf(key) !== settled.name)
-    throw new EnvError('SERVICE_ENCRYPTION_KEY: got another key than the secrets in this NATS are sealed with; takes that one');
+    throw new EnvError(
+      'SERVICE_ENCRYPTION_KEY: got another key than the secrets in this NATS are sealed with; takes that one',
+    );
   return new Sealer(key);
 }

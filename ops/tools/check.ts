@@ -54,7 +54,9 @@ async function run(name: string, args: string[]): Promise<boolean> {
 const named = process.argv.slice(2);
 const unknown = named.filter((name) => !Object.hasOwn(CHECKS, name));
 if (unknown.length > 0) {
-  process.stderr.write(`There is no check named ${unknown.join(', ')}; the checks are: ${Object.keys(CHECKS).join(', ')}.\n`);
+  process.stderr.write(
+    `There is no check named ${unknown.join(', ')}; the checks are: ${Object.keys(CHECKS).join(', ')}.\n`,
+  );
   process.exit(2);
 }
 const waiting = Object.entries(CHECKS).filter(([name]) => named.length === 0 || named.includes(name));

@@ -82,7 +82,11 @@ async function show(log: Log, seq: number): Promise<void> {
 }
 
 /** What the ingest log still holds at a place; null for nothing. */
-async function eventAt(log: Log, logSeq: number, logIndex: number): Promise<{ subject: string; event: IngestEvent } | null> {
+async function eventAt(
+  log: Log,
+  logSeq: number,
+  logIndex: number,
+): Promise<{ subject: string; event: IngestEvent } | null> {
   const entry = await (await log.bucket('service')).get('log');
   // Places are named as in the store; the log's own numbers begin at its base.
   const base = entry?.operation === 'PUT' ? entry.json<{ base: number }>().base : 0;

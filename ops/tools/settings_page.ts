@@ -19,7 +19,9 @@ export function settingsPage(example: string): string {
     if (line === '') comment = [];
     if (line.startsWith('#') || at < 0) continue;
     const value = line.slice(at + 1);
-    rows.push(`| \`${line.slice(0, at)}\` | ${value === '' ? 'unset' : `\`${escaped(value)}\``} | ${escaped(comment.join(' '))} |`);
+    rows.push(
+      `| \`${line.slice(0, at)}\` | ${value === '' ? 'unset' : `\`${escaped(value)}\``} | ${escaped(comment.join(' '))} |`,
+    );
     comment = [];
   }
   return `# Settings

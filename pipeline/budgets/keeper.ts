@@ -12,7 +12,15 @@ import { orgKey, orgOfKey } from '../../schemas/records/org.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { readPeriodSums } from '../../sql/stores/usage.ts';
 import { addUsed, isBudgeted, limitedAgents, nothingUsed } from '../domain/budgets/budget.ts';
-import { type BudgetNow, cumulativeAlerts, type DueAlert, projectedAlerts, stateIn, toldBy, toldState } from '../domain/budgets/alerts.ts';
+import {
+  type BudgetNow,
+  cumulativeAlerts,
+  type DueAlert,
+  projectedAlerts,
+  stateIn,
+  toldBy,
+  toldState,
+} from '../domain/budgets/alerts.ts';
 import { type AlertEvent, type AlertPlace, eventsOfAlert, mailOfAlert } from '../domain/budgets/alert_events.ts';
 import { picoToDecimal, usdToPico } from '../domain/pricing/money.ts';
 import { periodAt, type PeriodRule } from '../domain/budgets/period.ts';
@@ -89,7 +97,10 @@ export class BudgetKeeper {
     };
     const kv = await deps.log.bucket('budget_states');
     const parse = (text: string) => budgetState.parse(JSON.parse(text));
-    return new BudgetKeeper(deps, await WatchedBucket.open(deps.log.nc, kv, { name: 'budget_states', parse, onProblem }));
+    return new BudgetKeeper(
+      deps,
+      await WatchedBucket.open(deps.log.nc, kv, { name: 'budget_states', parse, onProblem }),
+    );
   }
 
   /** Whether anybody keeps an account of the org: only then are its landings reported. */
@@ -198,10 +209,16 @@ export class BudgetKeeper {
     const alerts = find(budget, new Set(stateIn(this.#states.get(orgKey(org_id)), period.start)?.told));
     if (alerts.length === 0) return 0;
     const org = this.#deps.orgOf(org_id);
-    const place: AlertPlace = { org_id, org_name: org?.name ?? org_id, period_start: new Date(period.start).toISOString() };
+    const place: AlertPlace = {
+      org_id,
+      org_name: org?.name ?? org_id,
+      period_start: new Date(period.start).toISOString(),
+    };
     for (const alert of alerts) await this.#send(record, alert, place, org?.owner_email ?? null);
     const told = toldBy(alerts, now, picoToDecimal(used.cost_pico_usd));
-    await this.#states.change(orgKey(org_id), (state) => toldState(state ?? null, { org_id, periodStart: period.start, told }));
+    await this.#states.change(orgKey(org_id), (state) =>
+      toldState(state ?? null, { org_id, periodStart: period.start, told }),
+    );
     return alerts.filter(({ by_threshold }) => by_threshold !== true).length;
   }
 

@@ -36,13 +36,23 @@ export interface Budgets {
   landed: (prepared: Pick<Prepared, 'usage' | 'progress'>) => void;
   /** Says again how far the partitions are: a report may have been lost, and nothing may land after it. */
   progress: (
-    states: Iterable<Pick<PartitionState, 'partition' | 'epoch' | 'landed_through' | 'read_through'> & { behind: boolean }>,
+    states: Iterable<
+      Pick<PartitionState, 'partition' | 'epoch' | 'landed_through' | 'read_through'> & { behind: boolean }
+    >,
   ) => void;
   stop: () => Promise<void>;
 }
 
 /** Resolves when every budget there is has been loaded. */
-export async function openBudgets({ log, logger, clickhouse, policies, records, isLeader, onTold }: BudgetsOptions): Promise<Budgets> {
+export async function openBudgets({
+  log,
+  logger,
+  clickhouse,
+  policies,
+  records,
+  isLeader,
+  onTold,
+}: BudgetsOptions): Promise<Budgets> {
   const onProblem = (problem: string, cause: unknown) => {
     logger.warn({ err: cause }, problem);
   };
@@ -68,7 +78,13 @@ export async function openBudgets({ log, logger, clickhouse, policies, records, 
         payload: JSON.stringify(payload),
       }));
       const msgID = told.map(({ event_id }) => event_id).join('+');
-      await publishRecord(log, EVENTS_SUBJECT, serviceEventsCodec, { events: told }, { msgID, timeoutMs: PUBLISH_TIMEOUT_MS });
+      await publishRecord(
+        log,
+        EVENTS_SUBJECT,
+        serviceEventsCodec,
+        { events: told },
+        { msgID, timeoutMs: PUBLISH_TIMEOUT_MS },
+      );
       for (const { event } of told) onTold(event);
     },
     mail: (mail) => queueMail(log, mail),

@@ -85,7 +85,8 @@ export class ColdStorage {
       return 'exported';
     }
     await checkObject(store, before, signal);
-    const covered = due.fresh === 0 || (earlier.has(before.run) && (await tables.uncovered(due, run, before.run)) === 0);
+    const covered =
+      due.fresh === 0 || (earlier.has(before.run) && (await tables.uncovered(due, run, before.run)) === 0);
     if (!covered && (await this.#merge(before, due, run, signal))) return 'merged';
     await tables.write({ ...before, state: 'verified', run }, before);
     return 'kept';
@@ -124,7 +125,10 @@ export class ColdStorage {
       for (const listed of objects) {
         const [first] = gathered.days;
         // What is put back together has one stamp.
-        if (first !== undefined && (gathered.rows >= UNPACK_ROWS || stampsOf(first).restoredOn !== stampsOf(listed).restoredOn))
+        if (
+          first !== undefined &&
+          (gathered.rows >= UNPACK_ROWS || stampsOf(first).restoredOn !== stampsOf(listed).restoredOn)
+        )
           await putBack();
         const object = await this.#stageObject(listed, task, traceIds, signal);
         if (object === null) continue;
@@ -180,7 +184,10 @@ export class ColdStorage {
   /** Deletes a day's object. */
   async remove(object: ColdObject, signal: AbortSignal): Promise<void> {
     const { store, tables } = this.#deps;
-    const going = await tables.write({ ...object, state: 'writing', object_key: '', next_key: object.object_key }, object);
+    const going = await tables.write(
+      { ...object, state: 'writing', object_key: '', next_key: object.object_key },
+      object,
+    );
     await store.delete(going.next_key, signal);
     await tables.write({ ...going, state: 'deleted', next_key: '', rows: 0, bytes: 0, sha256: '' }, going);
   }
@@ -195,7 +202,8 @@ export class ColdStorage {
       await tables.stageDay(task, due, run);
       const { rows } = await tables.staged(task);
       if (rows === before.rows) return false;
-      if (rows < before.rows) throw new ColdDataError(`the object ${before.object_key} is corrupt: not all of its texts can be told apart`);
+      if (rows < before.rows)
+        throw new ColdDataError(`the object ${before.object_key} is corrupt: not all of its texts can be told apart`);
       await this.#make({ day: due, rows, run }, before, () => tables.exportTask(task, signal), signal);
       return true;
     } finally {
@@ -215,7 +223,10 @@ export class ColdStorage {
     const old = before?.object_key ?? '';
     const next_key = keyOf(day, old === '' ? null : (before?.version ?? 0));
     const nothing = { object_key: '', rows: 0, bytes: 0, sha256: '', exported_ms: 0, dropped_as_of: 0 };
-    const writing = await tables.write({ ...nothing, ...before, org_id, day: day.day, state: 'writing', next_key, run }, before);
+    const writing = await tables.write(
+      { ...nothing, ...before, org_id, day: day.day, state: 'writing', next_key, run },
+      before,
+    );
     await step?.('writing');
     const hash = createHash('sha256');
     let bytes = 0;
@@ -230,7 +241,10 @@ export class ColdStorage {
     await step?.('written');
     const made = { object_key: next_key, rows, bytes, sha256: hash.digest('hex') };
     await checkObject(store, made, signal);
-    const verified = await tables.write({ ...writing, ...made, state: 'verified', exported_ms: now(), next_key: old }, writing);
+    const verified = await tables.write(
+      { ...writing, ...made, state: 'verified', exported_ms: now(), next_key: old },
+      writing,
+    );
     await step?.('verified');
     if (old === '') return;
     await store.delete(old, signal);
@@ -239,7 +253,12 @@ export class ColdStorage {
   }
 
   /** Takes in an object of a day, and looks again when another one has taken its place meanwhile. */
-  async #stageObject(day: OrgDay, task: string, traceIds: readonly string[] | null, signal: AbortSignal): Promise<ColdObject | null> {
+  async #stageObject(
+    day: OrgDay,
+    task: string,
+    traceIds: readonly string[] | null,
+    signal: AbortSignal,
+  ): Promise<ColdObject | null> {
     const { store, tables, tempDir } = this.#deps;
     for (let tries = 1; ; tries++) {
       const object = await tables.object(day);
@@ -249,7 +268,8 @@ export class ColdStorage {
         file = await LocalFile.fetch(store, object, tempDir, signal);
       } catch (error) {
         const now = await tables.object(day);
-        if (error instanceof ColdDataError && now?.object_key !== object.object_key && tries < REPLACED_TRIES_MAX) continue;
+        if (error instanceof ColdDataError && now?.object_key !== object.object_key && tries < REPLACED_TRIES_MAX)
+          continue;
         throw error;
       }
       try {

@@ -90,24 +90,32 @@ export async function checkObject(store: ObjectStore, expected: Expected, signal
 function compare(expected: Expected, found: { bytes: number; sha256: string }): void {
   if (found.bytes !== expected.bytes)
     throw differs(expected.object_key, `it has ${String(found.bytes)} bytes instead of ${String(expected.bytes)}`);
-  if (found.sha256 !== expected.sha256) throw differs(expected.object_key, 'its checksum is not the one that it was verified with');
+  if (found.sha256 !== expected.sha256)
+    throw differs(expected.object_key, 'its checksum is not the one that it was verified with');
 }
 
 const differs = (key: string, why: string): ColdDataError => new ColdDataError(`the object ${key} is corrupt: ${why}`);
 
 function explained(error: unknown): unknown {
-  return error instanceof ObjectStoreError && error.failure === 'missing' ? new ColdDataError(error.message, { cause: error }) : error;
+  return error instanceof ObjectStoreError && error.failure === 'missing'
+    ? new ColdDataError(error.message, { cause: error })
+    : error;
 }
 
 /** @throws ColdDataError when the bytes are no Parquet file */
-async function layoutIn(key: string, bytes: number, read: (from: number, until: number) => Promise<Buffer>): Promise<ParquetLayout> {
+async function layoutIn(
+  key: string,
+  bytes: number,
+  read: (from: number, until: number) => Promise<Buffer>,
+): Promise<ParquetLayout> {
   try {
     if (bytes < TAIL_BYTES) throw new ParquetError('it is too short for a Parquet file');
     const end = bytes - TAIL_BYTES;
     const footer = footerBytes(await read(end, bytes), bytes);
     return layoutOf(await read(end - footer, end));
   } catch (error) {
-    if (error instanceof ParquetError) throw new ColdDataError(`the object ${key} is corrupt: ${error.message}`, { cause: error });
+    if (error instanceof ParquetError)
+      throw new ColdDataError(`the object ${key} is corrupt: ${error.message}`, { cause: error });
     throw error;
   }
 }

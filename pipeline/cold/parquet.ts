@@ -17,7 +17,8 @@ export class ParquetError extends Error {}
 
 /** @returns bytes of the footer before the tail @throws ParquetError when the file does not end as one */
 export function footerBytes(tail: Buffer, fileBytes: number): number {
-  if (tail.length !== TAIL_BYTES || !tail.subarray(4).equals(MAGIC)) throw new ParquetError('it does not end as a Parquet file');
+  if (tail.length !== TAIL_BYTES || !tail.subarray(4).equals(MAGIC))
+    throw new ParquetError('it does not end as a Parquet file');
   const bytes = tail.readUInt32LE(0);
   if (bytes + TAIL_BYTES + MAGIC.length > fileBytes) throw new ParquetError('its footer is longer than itself');
   return bytes;

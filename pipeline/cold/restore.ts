@@ -36,7 +36,12 @@ export function createRestore(deps: RestoreDeps): LongJobHandler {
       const restoredOn = Math.max(dayOf(now()), dropped_as_of);
       return { restoredOn, dropOn: Math.min(DATE_MAX_DAYS, restoredOn + retentionClassDays(fullDays)) };
     };
-    const result = { days: 0, texts_found: 0, texts_restored: 0, ...(args.trace_ids === null ? {} : { unknown_trace_ids: unknown }) };
+    const result = {
+      days: 0,
+      texts_found: 0,
+      texts_restored: 0,
+      ...(args.trace_ids === null ? {} : { unknown_trace_ids: unknown }),
+    };
     progress(0, objects.length);
     const how = { traceIds: args.trace_ids, task: `${TASK}${job_id}`, stampsOf };
     const done = (back: { days: number; found: number; restored: number }): void => {

@@ -98,7 +98,11 @@ export function createAuditLander(options: AuditLanderOptions): WorkQueue<AuditE
   });
 }
 
-async function tell(batch: readonly QueueItem<AuditEntry>[], told: Set<string>, { log, onTold }: AuditLanderOptions): Promise<void> {
+async function tell(
+  batch: readonly QueueItem<AuditEntry>[],
+  told: Set<string>,
+  { log, onTold }: AuditLanderOptions,
+): Promise<void> {
   for (const { value } of batch) {
     const event = told.has(value.audit_id) ? null : eventOf(value);
     if (event === null) continue;

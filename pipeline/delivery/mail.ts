@@ -37,9 +37,18 @@ export interface MailerOptions {
 }
 
 /** The mailer of one worker; any number of them share the queue. */
-export function createMailer({ log, logger, smtpUrl, from, now, observe, retry = RETRY }: MailerOptions): WorkQueue<Mail> {
+export function createMailer({
+  log,
+  logger,
+  smtpUrl,
+  from,
+  now,
+  observe,
+  retry = RETRY,
+}: MailerOptions): WorkQueue<Mail> {
   const transport = smtpUrl === undefined ? null : openTransport(smtpUrl, from);
-  if (transport === null) logger.info('SERVICE_SMTP_URL is not set: mails are written to the log, without their tokens');
+  if (transport === null)
+    logger.info('SERVICE_SMTP_URL is not set: mails are written to the log, without their tokens');
   const bury = createBurial(log, now);
   return new WorkQueue({
     log,
@@ -48,7 +57,8 @@ export function createMailer({ log, logger, smtpUrl, from, now, observe, retry =
     stream: MAIL_STREAM,
     codec: mailCodec,
     handle: async (batch) => {
-      for (const { value } of batch) await (transport === null ? writeDown(value, logger) : send(value, transport, from));
+      for (const { value } of batch)
+        await (transport === null ? writeDown(value, logger) : send(value, transport, from));
     },
     bury: (item) => bury(withoutSecret(item)),
     observe,

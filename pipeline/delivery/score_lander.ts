@@ -92,6 +92,10 @@ async function redacted(score: UserScore, redactor: PiiRedactor | null): Promise
 }
 
 /** A row of user_scores, by column. */
-function scoreRow({ trace_started_at, created_at, ...rest }: UserScore): Record<(typeof COLUMNS)[number], string | number | null> {
+function scoreRow({
+  trace_started_at,
+  created_at,
+  ...rest
+}: UserScore): Record<(typeof COLUMNS)[number], string | number | null> {
   return { ...rest, started_at: storeTime(trace_started_at), created_at: storeTime(created_at) };
 }

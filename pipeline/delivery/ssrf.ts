@@ -37,7 +37,9 @@ export function createResolve(): Resolve {
       ...(v6.status === 'fulfilled' ? v6.value.map((address) => ({ address, family: 6 as const })) : []),
     ];
     if (found.length === 0)
-      throw new Error('the name of the receiver has no address', { cause: v4.status === 'rejected' ? v4.reason : undefined });
+      throw new Error('the name of the receiver has no address', {
+        cause: v4.status === 'rejected' ? v4.reason : undefined,
+      });
     return found;
   };
 }
@@ -74,7 +76,8 @@ export function guardedLookup(options: GuardOptions): LookupFunction {
   return (host, wanted, callback) => {
     allowedAddresses(host, options).then(
       (found) => {
-        const family = wanted.family === 4 || wanted.family === 'IPv4' ? 4 : wanted.family === 6 || wanted.family === 'IPv6' ? 6 : 0;
+        const family =
+          wanted.family === 4 || wanted.family === 'IPv4' ? 4 : wanted.family === 6 || wanted.family === 'IPv6' ? 6 : 0;
         const fitting = family === 0 ? found : found.filter((one) => one.family === family);
         const [first] = fitting;
         if (first === undefined) callback(new Error('the receiver has no address of this family'), '', 0);

@@ -1,7 +1,13 @@
 // One try of one delivery over HTTP. In: an address, headers, the bytes. Out: the status that came, or why none did.
 // Guarantees: ends within its time whatever the receiver does; connects only where the guard lets it; follows no redirect;
 // of the answer's body it reads a little, so that the connection can be used again, and keeps nothing.
-import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http';
+import {
+  Agent as HttpAgent,
+  type ClientRequest,
+  type IncomingMessage,
+  request as httpRequest,
+  type RequestOptions,
+} from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import { hostOf } from '../domain/webhooks/url.ts';
@@ -43,7 +49,12 @@ export class WebhookClient {
 
   constructor(guard: GuardOptions) {
     this.#guard = guard;
-    const options = { keepAlive: true, maxFreeSockets: IDLE_SOCKETS_MAX, timeout: IDLE_MS, lookup: guardedLookup(guard) };
+    const options = {
+      keepAlive: true,
+      maxFreeSockets: IDLE_SOCKETS_MAX,
+      timeout: IDLE_MS,
+      lookup: guardedLookup(guard),
+    };
     this.#http = new HttpAgent(options);
     this.#https = new HttpsAgent(options);
   }

@@ -92,7 +92,10 @@ export class WebhookFanout {
       ({ events } = serviceEventsCodec.decode(message.data, message.headers?.get(FINGERPRINT_HEADER)));
     } catch (error) {
       const reason = error instanceof UnknownSchemaError ? 'unknown_schema' : 'unreadable_message';
-      logger.error({ err: error, seq: message.seq, reason }, 'platform events that cannot be read; they go to DEAD_LETTERS');
+      logger.error(
+        { err: error, seq: message.seq, reason },
+        'platform events that cannot be read; they go to DEAD_LETTERS',
+      );
       const detail = error instanceof Error ? error.message : String(error);
       await this.#bury(message, { queue: 'events', reason, detail, seq: message.seq, data: message.data });
       return;
@@ -137,7 +140,8 @@ export class WebhookFanout {
         if (refused === null) stored += 1;
         else overflown += 1;
         const delivery = deliveryOf(event, target_id);
-        const store = () => (refused === null ? publishDelivery(this.#options.log, delivery, FIRST_TAG) : this.#giveUp(delivery, refused));
+        const store = () =>
+          refused === null ? publishDelivery(this.#options.log, delivery, FIRST_TAG) : this.#giveUp(delivery, refused);
         const task = this.#untilDone(store).then((done) => {
           complete &&= done;
           storing.delete(task);
@@ -151,7 +155,8 @@ export class WebhookFanout {
   }
 
   async #giveUp(delivery: WebhookDelivery, reason: Exclude<DeadReason, 'expired'>): Promise<void> {
-    const error = reason === 'backlog' ? 'too many deliveries wait for this receiver' : 'the event is larger than what is sent';
+    const error =
+      reason === 'backlog' ? 'too many deliveries wait for this receiver' : 'the event is larger than what is sent';
     const end = { reason, attempts: delivery.attempt, status_code: null, error };
     await this.#options.deadLetters.put(letterOf(delivery, end, this.#options.now()));
   }
@@ -171,6 +176,9 @@ export class WebhookFanout {
   }
 }
 
-function deliveryOf({ event_id, event, org_id, created_at, payload }: ServiceEvent, target_id: string): WebhookDelivery {
+function deliveryOf(
+  { event_id, event, org_id, created_at, payload }: ServiceEvent,
+  target_id: string,
+): WebhookDelivery {
   return freshDelivery({ event_id, event, org_id, target_kind: 'endpoint', target_id, body: payload, created_at });
 }

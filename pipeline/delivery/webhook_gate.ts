@@ -185,7 +185,8 @@ export class Gate<T> {
 
   /** Whether one more may wait for this receiver: it will have its turn soon enough. */
   #hasRoom(lane: Lane<T>, now: number): boolean {
-    if (this.#isStuck(lane) || now + GATE.pause_ms_max < lane.resume_at || lane.waiting.length >= GATE.waiting_lane_max) return false;
+    if (this.#isStuck(lane) || now + GATE.pause_ms_max < lane.resume_at || lane.waiting.length >= GATE.waiting_lane_max)
+      return false;
     const tryMs = lane.mean_ms === 0 ? GATE.guess_ms : Math.max(1, lane.mean_ms) + this.#paceOf(lane);
     return ((lane.waiting.length + 1) * tryMs) / lane.window <= GATE.waiting_lane_ms_max;
   }
@@ -247,7 +248,10 @@ export class Gate<T> {
       ? Math.min(GATE.failing_step_ms_max, Math.max(GATE.failing_step_ms_min, lane.mean_ms, this.#paceOf(lane)))
       : Math.max(1, (0.7 * Math.max(lane.mean_ms, 5)) / lane.window);
     const most = failing ? GATE.put_off_failing_ms_max : GATE.put_off_ms_max;
-    lane.put_off_to = Math.min(Math.max(lane.put_off_to, lane.resume_at, now) + step, Math.max(lane.resume_at, now) + most);
+    lane.put_off_to = Math.min(
+      Math.max(lane.put_off_to, lane.resume_at, now) + step,
+      Math.max(lane.resume_at, now) + most,
+    );
     return Math.max(GATE.put_off_ms_min, Math.ceil(lane.put_off_to - now));
   }
 

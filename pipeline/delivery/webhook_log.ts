@@ -100,7 +100,12 @@ export class WebhookLog {
     const batch = this.#rows.slice(0, BATCH_ROWS_MAX);
     const last = batch.at(-1);
     try {
-      await this.#options.clickhouse.execute({ name: 'webhook_log', sql: INSERT, body: batch.join('\n'), timeoutMs: INSERT_TIMEOUT_MS });
+      await this.#options.clickhouse.execute({
+        name: 'webhook_log',
+        sql: INSERT,
+        body: batch.join('\n'),
+        timeoutMs: INSERT_TIMEOUT_MS,
+      });
       this.#failures = 0;
     } catch (error) {
       if (this.#failures === 0)

@@ -7,8 +7,19 @@ import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { WEBHOOKS_STREAM } from '../../schemas/streams.ts';
 import { letterOf, publishDelivery, type WebhookDeadLetters } from '../../ops/exchange/webhook_queue.ts';
-import { FINGERPRINT_HEADER, UnknownSchemaError, type WebhookDelivery, webhookDeliveryCodec } from '../../schemas/codec.ts';
-import { type DeliveryOutcome, nextTryAt, retryAfterMs, type RetryTimings, verdictOf } from '../domain/webhooks/retry.ts';
+import {
+  FINGERPRINT_HEADER,
+  UnknownSchemaError,
+  type WebhookDelivery,
+  webhookDeliveryCodec,
+} from '../../schemas/codec.ts';
+import {
+  type DeliveryOutcome,
+  nextTryAt,
+  retryAfterMs,
+  type RetryTimings,
+  verdictOf,
+} from '../domain/webhooks/retry.ts';
 import { signatureOf } from '../domain/webhooks/signature.ts';
 import { DurableReader } from '../queues/durable_reader.ts';
 import { NakBatch } from '../queues/nak_batch.ts';
@@ -231,7 +242,11 @@ export class WebhookSender {
     }
     const first_attempt_at = delivery.first_attempt_at === 0 ? at : delivery.first_attempt_at;
     const { attempt } = delivery;
-    const next = nextTryAt({ attempt, first_attempt_at, status: result.status, retry_after: result.retry_after }, now(), timings);
+    const next = nextTryAt(
+      { attempt, first_attempt_at, status: result.status, retry_after: result.retry_after },
+      now(),
+      timings,
+    );
     if (next === null) {
       await this.#giveUp(delivery, attempt + 1, result);
     } else {
@@ -259,7 +274,12 @@ export class WebhookSender {
   /** Ends a delivery that could not be tried again in its time. */
   async #expire(held: Held): Promise<void> {
     const at = this.#options.now();
-    const result = { status: null, error: 'its time was over before it could be tried again', retry_after: undefined, duration_ms: 0 };
+    const result = {
+      status: null,
+      error: 'its time was over before it could be tried again',
+      retry_after: undefined,
+      duration_ms: 0,
+    };
     try {
       await this.#giveUp(held.delivery, held.delivery.attempt, result);
       this.#answer(held);
@@ -306,7 +326,10 @@ export class WebhookSender {
     const reason = cause instanceof UnknownSchemaError ? 'unknown_schema' : 'unreadable_message';
     const detail = cause instanceof Error ? cause.message : String(cause);
     await this.#options.bury({ queue: 'webhooks', reason, detail, seq: message.seq, data: message.data });
-    this.#options.logger.error({ seq: message.seq, reason, detail }, 'a delivery that cannot be read; it is kept in DEAD_LETTERS');
+    this.#options.logger.error(
+      { seq: message.seq, reason, detail },
+      'a delivery that cannot be read; it is kept in DEAD_LETTERS',
+    );
     message.term(reason);
   }
 
@@ -323,4 +346,5 @@ export class WebhookSender {
 }
 
 /** Receivers are told apart by what they are, whose, and their name. */
-const laneOf = ({ target_kind, org_id, target_id }: WebhookDelivery): string => `${target_kind}\n${org_id}\n${target_id}`;
+const laneOf = ({ target_kind, org_id, target_id }: WebhookDelivery): string =>
+  `${target_kind}\n${org_id}\n${target_id}`;

@@ -83,7 +83,10 @@ export class WebhookTargets {
     if (endpoint === undefined || !endpoint.record.enabled) return null;
     const now = this.#options.now();
     endpoint.secrets ??= this.#opened(endpoint.record);
-    return { url: endpoint.record.url, secrets: endpoint.secrets.filter(({ expires_at }) => expires_at > now).map(({ text }) => text) };
+    return {
+      url: endpoint.record.url,
+      secrets: endpoint.secrets.filter(({ expires_at }) => expires_at > now).map(({ text }) => text),
+    };
   }
 
   close(): void {

@@ -85,7 +85,8 @@ export function createErase(deps: EraseDeps): LongJobHandler {
       await deps.store.forget(job_id);
       return result;
     } catch (error) {
-      if (lease.signal.aborted && !signal.aborted) throw new StoreUnavailable('the lease of cold storage was lost', { cause: error });
+      if (lease.signal.aborted && !signal.aborted)
+        throw new StoreUnavailable('the lease of cold storage was lost', { cause: error });
       throw error;
     } finally {
       await lease.giveBack();
@@ -160,7 +161,10 @@ function leftText(left: ReadonlyMap<string, number>, cold: number, inLog: number
 }
 
 /** Waits until no run of retention is under way, and keeps them away. */
-export async function takeLease({ lease }: Pick<EraseDeps, 'lease'>, signal: AbortSignal): Promise<Pick<Lease, 'signal' | 'giveBack'>> {
+export async function takeLease(
+  { lease }: Pick<EraseDeps, 'lease'>,
+  signal: AbortSignal,
+): Promise<Pick<Lease, 'signal' | 'giveBack'>> {
   const deadline = performance.now() + LEASE_MS_MAX;
   for (;;) {
     const taken = await lease();
@@ -192,7 +196,12 @@ async function eraseCold(
   return counts;
 }
 
-async function forgetAll({ store, forget }: EraseDeps, scope: Scope, what: Forgettable, signal: AbortSignal): Promise<void> {
+async function forgetAll(
+  { store, forget }: EraseDeps,
+  scope: Scope,
+  what: Forgettable,
+  signal: AbortSignal,
+): Promise<void> {
   for (let after = ''; ;) {
     const page = await store.traces(scope, after, FORGET_AT_ONCE);
     const last = page.at(-1);
@@ -212,7 +221,12 @@ async function eraseAgain({ store }: EraseDeps, scope: Scope, mark: number, sign
 }
 
 /** Letters of the org that are of one of the traces, or name the value. */
-async function meantOf(store: ErasureStore, scope: Scope, values: readonly string[], letters: readonly DeadLetter[]): Promise<boolean[]> {
+async function meantOf(
+  store: ErasureStore,
+  scope: Scope,
+  values: readonly string[],
+  letters: readonly DeadLetter[],
+): Promise<boolean[]> {
   const listed = await store.listed(scope, [...new Set(letters.map(({ trace_id }) => trace_id))]);
   // As a whole string of JSON: a short value would else be a part of anything.
   const texts = values.map((value) => Buffer.from(JSON.stringify(value)));

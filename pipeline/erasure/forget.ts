@@ -46,7 +46,12 @@ export async function forgetTraces(
 }
 
 /** Asks the owner of a partition, whoever that becomes, until it answers. @throws StoreUnavailable */
-async function askOwner(nc: NatsConnection, partition: number, call: z.output<typeof forgetCall>, signal: AbortSignal): Promise<void> {
+async function askOwner(
+  nc: NatsConnection,
+  partition: number,
+  call: z.output<typeof forgetCall>,
+  signal: AbortSignal,
+): Promise<void> {
   const deadline = performance.now() + WAIT_MS_MAX;
   for (;;) {
     const answered = await nc.request(subjectOf(partition), JSON.stringify(call), { timeout: ASK_MS_MAX }).then(
@@ -54,7 +59,8 @@ async function askOwner(nc: NatsConnection, partition: number, call: z.output<ty
       () => false,
     );
     if (answered) return;
-    if (performance.now() > deadline) throw new StoreUnavailable(`no worker has partition ${String(partition)} of the log`);
+    if (performance.now() > deadline)
+      throw new StoreUnavailable(`no worker has partition ${String(partition)} of the log`);
     await sleep(PAUSE_MS, undefined, { signal });
   }
 }
@@ -63,7 +69,12 @@ async function askOwner(nc: NatsConnection, partition: number, call: z.output<ty
  * Has the owners of all partitions drop what they hold of an organization.
  * @throws StoreUnavailable when a partition has had no owner for a minute
  */
-export async function forgetOrg(nc: NatsConnection, partitions: number, org_id: string, signal: AbortSignal): Promise<void> {
+export async function forgetOrg(
+  nc: NatsConnection,
+  partitions: number,
+  org_id: string,
+  signal: AbortSignal,
+): Promise<void> {
   const all = Array.from({ length: partitions }, (_, partition) => partition);
   const call: z.output<typeof forgetCall> = { org_id, trace_ids: [], what: 'org' };
   await Promise.all(all.map((partition) => askOwner(nc, partition, call, signal)));

@@ -58,7 +58,11 @@ export async function eraseLetters(
 }
 
 /** Overwrites the dead letters that are meant. @returns how many there were */
-export async function eraseLettersThat(log: Log, isMeant: (letter: DeadLetter) => boolean, signal: AbortSignal): Promise<number> {
+export async function eraseLettersThat(
+  log: Log,
+  isMeant: (letter: DeadLetter) => boolean,
+  signal: AbortSignal,
+): Promise<number> {
   let erased = 0;
   for await (const { seq, letter } of letters(log, signal)) {
     signal.throwIfAborted();

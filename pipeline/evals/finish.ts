@@ -36,7 +36,12 @@ export class EvalFinisher {
     const ended_at = new Date(now()).toISOString();
     const ended = await records.change(keyOf(record), (current) => {
       if (current.status !== 'running' || !isThrough(current)) return null;
-      const over: EvalRecord = { ...current, status: current.error === null ? 'complete' : 'failed', ended_at, stats: stats ?? null };
+      const over: EvalRecord = {
+        ...current,
+        status: current.error === null ? 'complete' : 'failed',
+        ended_at,
+        stats: stats ?? null,
+      };
       return over.status === 'complete' ? { ...over, previous: previousEval(records.all(), over, ended_at) } : over;
     });
     if (ended === null || ended.status === 'running') return;

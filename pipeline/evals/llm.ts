@@ -7,13 +7,19 @@ import { EvalFailed } from './records.ts';
 import type { JudgeTrace } from './score_traces.ts';
 
 /** Judges for one eval. @throws EvalFailed where the worker has no upstream */
-export function llmJudgeOf(judges: Pick<LlmJudges, 'judge'> | null, { eval_id }: EvalRecord, judge: JudgeRecord): JudgeTrace {
+export function llmJudgeOf(
+  judges: Pick<LlmJudges, 'judge'> | null,
+  { eval_id }: EvalRecord,
+  judge: JudgeRecord,
+): JudgeTrace {
   if (judges === null) throw new EvalFailed('its judge calls a model, and this service has no upstream for models');
   return async (trace, signal, { item_index = 0, ...item } = {}) => {
     try {
       return await judges.judge(judge, trace, { eval_id, item_index, ...item }, signal);
     } catch (error) {
-      throw error instanceof JudgeQuotaExceeded ? new EvalFailed(`judge_quota_exceeded: ${error.message}`, { cause: error }) : error;
+      throw error instanceof JudgeQuotaExceeded
+        ? new EvalFailed(`judge_quota_exceeded: ${error.message}`, { cause: error })
+        : error;
     }
   };
 }

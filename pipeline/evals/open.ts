@@ -107,7 +107,9 @@ export async function openEvals(options: EvalsOptions): Promise<Evals> {
     onProblem,
   });
   const stopping = new AbortController();
-  const queues = (['eval', 'dataset'] as const).map((lane) => laneQueue(options, lane, (task) => worker.work(task, stopping.signal)));
+  const queues = (['eval', 'dataset'] as const).map((lane) =>
+    laneQueue(options, lane, (task) => worker.work(task, stopping.signal)),
+  );
   const keeper = new EvalKeeper({
     log,
     logger,

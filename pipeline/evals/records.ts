@@ -3,8 +3,23 @@
 import type { KV } from '@nats-io/kv';
 import { type Held, WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { type DatasetItem, datasetKey, datasetPartKey, parseDataset, parseDatasetPart, partsOf } from '../../schemas/records/dataset.ts';
-import { evalJudgeKey, evalKey, evalPartKey, evalPromptKey, type EvalRecord, parseEval, PART_IDS } from '../../schemas/records/eval.ts';
+import {
+  type DatasetItem,
+  datasetKey,
+  datasetPartKey,
+  parseDataset,
+  parseDatasetPart,
+  partsOf,
+} from '../../schemas/records/dataset.ts';
+import {
+  evalJudgeKey,
+  evalKey,
+  evalPartKey,
+  evalPromptKey,
+  type EvalRecord,
+  parseEval,
+  PART_IDS,
+} from '../../schemas/records/eval.ts';
 import { type JudgeRecord, parseJudge } from '../../schemas/records/judge.ts';
 import { parsePrompt, type PromptRecord } from '../../schemas/records/prompt.ts';
 
@@ -30,7 +45,11 @@ export class EvalRecords {
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<EvalRecords> {
     const kv = await log.bucket('evals');
     const bucket = await WatchedBucket.open(log.nc, kv, { name: 'evals', parse: parseEval, onProblem });
-    const [parts, datasets, items] = await Promise.all([log.bucket('eval_chunks'), log.bucket('datasets'), log.bucket('dataset_items')]);
+    const [parts, datasets, items] = await Promise.all([
+      log.bucket('eval_chunks'),
+      log.bucket('datasets'),
+      log.bucket('dataset_items'),
+    ]);
     return new EvalRecords(bucket, kv, parts, datasets, items);
   }
 
@@ -88,7 +107,9 @@ export class EvalRecords {
   async traceIds({ org_id, eval_id }: EvalRecord, from: number, to: number): Promise<string[]> {
     if (from === to) return [];
     const part = Math.floor(from / PART_IDS);
-    const ids = JSON.parse(await this.#part(evalPartKey(org_id, eval_id, part), 'the ids of its traces are gone')) as string[];
+    const ids = JSON.parse(
+      await this.#part(evalPartKey(org_id, eval_id, part), 'the ids of its traces are gone'),
+    ) as string[];
     return ids.slice(from - part * PART_IDS, to - part * PART_IDS);
   }
 
@@ -104,12 +125,18 @@ export class EvalRecords {
   }
 
   /** Items of a run's dataset from `from` up to, without, `to`. @throws EvalFailed when the dataset is gone, or has other items by now */
-  async items(org_id: string, dataset: NonNullable<EvalRecord['dataset']>, from: number, to: number): Promise<DatasetItem[]> {
+  async items(
+    org_id: string,
+    dataset: NonNullable<EvalRecord['dataset']>,
+    from: number,
+    to: number,
+  ): Promise<DatasetItem[]> {
     const { dataset_id, digest } = dataset;
     const entry = await this.#datasets.get(datasetKey(org_id, dataset_id));
     if (entry?.operation !== 'PUT') throw new EvalFailed('its dataset is gone');
     const record = parseDataset(entry.string());
-    if (digest !== undefined && record.digest !== digest) throw new EvalFailed('its dataset was deleted and made again with other items');
+    if (digest !== undefined && record.digest !== digest)
+      throw new EvalFailed('its dataset was deleted and made again with other items');
     const items: DatasetItem[] = [];
     for (const part of partsOf(record.parts, from, to)) {
       const held = await this.#items.get(datasetPartKey(record, part));
@@ -122,8 +149,12 @@ export class EvalRecords {
 
   /** Takes away what only a running eval needs. */
   async forgetParts({ org_id, eval_id, progress }: EvalRecord): Promise<void> {
-    const parts = Array.from({ length: Math.ceil(progress.total / PART_IDS) }, (_, part) => evalPartKey(org_id, eval_id, part));
-    await Promise.all([evalJudgeKey(org_id, eval_id), evalPromptKey(org_id, eval_id), ...parts].map((key) => this.#parts.purge(key)));
+    const parts = Array.from({ length: Math.ceil(progress.total / PART_IDS) }, (_, part) =>
+      evalPartKey(org_id, eval_id, part),
+    );
+    await Promise.all(
+      [evalJudgeKey(org_id, eval_id), evalPromptKey(org_id, eval_id), ...parts].map((key) => this.#parts.purge(key)),
+    );
   }
 
   close(): void {

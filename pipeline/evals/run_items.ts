@@ -65,7 +65,9 @@ export function createItemRunner(options: ItemRunnerOptions): ScoreChunk {
     const ids = items.map((_, i) => itemTrace(record, from + i));
     const scored = await scoredTraces(clickhouse, record, ids);
     const left = items.flatMap((item, i) => (scored.has(ids[i] ?? '') ? [] : [{ item, item_index: from + i }]));
-    const { results, failure } = await allEnded(left.map(({ item, item_index }) => runItem(options, run, item, item_index)));
+    const { results, failure } = await allEnded(
+      left.map(({ item, item_index }) => runItem(options, run, item, item_index)),
+    );
     await store(results.map(({ row }) => row));
     if (failure !== null) throw failure.error;
     const refusals = results.flatMap(({ refused }) => refused ?? []);
@@ -73,7 +75,12 @@ export function createItemRunner(options: ItemRunnerOptions): ScoreChunk {
   };
 }
 
-async function runItem({ spans, now }: ItemRunnerOptions, run: Run, item: DatasetItem, item_index: number): Promise<Ran> {
+async function runItem(
+  { spans, now }: ItemRunnerOptions,
+  run: Run,
+  item: DatasetItem,
+  item_index: number,
+): Promise<Ran> {
   const { record, judge, judgeTrace, signal } = run;
   const without = (reason: string, refused: boolean): Ran => {
     const nowhere = { trace_id: '', agent_id: '', started_at: 0 };
@@ -104,7 +111,8 @@ async function ask(
   { item_index, messages }: { item_index: number; messages: ChatMessage[] },
 ): Promise<JudgedTrace> {
   const { org_id, eval_id } = record;
-  const named = prompt === null ? {} : { prompt_name: prompt.name, prompt_version: prompt.version, prompt_variables: input };
+  const named =
+    prompt === null ? {} : { prompt_name: prompt.name, prompt_version: prompt.version, prompt_variables: input };
   const { event } = await calls.call(
     {
       org_id,
@@ -122,7 +130,8 @@ async function ask(
   const redactor = spans.redactorOf(org_id);
   const found = redactor === null ? read(null) : await redactor.redact(read);
   const span = typeof found === 'string' ? undefined : found[0];
-  if (span === undefined) throw new Error(`the record of an answer is no event: ${typeof found === 'string' ? found : 'no span'}`);
+  if (span === undefined)
+    throw new Error(`the record of an answer is no event: ${typeof found === 'string' ? found : 'no span'}`);
   return judgedSpan(span);
 }
 

@@ -67,7 +67,8 @@ export function createTraceScorer(options: TraceScorerOptions): ScoreChunk {
       await store(rows);
       throw failure.error;
     }
-    for (const trace_id of left) rows.push(scoreRow(record, judge, { trace_id, agent_id: '', started_at: 0 }, GONE, { now: now() }));
+    for (const trace_id of left)
+      rows.push(scoreRow(record, judge, { trace_id, agent_id: '', started_at: 0 }, GONE, { now: now() }));
     await store(rows);
     if (refusals.length === rows.length) await failIfAllRefused(clickhouse, record, refusals);
   };

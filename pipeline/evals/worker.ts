@@ -110,7 +110,8 @@ export class EvalWorker {
       if (current.status !== 'running') return null;
       known.next_chunk = current.progress.next_chunk;
       const error = current.error ?? why;
-      const progress = error === null ? finishedChunk(current.progress, chunk, now()) : stoppedChunk(current.progress, chunk);
+      const progress =
+        error === null ? finishedChunk(current.progress, chunk, now()) : stoppedChunk(current.progress, chunk);
       return progress === null ? null : { ...current, error, progress };
     });
     if (after?.status === 'cancelled' && after.progress.open.length === 0) await finisher.settle(after);

@@ -31,13 +31,17 @@ interface CounterDeps {
 export async function countFailures(deps: CounterDeps, told: readonly ToldFailure[]): Promise<Touched[]> {
   const distinct = [...new Map(told.map((failure) => [keyOf(failure), failure])).values()];
   const touched: Touched[] = [];
-  for (let at = 0; at < distinct.length; at += LOOKUP_MAX) touched.push(...(await countSome(deps, distinct.slice(at, at + LOOKUP_MAX))));
+  for (let at = 0; at < distinct.length; at += LOOKUP_MAX)
+    touched.push(...(await countSome(deps, distinct.slice(at, at + LOOKUP_MAX))));
   return touched;
 }
 
 async function countSome({ clickhouse, logger, now }: CounterDeps, told: readonly ToldFailure[]): Promise<Touched[]> {
   const byKey = new Map(told.map((failure) => [keyOf(failure), failure]));
-  const counted = await readCounted(clickhouse, { orgs: told.map(({ org_id }) => org_id), traces: told.map(({ trace_id }) => trace_id) });
+  const counted = await readCounted(clickhouse, {
+    orgs: told.map(({ org_id }) => org_id),
+    traces: told.map(({ trace_id }) => trace_id),
+  });
   for (const row of counted) byKey.delete(keyOf(row));
   const found = byKey.size === 0 ? [] : await lookUpFailures(clickhouse, [...byKey.values()]);
   const rows = found.map(({ ended_ms, ...failure }): FailingTrace => {
@@ -49,6 +53,7 @@ async function countSome({ clickhouse, logger, now }: CounterDeps, told: readonl
   if (rows.length > 0) await writeFailingTraces(clickhouse, rows);
   const fresh = [...byKey.values()].filter(({ told_at }) => now() - told_at < MISSING_MS_MAX);
   if (fresh.length > 0) throw new TracesMissing(`${String(fresh.length)} traces that failed are not there yet`);
-  if (byKey.size > 0) logger.info({ traces: byKey.size }, 'traces that failed are gone; they are counted in no incident');
+  if (byKey.size > 0)
+    logger.info({ traces: byKey.size }, 'traces that failed are gone; they are counted in no incident');
   return [...counted, ...rows].map(({ org_id, cluster_id, at_ms }) => ({ org_id, cluster_id, from_ms: at_ms }));
 }

@@ -3,7 +3,12 @@
 // org has one open incident of a cluster at most.
 import type { SystemMutation } from '../../ops/exchange/audit_log.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
-import { incidentKey, type IncidentRecord, type IncidentTraces, RESOLVED_BY_TIME } from '../../schemas/records/incident.ts';
+import {
+  incidentKey,
+  type IncidentRecord,
+  type IncidentTraces,
+  RESOLVED_BY_TIME,
+} from '../../schemas/records/incident.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { LOOKUP_MAX, readFloors, readStretches, readTallies } from '../../sql/stores/incidents.ts';
 import { closedIncident, movedIncident, openedIncident } from '../domain/incidents/incident_record.ts';
@@ -46,7 +51,8 @@ type ClusterTally = Awaited<ReturnType<typeof readTallies>>[number];
 /** A cluster between two instants. */
 type Stretch = Pick<Touched, 'org_id' | 'cluster_id'> & { from_ms: number; until_ms: number };
 
-const clusterKey = ({ org_id, cluster_id }: Pick<Touched, 'org_id' | 'cluster_id'>): string => incidentKey(org_id, cluster_id);
+const clusterKey = ({ org_id, cluster_id }: Pick<Touched, 'org_id' | 'cluster_id'>): string =>
+  incidentKey(org_id, cluster_id);
 
 export class IncidentKeeper {
   readonly #options: IncidentKeeperOptions;
@@ -116,10 +122,13 @@ export class IncidentKeeper {
     const { record, records } = this.#options;
     const { org_id, incident_id } = closed;
     let won = false;
-    await record({ org_id, action: 'incident.resolve', target: { type: 'incident', id: incident_id }, by: BY }, async () => {
-      won = await records.write(key, closed, revision);
-      return won ? { status: 'resolved', trace_count: closed.closed?.trace_count ?? null } : null;
-    });
+    await record(
+      { org_id, action: 'incident.resolve', target: { type: 'incident', id: incident_id }, by: BY },
+      async () => {
+        won = await records.write(key, closed, revision);
+        return won ? { status: 'resolved', trace_count: closed.closed?.trace_count ?? null } : null;
+      },
+    );
     return won;
   }
 
@@ -133,7 +142,14 @@ export class IncidentKeeper {
       if (held !== null && held.record.closed !== null) {
         await this.#options.settler.settle(clusterKey(one), held);
         again.push(one);
-      } else cases.push({ ...one, key: clusterKey(one), stored: held, after_ms: held?.record.after_ms ?? 0, read_from_ms: 0 });
+      } else
+        cases.push({
+          ...one,
+          key: clusterKey(one),
+          stored: held,
+          after_ms: held?.record.after_ms ?? 0,
+          read_from_ms: 0,
+        });
     }
     if (cases.length === 0) return again;
     await this.#place(cases);
@@ -148,7 +164,9 @@ export class IncidentKeeper {
       const spell = firstSpell(own);
       if (spell !== null) opening.push({ one, spell, more: (own.at(-1) ?? 0) > spell.last_ms });
     }
-    const tallies = await this.#tallies(opening.map(({ one, spell }) => ({ ...one, from_ms: spell.from_ms, until_ms: spell.last_ms })));
+    const tallies = await this.#tallies(
+      opening.map(({ one, spell }) => ({ ...one, from_ms: spell.from_ms, until_ms: spell.last_ms })),
+    );
     for (const { one, spell, more } of opening) {
       const opened = await this.#open(one, spell, tallies.get(one.key));
       if (opened === 'lost' || (opened === 'opened' && more)) again.push(one);
@@ -170,7 +188,11 @@ export class IncidentKeeper {
 
   async #times(cases: readonly Case[]): Promise<Map<string, number[]>> {
     const froms_ms = cases.map(({ read_from_ms }) => read_from_ms);
-    const rows = await readStretches(this.#options.clickhouse, { ...pairsOf(cases), froms_ms, from_ms: Math.min(...froms_ms) });
+    const rows = await readStretches(this.#options.clickhouse, {
+      ...pairsOf(cases),
+      froms_ms,
+      from_ms: Math.min(...froms_ms),
+    });
     const times = new Map<string, number[]>();
     for (const row of rows) {
       const own = times.get(clusterKey(row)) ?? [];
@@ -191,12 +213,19 @@ export class IncidentKeeper {
     return new Map(rows.map((row) => [clusterKey(row), row]));
   }
 
-  async #open({ key, org_id, after_ms }: Case, spell: Spell, tally: ClusterTally | undefined): Promise<'opened' | 'refused' | 'lost'> {
+  async #open(
+    { key, org_id, after_ms }: Case,
+    spell: Spell,
+    tally: ClusterTally | undefined,
+  ): Promise<'opened' | 'refused' | 'lost'> {
     const { records, logger, now } = this.#options;
     if (tally === undefined) return 'lost';
     if (records.countOf(org_id) >= OPEN_PER_ORG_MAX) {
       if (!this.#full.has(org_id))
-        logger.warn({ org_id, open_max: OPEN_PER_ORG_MAX }, 'an org has as many open incidents as it can have; no more are opened');
+        logger.warn(
+          { org_id, open_max: OPEN_PER_ORG_MAX },
+          'an org has as many open incidents as it can have; no more are opened',
+        );
       this.#full.add(org_id);
       return 'refused';
     }

@@ -101,7 +101,10 @@ const textKey = ({ org_id, trace_key, outcome }: Pick<EndedTrace, 'org_id' | 'tr
   `${org_id} ${trace_key} ${outcome}`;
 
 /** What failing spans of the traces say, by textKey: what is named an error first, answers where nothing is. */
-async function readTexts(clickhouse: ClickHouse, { from_ms, to_ms, items }: Stretch<EndedTrace>): Promise<Map<string, string>> {
+async function readTexts(
+  clickhouse: ClickHouse,
+  { from_ms, to_ms, items }: Stretch<EndedTrace>,
+): Promise<Map<string, string>> {
   const orgs = [...new Set(items.map(({ org_id }) => org_id))];
   const place = { orgs, from_ms, to_ms, chars: ERROR_CHARS_MAX };
   const keysOf = (traces: readonly EndedTrace[]): bigint[] => traces.map(({ trace_key }) => BigInt(trace_key));
@@ -115,7 +118,10 @@ async function readTexts(clickhouse: ClickHouse, { from_ms, to_ms, items }: Stre
   return texts;
 }
 
-function failureOf({ org_id, trace_id, agent_id, root_span_name, started_ms, ended_ms }: EndedTrace, text: string): Failure {
+function failureOf(
+  { org_id, trace_id, agent_id, root_span_name, started_ms, ended_ms }: EndedTrace,
+  text: string,
+): Failure {
   const { cluster_id, error } = clusterOf(agent_id, root_span_name, text);
   const sample = text.slice(0, SAMPLE_CHARS_MAX).toWellFormed();
   return { org_id, trace_id, cluster_id, agent_id, root_span_name, error, sample, started_ms, ended_ms };

@@ -60,7 +60,15 @@ export interface IncidentsPart extends Incidents {
 }
 
 /** Resolves when every incident that is not over has been loaded. */
-export async function openIncidents({ log, logger, clickhouse, now, isLeader, observe, onTold }: IncidentsOptions): Promise<IncidentsPart> {
+export async function openIncidents({
+  log,
+  logger,
+  clickhouse,
+  now,
+  isLeader,
+  observe,
+  onTold,
+}: IncidentsOptions): Promise<IncidentsPart> {
   const onProblem = (problem: string, cause: unknown): void => {
     logger.warn({ err: cause }, problem);
   };
@@ -100,7 +108,9 @@ export async function openIncidents({ log, logger, clickhouse, now, isLeader, ob
   return {
     resolveQuiet: async (at, signal) => {
       const behind = !(await caughtUp(log, signal));
-      return behind ? { open: records.all().length, resolved: 0, behind } : { ...(await keeper.resolveQuiet(at, signal)), behind };
+      return behind
+        ? { open: records.all().length, resolved: 0, behind }
+        : { ...(await keeper.resolveQuiet(at, signal)), behind };
     },
     start: () => {
       settler.start();
@@ -133,7 +143,8 @@ async function caughtUp({ jsm }: Log, signal: AbortSignal): Promise<boolean> {
   for (;;) {
     const consumer = await jsm.consumers.info(EVENTS_STREAM, QUEUE).catch(() => null);
     if (consumer !== null) {
-      if (consumer.ack_floor.stream_seq >= state.last_seq || consumer.num_pending + consumer.num_ack_pending === 0) return true;
+      if (consumer.ack_floor.stream_seq >= state.last_seq || consumer.num_pending + consumer.num_ack_pending === 0)
+        return true;
     }
     if (performance.now() > deadline) return false;
     await sleep(LOOK_MS, undefined, { signal });

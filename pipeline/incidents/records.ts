@@ -23,7 +23,10 @@ export class IncidentRecords {
   /** Resolves when every record there is has been loaded. */
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<IncidentRecords> {
     const kv = await log.bucket('incidents');
-    return new IncidentRecords(await WatchedBucket.open(log.nc, kv, { name: 'incidents', parse: parseIncident, onProblem }), kv);
+    return new IncidentRecords(
+      await WatchedBucket.open(log.nc, kv, { name: 'incidents', parse: parseIncident, onProblem }),
+      kv,
+    );
   }
 
   /** What the watch has shown. */

@@ -16,7 +16,10 @@ const WRITES_MAX = 16;
 export interface AgentRegistry {
   values: () => Iterable<AgentRecord>;
   /** Applies a change to the newest record with CAS; null leaves it. @returns what stands now */
-  change: (key: string, apply: (agent: AgentRecord | undefined) => AgentRecord | null) => Promise<AgentRecord | undefined>;
+  change: (
+    key: string,
+    apply: (agent: AgentRecord | undefined) => AgentRecord | null,
+  ) => Promise<AgentRecord | undefined>;
   close: () => void;
 }
 
@@ -36,7 +39,9 @@ export function createAgentDrift(deps: AgentDriftDeps): (context: JobContext) =>
     const registry = await deps.openAgents();
     try {
       // Those that even silence would not move are not asked about.
-      const asked = [...registry.values()].filter((agent) => agent.deprecated_at !== null || driftOf(agent, 0, now) !== null);
+      const asked = [...registry.values()].filter(
+        (agent) => agent.deprecated_at !== null || driftOf(agent, 0, now) !== null,
+      );
       const counts = { checked: asked.length, deprecated: 0, revived: 0 };
       for (const batch of lookupBatches(asked)) {
         const found = await deps.lastSeenOf(batch, signal);
@@ -66,7 +71,12 @@ async function move(
   now: number,
 ): Promise<boolean> {
   let moved = false;
-  const mutation = { by: AGENT_DRIFT, org_id, action: `agent.${drift}`, target: { type: 'agent', id: agent_id } } as const;
+  const mutation = {
+    by: AGENT_DRIFT,
+    org_id,
+    action: `agent.${drift}`,
+    target: { type: 'agent', id: agent_id },
+  } as const;
   await deps.record(mutation, async () => {
     // Never later than the clock, also for a run as of a later time: an event that comes after it takes it back.
     const at = Math.min(now, Date.now());
@@ -77,14 +87,22 @@ async function move(
     });
     if (!moved) return null;
     return drift === 'deprecate'
-      ? { drift_type: 'inactive', reason: `no events in ${String(INACTIVE_DAYS)} days`, deprecated_at: new Date(at).toISOString() }
+      ? {
+          drift_type: 'inactive',
+          reason: `no events in ${String(INACTIVE_DAYS)} days`,
+          deprecated_at: new Date(at).toISOString(),
+        }
       : { deprecated_at: null, reason: 'heard of again' };
   });
   return moved;
 }
 
 /** Does the work of each item, WRITES_MAX at a time; the first failure, or an abort, ends it when what runs has ended. */
-async function inParallel<T>(items: readonly T[], signal: AbortSignal, work: (item: T) => Promise<void>): Promise<void> {
+async function inParallel<T>(
+  items: readonly T[],
+  signal: AbortSignal,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
   let next = 0;
   let failed = false;
   const worker = async (): Promise<void> => {

@@ -30,7 +30,11 @@ export interface AnomaliesDeps {
 export function createAnomalies(deps: AnomaliesDeps): (context: JobContext) => Promise<JobResult> {
   return async ({ now, signal, log }) => {
     const today = dayOf(now);
-    const orgs = await readCostOrgs(deps.clickhouse, { from: Math.max(0, today - ACTIVE_DAYS), until: today + 1 }, { signal });
+    const orgs = await readCostOrgs(
+      deps.clickhouse,
+      { from: Math.max(0, today - ACTIVE_DAYS), until: today + 1 },
+      { signal },
+    );
     const counts = { orgs: orgs.length, anomalies: 0, found: 0 };
     const failures: unknown[] = [];
     const left = orgs.map(({ org_id }) => org_id);
@@ -57,12 +61,21 @@ function keepFailure(failures: unknown[], log: Logger, error: unknown): void {
   failures.push(error);
 }
 
-async function look(deps: AnomaliesDeps, org_id: string, now: number, signal: AbortSignal): Promise<{ anomalies: number; found: number }> {
+async function look(
+  deps: AnomaliesDeps,
+  org_id: string,
+  now: number,
+  signal: AbortSignal,
+): Promise<{ anomalies: number; found: number }> {
   const { clickhouse } = deps;
   const config = await deps.configOf(org_id);
   const today = dayOf(now);
   const [rows, [first]] = await Promise.all([
-    readCostShares(clickhouse, { org_id, from: Math.max(0, today - 1 - config.lookback_days), until: today + 1 }, { signal }),
+    readCostShares(
+      clickhouse,
+      { org_id, from: Math.max(0, today - 1 - config.lookback_days), until: today + 1 },
+      { signal },
+    ),
     readFirstDay(clickhouse, { org_id }, { signal }),
   ]);
   const costs = rows.map(({ on_day, model, agent_id, cost_usd }): DayCost => ({
@@ -90,7 +103,10 @@ interface Keep {
 }
 
 /** Writes an anomaly down as it is now, and tells of one that is new. @returns whether it is */
-async function keep({ clickhouse, tell }: AnomaliesDeps, { org_id, day, anomaly, now, signal }: Keep): Promise<boolean> {
+async function keep(
+  { clickhouse, tell }: AnomaliesDeps,
+  { org_id, day, anomaly, now, signal }: Keep,
+): Promise<boolean> {
   const [known] = await readAnomalyTimes(clickhouse, { org_id, day }, { signal });
   const anomaly_id = `anom_${hex16(`anomaly\n${org_id}\n${dateOf(day)}`)}`;
   const { z, expected_pico_usd, actual_pico_usd, attributed_to } = anomaly;

@@ -4,7 +4,12 @@ import { createHash } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { INGEST_STREAM, ingestSubject, MESSAGE_BYTES_MAX, MIXED_SUBJECT } from '../../schemas/streams.ts';
-import { type CostChange, type CostCorrections, costCorrectionsCodec, FINGERPRINT_HEADER } from '../../schemas/codec.ts';
+import {
+  type CostChange,
+  type CostCorrections,
+  costCorrectionsCodec,
+  FINGERPRINT_HEADER,
+} from '../../schemas/codec.ts';
 import { partitionOf } from '../domain/traces/ids.ts';
 import { pieces } from '../domain/text/pieces.ts';
 import { partitionRecord } from '../worker/ownership.ts';
@@ -45,7 +50,10 @@ export function correctionMessages(
 }
 
 const changeBytes = ({ trace_id, agent_id, model, department, realm, cost_usd }: CostChange): number =>
-  [trace_id, agent_id, model, department, realm, cost_usd].reduce((sum, text) => sum + Buffer.byteLength(text), CHANGE_FRAME_BYTES);
+  [trace_id, agent_id, model, department, realm, cost_usd].reduce(
+    (sum, text) => sum + Buffer.byteLength(text),
+    CHANGE_FRAME_BYTES,
+  );
 
 export class CorrectionLog {
   readonly #log: Log;
@@ -66,7 +74,11 @@ export class CorrectionLog {
   }
 
   /** Sends what a plan changes; resolves when it has landed, and would survive power loss. */
-  async send(plan: { plan_id: string; org_id: string }, changes: readonly CostChange[], signal: AbortSignal): Promise<void> {
+  async send(
+    plan: { plan_id: string; org_id: string },
+    changes: readonly CostChange[],
+    signal: AbortSignal,
+  ): Promise<void> {
     const through = new Map<number, number>();
     for (const { partition, corrections } of correctionMessages(plan, changes, this.#partitions)) {
       signal.throwIfAborted();

@@ -100,7 +100,12 @@ async function breachesOf(
     // One that is reached is told of as that.
     if (used >= limit) return [];
     const forecast = trainForecast(range(Math.max(today - TRAINING_DAYS, known?.first_day ?? today), today));
-    const { predicted, reached_in } = projectUse(forecast, { used, usedToday: on(today), daysLeft: end - today, limit });
+    const { predicted, reached_in } = projectUse(forecast, {
+      used,
+      usedToday: on(today),
+      daysLeft: end - today,
+      limit,
+    });
     if (reached_in === null) return [];
     const severity = reached_in < CRITICAL_DAYS ? 'critical' : 'warning';
     return [
@@ -117,14 +122,24 @@ async function breachesOf(
 }
 
 /** @returns whether it had not been told in its period */
-async function tellOnce({ tell }: ForecastDeps, states: RunBucket<BudgetState>, org_id: string, breach: Breach): Promise<boolean> {
+async function tellOnce(
+  { tell }: ForecastDeps,
+  states: RunBucket<BudgetState>,
+  org_id: string,
+  breach: Breach,
+): Promise<boolean> {
   const { period_start, ...fields } = breach;
   const key = `forecast:${breach.resource}`;
   const periodStart = Date.parse(period_start);
   if (stateIn(states.get(orgKey(org_id)), periodStart)?.told.includes(key) === true) return false;
   const event = 'cost.forecast_breach';
-  const id = createHash('sha256').update(`${event}\n${org_id}\n${period_start}\n${breach.resource}`).digest('hex').slice(0, 16);
+  const id = createHash('sha256')
+    .update(`${event}\n${org_id}\n${period_start}\n${breach.resource}`)
+    .digest('hex')
+    .slice(0, 16);
   await tell({ event_id: `evt_${id}`, event, org_id, payload: { event, org_id, ...fields, period_start } });
-  await states.change(orgKey(org_id), (state) => toldState(state ?? null, { org_id, periodStart, told: { keys: [key], crossed: {} } }));
+  await states.change(orgKey(org_id), (state) =>
+    toldState(state ?? null, { org_id, periodStart, told: { keys: [key], crossed: {} } }),
+  );
   return true;
 }

@@ -103,7 +103,11 @@ export function createJobs(deps: JobsDeps): Job[] {
         openBudgets: () => openBudgetRecords(log, onProblem),
         openStates: async () => {
           const parse = (text: string) => budgetState.parse(JSON.parse(text));
-          return WatchedBucket.open(log.nc, await log.bucket('budget_states'), { name: 'budget_states', parse, onProblem });
+          return WatchedBucket.open(log.nc, await log.bucket('budget_states'), {
+            name: 'budget_states',
+            parse,
+            onProblem,
+          });
         },
         ruleOf: (org_id) => policyOf(log, org_id),
         tell,

@@ -94,7 +94,12 @@ export class JobLeases {
     try {
       await this.#bucket.update(
         name,
-        { ...held.value, holder: this.#options.workerId, deadline: this.#deadline(), last_started_at: new Date().toISOString() },
+        {
+          ...held.value,
+          holder: this.#options.workerId,
+          deadline: this.#deadline(),
+          last_started_at: new Date().toISOString(),
+        },
         held.revision,
       );
     } catch (error) {
@@ -174,7 +179,8 @@ export class JobLeases {
     };
     return {
       signal: lost.signal,
-      end: ({ outcome, ...schedule }) => finish({ last_ended_at: new Date().toISOString(), last_outcome: outcome, ...schedule }),
+      end: ({ outcome, ...schedule }) =>
+        finish({ last_ended_at: new Date().toISOString(), last_outcome: outcome, ...schedule }),
       giveBack: () => finish({}),
     };
   }

@@ -102,8 +102,12 @@ export class LongJobRunner {
   /** The oldest job that nobody has, of an org that has none running. */
   #next(): Held<LongJob> | null {
     const held = [...this.#options.records.held()].filter(({ value }) => value.kind in this.#options.handlers);
-    const busy = new Set(held.filter((one) => one.value.status === 'running' && !this.#isSilent(one)).map(({ value }) => value.org_id));
-    const free = held.filter((one) => one.value.status === 'queued' || (one.value.status === 'running' && this.#isSilent(one)));
+    const busy = new Set(
+      held.filter((one) => one.value.status === 'running' && !this.#isSilent(one)).map(({ value }) => value.org_id),
+    );
+    const free = held.filter(
+      (one) => one.value.status === 'queued' || (one.value.status === 'running' && this.#isSilent(one)),
+    );
     const ready = free.filter(({ value }) => !busy.has(value.org_id) && !this.#runs.has(value.job_id));
     return ready.toSorted((a, b) => (a.value.created_at < b.value.created_at ? -1 : 1))[0] ?? null;
   }
@@ -184,7 +188,8 @@ export class LongJobRunner {
       try {
         return await run();
       } catch (error) {
-        const away = error instanceof StoreUnavailable || (error instanceof ObjectStoreError && error.failure === 'unavailable');
+        const away =
+          error instanceof StoreUnavailable || (error instanceof ObjectStoreError && error.failure === 'unavailable');
         if (!away || tries >= TRIES_MAX || signal.aborted) throw error;
         log.warn({ err: error, tries }, 'a store is away; trying again');
         await sleep(backoffMs(tries) / this.#hurry, undefined, { signal });
@@ -220,7 +225,8 @@ class Hold {
       if (!this.#lost.signal.aborted) this.#writing = this.#writing.then(() => this.#beat());
     }, this.#beatMs);
     const watch = setInterval(() => {
-      if (performance.now() > this.#safeUntil) this.#lost.abort(new Error('the record of the job could not be written in time'));
+      if (performance.now() > this.#safeUntil)
+        this.#lost.abort(new Error('the record of the job could not be written in time'));
     }, this.#beatMs / 4);
     this.#timers = [beat, watch];
   }

@@ -13,12 +13,30 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { KV } from '@nats-io/kv';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { SourceFormat } from '../../schemas/codec.ts';
-import { type RepriceArgs, repriceArgs, type RepricingRecord, repricingRecord } from '../../schemas/records/repricing.ts';
+import {
+  type RepriceArgs,
+  repriceArgs,
+  type RepricingRecord,
+  repricingRecord,
+} from '../../schemas/records/repricing.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
-import { type CallRow, type PlannedCorrection, readCalls, readChanges, readPlan, type RepricingStore } from '../../sql/stores/repricing.ts';
+import {
+  type CallRow,
+  type PlannedCorrection,
+  readCalls,
+  readChanges,
+  readPlan,
+  type RepricingStore,
+} from '../../sql/stores/repricing.ts';
 import { picoToDecimal, picoToUsd, usdToPico } from '../domain/pricing/money.ts';
 import { createPriceBook, type OrgPrice, type PriceBook } from '../domain/pricing/pricing.ts';
-import { COUNTING_ATTRIBUTES, COUNTING_PREFIX, differs, repriced, type StoredCall } from '../domain/pricing/repricing.ts';
+import {
+  COUNTING_ATTRIBUTES,
+  COUNTING_PREFIX,
+  differs,
+  repriced,
+  type StoredCall,
+} from '../domain/pricing/repricing.ts';
 import type { CorrectionLog } from './correction_log.ts';
 import type { JobContext, JobResult } from './job.ts';
 
@@ -83,7 +101,8 @@ class Turn {
     const held = entry?.operation === 'PUT' ? repricingRecord.parse(entry.json()) : null;
     const run = randomUUID();
     const text = JSON.stringify({ plan_id: held?.plan_id ?? null, run } satisfies RepricingRecord);
-    const revision = entry === null ? await kv.create(RECORD_KEY, text) : await kv.update(RECORD_KEY, text, entry.revision);
+    const revision =
+      entry === null ? await kv.create(RECORD_KEY, text) : await kv.update(RECORD_KEY, text, entry.revision);
     return new Turn(kv, run, held?.plan_id ?? null, revision);
   }
 
@@ -113,7 +132,13 @@ async function finishOpen(deps: RepriceDeps, turn: Turn, log: Logger, signal: Ab
   return finished;
 }
 
-async function repriceRange(deps: RepriceDeps, turn: Turn, asked: RepriceArgs, counts: Counts, signal: AbortSignal): Promise<void> {
+async function repriceRange(
+  deps: RepriceDeps,
+  turn: Turn,
+  asked: RepriceArgs,
+  counts: Counts,
+  signal: AbortSignal,
+): Promise<void> {
   const { clickhouse, store, log } = deps;
   await store.check();
   // What was accepted before the call has its row then.
@@ -203,7 +228,12 @@ function storedCall(org_id: string, call: CallRow): StoredCall {
 }
 
 /** Does all of a plan that is under way, whatever of it was done before, and ends it. @returns its spans */
-async function carryOut({ clickhouse, store, log, sync }: RepriceDeps, turn: Turn, plan_id: string, signal: AbortSignal): Promise<number> {
+async function carryOut(
+  { clickhouse, store, log, sync }: RepriceDeps,
+  turn: Turn,
+  plan_id: string,
+  signal: AbortSignal,
+): Promise<number> {
   const [plan] = await readPlan(clickhouse, { plan_id }, { signal });
   if (plan !== undefined) {
     const changes = await readChanges(clickhouse, { plan_id }, { signal });

@@ -115,7 +115,9 @@ export class JobRunner {
     if (job === undefined) return 'unknown';
     if (this.#stopped.signal.aborted) return 'unavailable';
     const lease = await this.#options.leases.take(name);
-    return lease === null ? 'running' : { end: this.#run(job, lease, { now: now ?? Date.now(), args }, (outcome) => ({ outcome })) };
+    return lease === null
+      ? 'running'
+      : { end: this.#run(job, lease, { now: now ?? Date.now(), args }, (outcome) => ({ outcome })) };
   }
 
   /** Runs a job under its lease; never rejects. */
@@ -126,7 +128,12 @@ export class JobRunner {
     return run;
   }
 
-  async #runHeld(job: Job, lease: Lease, { now, args }: Asked, endOf: (outcome: 'done' | 'failed') => LeaseEnd): Promise<JobEnd> {
+  async #runHeld(
+    job: Job,
+    lease: Lease,
+    { now, args }: Asked,
+    endOf: (outcome: 'done' | 'failed') => LeaseEnd,
+  ): Promise<JobEnd> {
     const log = this.#options.log.child({ job: job.name });
     const timeout = AbortSignal.timeout(job.timeout_ms);
     const signal = AbortSignal.any([lease.signal, this.#stopped.signal, timeout]);

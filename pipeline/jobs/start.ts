@@ -54,7 +54,18 @@ export async function startJobs({
   const tracked = trackConnected(log.nc);
   const audit = new AuditLog(log, { now: () => Date.now(), connected: () => tracked.connected, onProblem });
   const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem });
-  const jobs = createJobs({ log, clickhouse, audit, budgets, incidents, retention, partitions, sync, onTold, onProblem });
+  const jobs = createJobs({
+    log,
+    clickhouse,
+    audit,
+    budgets,
+    incidents,
+    retention,
+    partitions,
+    sync,
+    onTold,
+    onProblem,
+  });
   const runner = new JobRunner({ nc: log.nc, leases, jobs, log: logger, observe });
   await runner.start();
   return {

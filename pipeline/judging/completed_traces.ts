@@ -64,7 +64,14 @@ export async function judgeCompleted(
       rows.judge_scores.push({ line, partition, epoch, log_seq: version, key: `${org_id} ${trace_id}`, event: null });
     }
     for (const breach of result.breaches)
-      breaches.push({ event: breach.event, org_id, trace_id, subject: breach.judge_id, payload: { ...breach }, partition });
+      breaches.push({
+        event: breach.event,
+        org_id,
+        trace_id,
+        subject: breach.judge_id,
+        payload: { ...breach },
+        partition,
+      });
     for (const task of result.tasks) tasks.push({ task, partition });
     return { ...event, payload: { ...event.payload, judge_scores: result.scores } };
   });

@@ -16,12 +16,19 @@ type OnProblem = (problem: string, cause: unknown) => void;
 
 /** Resolves when every judge there is has been loaded. */
 export async function openJudges(log: Log, onProblem: OnProblem): Promise<Judges> {
-  const bucket = await WatchedBucket.open(log.nc, await log.bucket('judges'), { name: 'judges', parse: parseJudge, onProblem });
+  const bucket = await WatchedBucket.open(log.nc, await log.bucket('judges'), {
+    name: 'judges',
+    parse: parseJudge,
+    onProblem,
+  });
   return followJudges(bucket, onProblem);
 }
 
 /** The same over a bucket that is open. */
-export function followJudges(bucket: Pick<WatchedBucket<JudgeRecord>, 'entries' | 'onChange' | 'close'>, onProblem: OnProblem): Judges {
+export function followJudges(
+  bucket: Pick<WatchedBucket<JudgeRecord>, 'entries' | 'onChange' | 'close'>,
+  onProblem: OnProblem,
+): Judges {
   /** By the org's key, its judges by theirs. */
   const records = new Map<string, Map<string, JudgeRecord>>();
   const sorted = new Map<string, OrgJudges | null>();

@@ -76,7 +76,9 @@ export class JudgedInputs {
       this.#bytes -= held.bytes;
     }
     if (!this.#wants(org_id)) return null;
-    return held === undefined ? { draft: null, stored_through: version } : { draft: held.draft, stored_through: held.stored_through };
+    return held === undefined
+      ? { draft: null, stored_through: version }
+      : { draft: held.draft, stored_through: held.stored_through };
   }
 
   /**

@@ -34,7 +34,8 @@ export interface StoredTexts {
   attributes: Record<string, unknown>;
 }
 
-export const traceKeyOf = ({ org_id, trace_id }: { org_id: string; trace_id: string }): string => `${org_id} ${trace_id}`;
+export const traceKeyOf = ({ org_id, trace_id }: { org_id: string; trace_id: string }): string =>
+  `${org_id} ${trace_id}`;
 export const placeKeyOf = (place: SpanPlace): string => place.join(':');
 
 /** What the pipeline asks of the store to judge a trace. All of one partition. */
@@ -72,7 +73,9 @@ const PLACE = 'org_id, trace_id, toString(log_seq) AS seq, log_index, log_sub';
 const AT_PLACES =
   '(log_seq, log_index, log_sub) IN (SELECT p.1, p.2, p.3 FROM (SELECT arrayJoin({places:Array(Tuple(UInt64, UInt32, UInt32))}) AS p))';
 const BOTH_TEXTS = (select: string, where: string): string =>
-  ['span_texts_recent', 'span_texts'].map((table) => `SELECT ${select} FROM ${table} WHERE ${where}`).join(' UNION ALL ');
+  ['span_texts_recent', 'span_texts']
+    .map((table) => `SELECT ${select} FROM ${table} WHERE ${where}`)
+    .join(' UNION ALL ');
 
 function paramsOf(partition: number, refs: readonly StoredRef[]): Record<string, unknown> {
   return {
@@ -134,13 +137,28 @@ export class ClickHouseJudgedStore implements JudgedStore {
     return found;
   }
 
-  async texts(partition: number, refs: readonly StoredRef[], places: readonly PlaceRef[]): Promise<Map<string, StoredTexts>> {
+  async texts(
+    partition: number,
+    refs: readonly StoredRef[],
+    places: readonly PlaceRef[],
+  ): Promise<Map<string, StoredTexts>> {
     if (places.length === 0) return new Map();
-    const params = { ...paramsOf(partition, refs), places: `[${places.map(({ place }) => `(${place.join(',')})`).join(',')}]` };
+    const params = {
+      ...paramsOf(partition, refs),
+      places: `[${places.map(({ place }) => `(${place.join(',')})`).join(',')}]`,
+    };
     const where = `${TRACES} AND ${WITHIN} AND ${AT_PLACES}`;
     const [texts, attributes] = await Promise.all([
-      this.#rows<Placed & { prompt: string; response: string }>('judged_texts', BOTH_TEXTS(`${PLACE}, prompt, response`, where), params),
-      this.#rows<Placed & { attributes: string }>('judged_attributes', `SELECT ${PLACE}, attributes FROM spans WHERE ${where}`, params),
+      this.#rows<Placed & { prompt: string; response: string }>(
+        'judged_texts',
+        BOTH_TEXTS(`${PLACE}, prompt, response`, where),
+        params,
+      ),
+      this.#rows<Placed & { attributes: string }>(
+        'judged_attributes',
+        `SELECT ${PLACE}, attributes FROM spans WHERE ${where}`,
+        params,
+      ),
     ]);
     const byPlace = new Map(texts.map((row) => [placeKeyOf(placeOf(row)), row]));
     return new Map(

@@ -228,7 +228,12 @@ export class LiveJudging {
     try {
       if (error instanceof UpstreamFailed) {
         const hours = String(Math.round(this.#timings.giveUpMs / 3_600_000));
-        await this.#judgement.giveUp(task, newest, `not judged within ${hours} hours: ${error.message}`, this.#breakOff.signal);
+        await this.#judgement.giveUp(
+          task,
+          newest,
+          `not judged within ${hours} hours: ${error.message}`,
+          this.#breakOff.signal,
+        );
         this.#end(held, 'failed');
       } else {
         await this.#giveUp(message, 'expired', error);
@@ -245,7 +250,10 @@ export class LiveJudging {
     const asked = error instanceof UpstreamFailed ? (error.retryAfterMs ?? 0) : 0;
     const waitMs = Math.max(retryDelayMs(failures, this.#timings.retry), Math.min(asked, this.#timings.retry.maxMs));
     const level = error instanceof NotYet ? 'debug' : 'warn';
-    logger[level]({ err: error, judge_id: held.task.judge_id, attempt: failures }, 'a live trace could not be judged; trying again');
+    logger[level](
+      { err: error, judge_id: held.task.judge_id, attempt: failures },
+      'a live trace could not be judged; trying again',
+    );
     observe('retried');
     this.#giveBack(held, waitMs);
   }
@@ -274,7 +282,11 @@ export class LiveJudging {
     else this.#heldOf.delete(task.org_id);
   }
 
-  async #giveUp(message: JsMsg, reason: 'unknown_schema' | 'unreadable_message' | 'expired', cause: unknown): Promise<void> {
+  async #giveUp(
+    message: JsMsg,
+    reason: 'unknown_schema' | 'unreadable_message' | 'expired',
+    cause: unknown,
+  ): Promise<void> {
     const { logger, observe, log } = this.#options;
     const detail = cause instanceof Error ? cause.message : String(cause);
     try {
@@ -285,7 +297,10 @@ export class LiveJudging {
       return;
     }
     observe('dead');
-    logger.error({ seq: message.seq, reason, detail }, 'a task of judging can never be carried out; it is kept in DEAD_LETTERS');
+    logger.error(
+      { seq: message.seq, reason, detail },
+      'a task of judging can never be carried out; it is kept in DEAD_LETTERS',
+    );
     if (!log.nc.isClosed()) message.term(reason);
   }
 

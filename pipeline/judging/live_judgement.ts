@@ -49,7 +49,11 @@ export class LiveJudgement {
     const [trace_id] = task.trace_ids;
     if (trace_id === undefined || judges === null) return 'no_trace';
     const judge = await book.version(newest, task.judge_version);
-    const [scored] = await readLiveScore(clickhouse, { org_id, judge_id, trace_id, judge_version: judge.version }, { signal });
+    const [scored] = await readLiveScore(
+      clickhouse,
+      { org_id, judge_id, trace_id, judge_version: judge.version },
+      { signal },
+    );
     if (scored !== undefined) {
       // Whoever scored may have died before the breach was told.
       await this.#tell(judge, trace_id, scored.score);
@@ -89,7 +93,9 @@ export class LiveJudgement {
     const { clickhouse, now } = this.#options;
     const judge = { org_id, judge_id, judge_version: version, judge_name: name };
     const trace = { trace_id, agent_id, started_ms: started_at };
-    await writeScores(clickhouse, [{ ...judge, ...trace, eval_id: '', item_index: 0, score, verdict, reason, scored_ms: now() }]);
+    await writeScores(clickhouse, [
+      { ...judge, ...trace, eval_id: '', item_index: 0, score, verdict, reason, scored_ms: now() },
+    ]);
   }
 
   async #tell(judge: JudgeRecord, trace_id: string, score: number | null): Promise<void> {
@@ -100,7 +106,13 @@ export class LiveJudgement {
     const { event } = breach;
     const event_id = `evt_${hex16([event, org_id, judge_id, String(version), trace_id].join('\n'))}`;
     const record = { event_id, event, org_id, created_at: now(), payload: JSON.stringify(breach) };
-    await publishRecord(log, EVENTS_SUBJECT, serviceEventsCodec, { events: [record] }, { msgID: event_id, timeoutMs: PUBLISH_TIMEOUT_MS });
+    await publishRecord(
+      log,
+      EVENTS_SUBJECT,
+      serviceEventsCodec,
+      { events: [record] },
+      { msgID: event_id, timeoutMs: PUBLISH_TIMEOUT_MS },
+    );
     onTold(event);
   }
 }

@@ -86,16 +86,31 @@ export class LlmJudges {
    * @throws UpstreamFailed (unavailable only) when the upstream is to be tried later; JudgeQuotaExceeded before anything was asked;
    *   Error when NATS does not answer; the signal's reason
    */
-  async judge(judge: JudgeRecord, trace: JudgedTrace, context: JudgeContext, signal: AbortSignal): Promise<LlmJudgement> {
+  async judge(
+    judge: JudgeRecord,
+    trace: JudgedTrace,
+    context: JudgeContext,
+    signal: AbortSignal,
+  ): Promise<LlmJudgement> {
     const judgement = await this.#ask(judge, trace, context, signal);
     const redactor = this.#options.redactorOf(judge.org_id);
     if (redactor === null) return judgement;
     return redactor.redact((redaction) => ({ ...judgement, reason: redaction.text(judgement.reason) }));
   }
 
-  async #ask(judge: JudgeRecord, trace: JudgedTrace, context: JudgeContext, signal: AbortSignal): Promise<LlmJudgement> {
+  async #ask(
+    judge: JudgeRecord,
+    trace: JudgedTrace,
+    context: JudgeContext,
+    signal: AbortSignal,
+  ): Promise<LlmJudgement> {
     const usage = { input_tokens: 0, output_tokens: 0 };
-    const error = (reason: string): LlmJudgement => ({ score: null, verdict: 'error', reason: reason.slice(0, REASON_CHARS_MAX), usage });
+    const error = (reason: string): LlmJudgement => ({
+      score: null,
+      verdict: 'error',
+      reason: reason.slice(0, REASON_CHARS_MAX),
+      usage,
+    });
     if (judge.model === null) return error('the judge names no model');
     const judged: JudgedTexts = {
       trace_id: trace.trace_id,
@@ -109,7 +124,10 @@ export class LlmJudges {
     for (let ask = 0; ask < ASKS_MAX; ask++) {
       let answer: RecordedAnswer;
       try {
-        answer = await this.#options.calls.call(this.#callOf({ judge, model: judge.model, trace, context, ask }, messages), signal);
+        answer = await this.#options.calls.call(
+          this.#callOf({ judge, model: judge.model, trace, context, ask }, messages),
+          signal,
+        );
       } catch (cause) {
         if (cause instanceof UpstreamFailed && cause.kind === 'refused')
           return { ...error(`the model could not be asked: ${cause.message}`), refused: true };
@@ -121,7 +139,8 @@ export class LlmJudges {
       usage.input_tokens += answer.usage?.input_tokens ?? 0;
       usage.output_tokens += answer.usage?.output_tokens ?? 0;
       const read = readJudgement(answer.text, judge.rubric);
-      if ('score' in read) return { score: read.score, verdict: verdictOf(read.score, judge.threshold), reason: read.reason, usage };
+      if ('score' in read)
+        return { score: read.score, verdict: verdictOf(read.score, judge.threshold), reason: read.reason, usage };
       problem = `the model's answer cannot be used: ${read.problem}`;
       messages = askAgain(messages, answer.text, read.problem);
     }
@@ -145,7 +164,14 @@ export class LlmJudges {
       span_id: spanOf(ask),
       ...(ask === 0 ? {} : { parent_span_id: spanOf(0) }),
       // What keep rules know it by: it is stored in full whatever is sampled.
-      attributes: { judge_call: true, event_type: 'judge', judge_id, judge_version: version, judged_trace_id: trace.trace_id, eval_id },
+      attributes: {
+        judge_call: true,
+        event_type: 'judge',
+        judge_id,
+        judge_version: version,
+        judged_trace_id: trace.trace_id,
+        eval_id,
+      },
       timeoutMs: this.#options.timeoutMs ?? CALL_TIMEOUT_MS,
       admit: () => this.#admit(org_id),
     };
@@ -158,7 +184,8 @@ export class LlmJudges {
     try {
       await quotas.take(quota);
     } catch (error) {
-      if (error instanceof JudgeQuotaExceeded) this.#usedUp.set(org_id, { limit: quota.limit, until: now() + USED_UP_MS });
+      if (error instanceof JudgeQuotaExceeded)
+        this.#usedUp.set(org_id, { limit: quota.limit, until: now() + USED_UP_MS });
       throw error;
     }
     return () => quotas.giveBack(quota);

@@ -58,7 +58,8 @@ export async function* judgedTraceGroups(
   trace_ids: readonly string[],
   signal: AbortSignal,
 ): AsyncGenerator<JudgedTrace[]> {
-  if (trace_ids.length > JUDGED_TRACES_MAX) throw new Error(`${String(trace_ids.length)} traces; at most ${String(JUDGED_TRACES_MAX)}`);
+  if (trace_ids.length > JUDGED_TRACES_MAX)
+    throw new Error(`${String(trace_ids.length)} traces; at most ${String(JUDGED_TRACES_MAX)}`);
   if (trace_ids.length === 0) return;
   const ids = [...new Set(trace_ids)];
   const bounds = await readJudgedBounds(clickhouse, { org_id, trace_ids: ids }, { signal });
@@ -91,7 +92,8 @@ function together(bounds: readonly Bounds[]): Stretch[] {
   const stretches: Stretch[] = [];
   for (const { trace_key, from_ms, to_ms } of bounds.toSorted((a, b) => a.from_ms - b.from_ms)) {
     const last = stretches.at(-1);
-    if (last === undefined || from_ms - last.to_ms > APART_MS) stretches.push({ from_ms, to_ms, trace_keys: [trace_key] });
+    if (last === undefined || from_ms - last.to_ms > APART_MS)
+      stretches.push({ from_ms, to_ms, trace_keys: [trace_key] });
     else {
       last.trace_keys.push(trace_key);
       last.to_ms = Math.max(last.to_ms, to_ms);
@@ -104,7 +106,8 @@ function bounded(found: readonly Found[]): Found[][] {
   const groups: Found[][] = [];
   let bytes = 0;
   for (const one of found) {
-    const size = one.head.head_attributes.length + (one.source?.prompt_length ?? 0) + (one.source?.response_length ?? 0);
+    const size =
+      one.head.head_attributes.length + (one.source?.prompt_length ?? 0) + (one.source?.response_length ?? 0);
     const group = groups.at(-1);
     if (group === undefined || bytes + size > GROUP_BYTES_MAX) {
       groups.push([one]);
@@ -127,7 +130,12 @@ function placesOf({ head, source }: Found): Place[] {
   return places;
 }
 
-const headPlace = (head: JudgedHead): Place => ({ at: head.head_at, seq: head.head_seq, index: head.head_index, sub: head.head_sub });
+const headPlace = (head: JudgedHead): Place => ({
+  at: head.head_at,
+  seq: head.head_seq,
+  index: head.head_index,
+  sub: head.head_sub,
+});
 const promptPlace = (source: JudgedSource): Place => ({
   at: source.prompt_at,
   seq: source.prompt_seq,
@@ -140,7 +148,8 @@ const responsePlace = (source: JudgedSource): Place => ({
   index: source.response_index,
   sub: source.response_sub,
 });
-const keyOf = (trace_id: string, { seq, index, sub }: Omit<Place, 'at'>): string => `${trace_id} ${seq} ${String(index)} ${String(sub)}`;
+const keyOf = (trace_id: string, { seq, index, sub }: Omit<Place, 'at'>): string =>
+  `${trace_id} ${seq} ${String(index)} ${String(sub)}`;
 
 async function textsOf(
   clickhouse: ClickHouse,

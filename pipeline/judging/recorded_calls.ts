@@ -108,13 +108,23 @@ export class RecordedCalls {
     const event_hex = eventHex(body);
     const event: IngestEvent = { org_id, format: 'chatcompletion', event_hex, trace_id, received_at: now(), body };
     const subject = ingestSubject(partitionOf(org_id, trace_id, partitions));
-    await publishRecord(log, subject, ingestBatchCodec, { events: [event] }, { msgID: `llm-${event_hex}`, timeoutMs: PUBLISH_TIMEOUT_MS });
+    await publishRecord(
+      log,
+      subject,
+      ingestBatchCodec,
+      { events: [event] },
+      { msgID: `llm-${event_hex}`, timeoutMs: PUBLISH_TIMEOUT_MS },
+    );
     return event;
   }
 }
 
 /** The event of an answered call, as ingest would have taken it. */
-function eventBody(call: CallToRecord, raw: Completion['raw'], times: { started_at: number; ended_at: number }): string {
+function eventBody(
+  call: CallToRecord,
+  raw: Completion['raw'],
+  times: { started_at: number; ended_at: number },
+): string {
   const event = {
     trace_id: call.trace_id,
     span_id: call.span_id,

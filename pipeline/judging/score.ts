@@ -56,7 +56,8 @@ export function compileJudge(record: JudgeRecord): RuleJudge {
 const SCHEMA_IN_PLACE_CHARS_MAX = 2048;
 
 /** A trace that judging itself has made is judged by nobody: its root says judge_call. */
-export const isJudgeCall = ({ attributes }: Pick<JudgedTrace, 'attributes'>): boolean => attributes['judge_call'] === true;
+export const isJudgeCall = ({ attributes }: Pick<JudgedTrace, 'attributes'>): boolean =>
+  attributes['judge_call'] === true;
 
 /** Judges in whose scope a trace is. `thinned`: its texts are not at hand, so that those who read them say nothing. */
 export function judgesFor(judges: OrgJudges, trace: JudgedTrace, thinned: boolean): OrgJudges {
@@ -94,7 +95,12 @@ export function judge(judge: RuleJudge, trace: JudgedTrace, pay: (steps: number)
 export function judgementOf(judge: RuleJudge, result: RuleResult): Judgement {
   if ('error' in result) return notJudged(judge, result.error);
   const { record } = judge;
-  return { ...named(record), score: result.score, verdict: verdictOf(result.score, record.threshold), reason: result.reason };
+  return {
+    ...named(record),
+    score: result.score,
+    verdict: verdictOf(result.score, record.threshold),
+    reason: result.reason,
+  };
 }
 
 /** The judgement of a judge that was not asked, for a reason that lies with its org. */
@@ -115,5 +121,7 @@ export function breachesOf(rules: readonly RuleJudge[], trace_id: string, judgem
 
 /** Scores by name, as trace.completed tells them. Of two judges of one name the one that was made last is told. */
 export function scoresByName(judgements: readonly Judgement[]): Record<string, number> {
-  return Object.fromEntries(judgements.flatMap(({ judge_name, score }) => (score === null ? [] : [[judge_name, score]])));
+  return Object.fromEntries(
+    judgements.flatMap(({ judge_name, score }) => (score === null ? [] : [[judge_name, score]])),
+  );
 }

@@ -4,7 +4,14 @@
 import { createHash } from 'node:crypto';
 import type { JudgingTask } from '../../schemas/codec.ts';
 import type { Breach, JudgeRecord } from '../../schemas/records/judge.ts';
-import { addToDraft, emptyDraft, findingOf, judgedTraceOf, type DraftFinding, type JudgedDraft } from '../domain/judging/judged_draft.ts';
+import {
+  addToDraft,
+  emptyDraft,
+  findingOf,
+  judgedTraceOf,
+  type DraftFinding,
+  type JudgedDraft,
+} from '../domain/judging/judged_draft.ts';
 import type { JudgedTrace } from '../domain/judging/judged_trace.ts';
 import { type Runner, type RuleOnTexts, runRules, TRACE_STEPS_MAX } from '../domain/patterns/bounds.ts';
 import {
@@ -61,7 +68,11 @@ export interface ScoredTrace {
 }
 
 /** Judges complete traces of one partition; those that nobody judges are left out. */
-export async function scoreTraces(deps: ScoringDeps, partition: number, traces: readonly CompleteTrace[]): Promise<ScoredTrace[]> {
+export async function scoreTraces(
+  deps: ScoringDeps,
+  partition: number,
+  traces: readonly CompleteTrace[],
+): Promise<ScoredTrace[]> {
   const scored: ScoredTrace[] = [];
   for (let at = 0; at < traces.length; at += READ_TRACES_MAX) {
     const judged = traces.slice(at, at + READ_TRACES_MAX).flatMap((trace) => {
@@ -88,7 +99,12 @@ interface Input {
   known: readonly Judgement[];
 }
 
-async function scoreOne(deps: ScoringDeps, trace: CompleteTrace, judges: OrgJudges, { judged, known }: Input): Promise<ScoredTrace> {
+async function scoreOne(
+  deps: ScoringDeps,
+  trace: CompleteTrace,
+  judges: OrgJudges,
+  { judged, known }: Input,
+): Promise<ScoredTrace> {
   const { org_id, trace_id } = judged;
   // What is read back of a trace that sampling thinned has no texts: to judge it by them would be to judge nothing.
   const { rules, llm } = judgesFor(judges, judged, trace.stored_through > 0 && !trace.state.sampled);
@@ -105,7 +121,8 @@ async function scoreOne(deps: ScoringDeps, trace: CompleteTrace, judges: OrgJudg
   for (const rule of rules) {
     if (said.has(rule.record.judge_id)) continue;
     const judgement = deps.time.isSpent(org_id, began) ? notJudged(rule, SPENT) : judge(rule, judged, pay);
-    if ('texts' in judgement) costly.push({ judge: rule, rule: rule.rule, texts: judgement.texts, place: fresh.length });
+    if ('texts' in judgement)
+      costly.push({ judge: rule, rule: rule.rule, texts: judgement.texts, place: fresh.length });
     // Keeps the place of a judge that is asked elsewhere.
     fresh.push('texts' in judgement ? notJudged(rule, '') : judgement);
     const now = performance.now();
@@ -134,7 +151,11 @@ async function scoreOne(deps: ScoringDeps, trace: CompleteTrace, judges: OrgJudg
 }
 
 /** The same id however often a trace is completed: it is judged once. */
-function taskOf({ judge_id, version }: JudgeRecord, { org_id, trace_id, agent_id }: JudgedTrace, now: number): JudgingTask {
+function taskOf(
+  { judge_id, version }: JudgeRecord,
+  { org_id, trace_id, agent_id }: JudgedTrace,
+  now: number,
+): JudgingTask {
   const hex = createHash('sha256').update(`live\n${org_id}\n${judge_id}\n${trace_id}`).digest('hex').slice(0, 16);
   return {
     task_id: `task_${hex}`,
@@ -150,7 +171,11 @@ function taskOf({ judge_id, version }: JudgeRecord, { org_id, trace_id, agent_id
   };
 }
 
-async function inputsOf(store: JudgedStore, partition: number, judged: readonly { trace: CompleteTrace }[]): Promise<Input[]> {
+async function inputsOf(
+  store: JudgedStore,
+  partition: number,
+  judged: readonly { trace: CompleteTrace }[],
+): Promise<Input[]> {
   const refs = judged.flatMap(({ trace }) => (trace.stored_through > 0 ? [refOf(trace)] : []));
   const restored = judged.flatMap(({ trace }) => (trace.restored ? [refOf(trace)] : []));
   const [spans, judgements] = await Promise.all([

@@ -37,7 +37,12 @@ export function correctionsOf(
     org_id,
     trace_id,
     // Nobody was heard of by it: the time of receipt is one that has been.
-    usage: { ...noUsage({ org_id, ...where }), last_received_at: where.hour, cost_pico_usd: usdToPico(cost_usd), correction },
+    usage: {
+      ...noUsage({ org_id, ...where }),
+      last_received_at: where.hour,
+      cost_pico_usd: usdToPico(cost_usd),
+      correction,
+    },
   }));
 }
 
@@ -54,7 +59,10 @@ export async function freshCorrections(
     await Promise.all(
       [...Map.groupBy(corrections, ({ partition }) => partition)].map(
         async ([partition, own]) =>
-          [partition, await findCorrections(partition, [...new Set(own.map(({ correction_hex }) => correction_hex))])] as const,
+          [
+            partition,
+            await findCorrections(partition, [...new Set(own.map(({ correction_hex }) => correction_hex))]),
+          ] as const,
       ),
     ),
   );
@@ -65,7 +73,8 @@ export async function freshCorrections(
     const known = taken.get(message);
     if (known !== undefined) return known;
     const window = states.get(partition)?.window;
-    const repeated = window?.look(correction_hex) === 'seen' || (landed.get(partition)?.get(correction_hex) ?? Infinity) < log_seq;
+    const repeated =
+      window?.look(correction_hex) === 'seen' || (landed.get(partition)?.get(correction_hex) ?? Infinity) < log_seq;
     if (!repeated) window?.add(correction_hex, now());
     taken.set(message, !repeated);
     return !repeated;

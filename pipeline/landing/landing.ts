@@ -32,7 +32,12 @@ export interface RefusedRow {
 /** What landing needs of the store. */
 export interface LandingStore {
   /** @returns rows written; fewer than sent when a partition is fenced off */
-  insert(spec: TableSpec, lines: readonly string[], owned: readonly (readonly [number, number])[], queryId: string): Promise<number>;
+  insert(
+    spec: TableSpec,
+    lines: readonly string[],
+    owned: readonly (readonly [number, number])[],
+    queryId: string,
+  ): Promise<number>;
   /** Ends a statement that may still run, or may not have begun; once it resolves the statement writes nothing any more. */
   end(queryId: string): Promise<void>;
   /** Keys of the rows of a partition that are in a table from a log position on. */
@@ -67,9 +72,11 @@ export function emptyUnit(): LandingUnit {
 }
 
 /** The key of a span's or text's row within its partition. */
-export const rowKey = (logSeq: number, logIndex: number, sub: number): string => `${String(logSeq)}:${String(logIndex)}:${String(sub)}`;
+export const rowKey = (logSeq: number, logIndex: number, sub: number): string =>
+  `${String(logSeq)}:${String(logIndex)}:${String(sub)}`;
 /** The key of a trace's row: both rows of a pair share their new row's. */
-export const traceRowKey = (orgId: string, traceId: string, version: number): string => `${orgId} ${traceId} ${String(version)}`;
+export const traceRowKey = (orgId: string, traceId: string, version: number): string =>
+  `${orgId} ${traceId} ${String(version)}`;
 
 function ownRows(rows: LandingRow[], owned: readonly (readonly [number, number])[]): LandingRow[] {
   const epochs = new Map(owned);
@@ -105,7 +112,8 @@ export class Lander {
   /** Lands a unit, in STEPS. */
   async land(unit: LandingUnit): Promise<RefusedRow[]> {
     const refused: RefusedRow[][] = [];
-    for (const specs of STEPS) refused.push(...(await Promise.all(specs.map((spec) => this.#landTable(spec, unit[spec.table])))));
+    for (const specs of STEPS)
+      refused.push(...(await Promise.all(specs.map((spec) => this.#landTable(spec, unit[spec.table])))));
     return refused.flat();
   }
 
@@ -146,10 +154,17 @@ export class Lander {
         const fenced = new Set(await this.#dropFenced(owned));
         // Nothing at all, of partitions that are still ours: the statement was given up before it began. It says so like an answer that was lost.
         if (written > 0 || left.every(({ partition }) => fenced.has(partition))) return null;
-        this.#options.log.warn({ table: spec.table, rows: left.length, attempt }, 'a landing wrote nothing; trying again');
+        this.#options.log.warn(
+          { table: spec.table, rows: left.length, attempt },
+          'a landing wrote nothing; trying again',
+        );
       } catch (error) {
-        if (this.#options.store.classify(error) === 'refused') return error instanceof Error ? error.message : String(error);
-        this.#options.log.warn({ err: error, table: spec.table, rows: left.length, attempt }, 'landing failed; trying again');
+        if (this.#options.store.classify(error) === 'refused')
+          return error instanceof Error ? error.message : String(error);
+        this.#options.log.warn(
+          { err: error, table: spec.table, rows: left.length, attempt },
+          'landing failed; trying again',
+        );
       }
       await new Promise((resolve) => setTimeout(resolve, backoffMs(attempt)));
       left = await this.#withoutLanded(spec.table, left, queryId, attempt);
@@ -157,7 +172,12 @@ export class Lander {
   }
 
   /** The statement may have worked though its answer was lost: only what is not in the table is sent again. */
-  async #withoutLanded(table: LandingTable, rows: LandingRow[], queryId: string, attempt: number): Promise<LandingRow[]> {
+  async #withoutLanded(
+    table: LandingTable,
+    rows: LandingRow[],
+    queryId: string,
+    attempt: number,
+  ): Promise<LandingRow[]> {
     for (let tries = attempt; ; tries += 1) {
       try {
         await this.#options.store.end(queryId);
@@ -165,7 +185,10 @@ export class Lander {
         for (const row of rows) from.set(row.partition, Math.min(row.log_seq, from.get(row.partition) ?? Infinity));
         const landed = new Map(
           await Promise.all(
-            [...from].map(async ([partition, seq]) => [partition, await this.#options.store.landedKeys(table, partition, seq)] as const),
+            [...from].map(
+              async ([partition, seq]) =>
+                [partition, await this.#options.store.landedKeys(table, partition, seq)] as const,
+            ),
           ),
         );
         const left = rows.filter((row) => landed.get(row.partition)?.has(row.key) !== true);

@@ -6,7 +6,13 @@ import { ANY_TIMES, FENCE, landingStatement, SPAN_TEXTS, type LandingTable, type
 import type { AgentHeard } from './agent_activity.ts';
 import { rowKey, traceRowKey, type LandingStore } from './landing.ts';
 import type { PartitionRecord } from '../worker/ownership.ts';
-import type { FullFrom, HistoryOptions, HistoryStore, PartitionHistory, PartitionMemory } from '../worker/partition_state.ts';
+import type {
+  FullFrom,
+  HistoryOptions,
+  HistoryStore,
+  PartitionHistory,
+  PartitionMemory,
+} from '../worker/partition_state.ts';
 import { storedTrace, TRACE_COLUMNS, type TraceRecord } from '../traces/stored_trace.ts';
 import type { RecentPart, TextStore } from './text_mover.ts';
 import { traceKey } from '../traces/open_traces.ts';
@@ -44,7 +50,12 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     return classifyStoreError(error);
   }
 
-  async insert(spec: TableSpec, lines: readonly string[], owned: readonly (readonly [number, number])[], queryId: string): Promise<number> {
+  async insert(
+    spec: TableSpec,
+    lines: readonly string[],
+    owned: readonly (readonly [number, number])[],
+    queryId: string,
+  ): Promise<number> {
     const { written_rows } = await this.#client.execute({
       name: `land_${spec.table}`,
       sql: landingStatement(spec),
@@ -62,7 +73,9 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
       name: 'write_activity',
       sql: `INSERT INTO agent_activity (org_id, agent_id, last_seen_at, landed_at) SELECT org_id, agent_id, fromUnixTimestamp64Milli(last_seen_at, 'UTC'), now64(3, 'UTC')
         FROM input('org_id String, agent_id String, last_seen_at Int64') FORMAT JSONCompactEachRow`,
-      body: heard.map(({ org_id, agent_id, last_seen_at }) => JSON.stringify([org_id, agent_id, last_seen_at])).join('\n'),
+      body: heard
+        .map(({ org_id, agent_id, last_seen_at }) => JSON.stringify([org_id, agent_id, last_seen_at]))
+        .join('\n'),
       timeoutMs: INSERT_TIMEOUT_MS,
     });
   }
@@ -137,8 +150,13 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
     if (table === 'judge_scores') return new Set();
     const select = (name: string): string =>
       `SELECT log_seq, log_index, log_sub FROM ${name} WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}`;
-    const sql = table === 'spans' ? select('spans') : `${select('span_texts_recent')} UNION ALL ${select('span_texts')}`;
-    const rows = await this.#rows<{ log_seq: string; log_index: number; log_sub: number }>(`landed_${table}`, sql, params);
+    const sql =
+      table === 'spans' ? select('spans') : `${select('span_texts_recent')} UNION ALL ${select('span_texts')}`;
+    const rows = await this.#rows<{ log_seq: string; log_index: number; log_sub: number }>(
+      `landed_${table}`,
+      sql,
+      params,
+    );
     return new Set(rows.map((row) => rowKey(Number(row.log_seq), row.log_index, row.log_sub)));
   }
 
@@ -188,7 +206,9 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
       { partition: MOVER_PARTITION, epoch, worker: workerId },
     );
     if (others.length > 0)
-      throw new Error(`worker ${others.map(({ worker_id }) => worker_id).join(', ')} took the fence of the mover at the same time`);
+      throw new Error(
+        `worker ${others.map(({ worker_id }) => worker_id).join(', ')} took the fence of the mover at the same time`,
+      );
     await this.#outlast('move-');
     return epoch;
   }
@@ -270,7 +290,10 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
       ),
       tail ? this.#decided(partition, above) : new Map<string, FullFrom>(),
       this.#recallTraces(partition, memory),
-      this.#recallIds({ partition, checkpoint, since: windowStart(windowMs, Number(landed?.received_ms ?? 0)) }, memory),
+      this.#recallIds(
+        { partition, checkpoint, since: windowStart(windowMs, Number(landed?.received_ms ?? 0)) },
+        memory,
+      ),
     ]);
     return { spans, texts, usage_through: Number(landed?.seq ?? 0), traces: traces.map(storedTrace), decided };
   }
@@ -282,7 +305,14 @@ export class ClickHouseLandingStore implements LandingStore, HistoryStore, TextS
   async #decided(partition: number, fromSeq: number): Promise<Map<string, FullFrom>> {
     const select = (sampled: string, table: string): string =>
       `SELECT org_id, trace_id, log_seq, log_index, ${sampled} AS sampled FROM ${table} WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}`;
-    const rows = await this.#rows<{ org_id: string; trace_id: string; summaries: string; full: string; seq: string; index: number }>(
+    const rows = await this.#rows<{
+      org_id: string;
+      trace_id: string;
+      summaries: string;
+      full: string;
+      seq: string;
+      index: number;
+    }>(
       'decided_traces',
       `SELECT org_id, trace_id, toString(countIf(NOT sampled)) AS summaries, toString(countIf(sampled)) AS full,
          toString(minIf(log_seq, sampled)) AS seq, argMinIf(log_index, (log_seq, log_index), sampled) AS index

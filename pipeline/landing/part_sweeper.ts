@@ -30,7 +30,14 @@ export interface PartSweeperOptions {
 }
 
 /** Begins to look; returns what ends it, which resolves when nothing is under way. */
-export function startPartSweeper({ clickhouse, logger, isLeader, sync, keptS, lookMs = LOOK_MS }: PartSweeperOptions): () => Promise<void> {
+export function startPartSweeper({
+  clickhouse,
+  logger,
+  isLeader,
+  sync,
+  keptS,
+  lookMs = LOOK_MS,
+}: PartSweeperOptions): () => Promise<void> {
   const sweep = async (): Promise<void> => {
     if (!isLeader()) return;
     const due = await clickhouse.rows<{ name: string; parts: number }>({

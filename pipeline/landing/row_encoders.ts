@@ -25,7 +25,10 @@ export function retentionClassDays(days: number): number {
  * Texts that are due when they land already, as when years of events are brought in at once, share the partition of the day they came: one
  * for each week of their past would be a thousand small parts with an index each.
  */
-export function dropDay({ started_at, received_at }: Pick<Span, 'started_at' | 'received_at'>, retentionDays: number): number {
+export function dropDay(
+  { started_at, received_at }: Pick<Span, 'started_at' | 'received_at'>,
+  retentionDays: number,
+): number {
   const due = Math.floor(started_at / DAY_MS) + retentionClassDays(retentionDays);
   return Math.min(DATE_MAX_DAYS, Math.max(0, due, Math.floor(received_at / DAY_MS)));
 }

@@ -63,7 +63,17 @@ function addUsage(
   { usage, partition }: Pick<MeteredEvent, 'usage' | 'partition'>,
 ): void {
   const { org_id, agent_id, model, department, realm } = usage;
-  const key = JSON.stringify([partition, usage.hour, usage.day, org_id, agent_id, model, department, realm, String(usage.correction)]);
+  const key = JSON.stringify([
+    partition,
+    usage.hour,
+    usage.day,
+    org_id,
+    agent_id,
+    model,
+    department,
+    realm,
+    String(usage.correction),
+  ]);
   const total = totals.get(key)?.usage;
   if (total === undefined) {
     totals.set(key, { usage: { ...usage }, partition });

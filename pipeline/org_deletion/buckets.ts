@@ -96,7 +96,8 @@ export class OrgBuckets {
     for (const name of Object.keys(BUCKETS) as BucketName[]) {
       const token = firstToken(HOW[name], org_id);
       if (token === null) continue;
-      for (const filter of [`$KV.${name}.${token}`, `$KV.${name}.${token}.>`]) await this.#log.jsm.streams.purge(`KV_${name}`, { filter });
+      for (const filter of [`$KV.${name}.${token}`, `$KV.${name}.${token}.>`])
+        await this.#log.jsm.streams.purge(`KV_${name}`, { filter });
     }
   }
 }

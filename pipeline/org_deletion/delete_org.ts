@@ -79,7 +79,8 @@ export function createDeleteOrg(deps: DeleteOrgDeps): LongJobHandler {
     const { org_id } = deleteOrgArgs.parse(context.args);
     const deletion = deps.deletions.get(org_id);
     // Done by this job before it could say so, or passed to another job: the org may have been made again, and is left alone.
-    if (deletion?.state !== 'running' || deletion.job_id !== context.job_id) return { org_id, superseded: deletion?.state !== 'complete' };
+    if (deletion?.state !== 'running' || deletion.job_id !== context.job_id)
+      return { org_id, superseded: deletion?.state !== 'complete' };
     let done = 0;
     const reached = async (name: DeleteOrgStep): Promise<void> => {
       context.progress(++done, STEPS);
@@ -135,11 +136,25 @@ async function eraseAll(
     throw new Error('another job carries the deletion out by now');
   await reached('opened');
   const { rows, records, messages, dead_letters, objects } = total;
-  return { org_id, rows: Object.fromEntries(rows), records, messages, dead_letters, objects, log_purged_through: through, remaining: 0 };
+  return {
+    org_id,
+    rows: Object.fromEntries(rows),
+    records,
+    messages,
+    dead_letters,
+    objects,
+    log_purged_through: through,
+    remaining: 0,
+  };
 }
 
 /** Erases what came while the rest went, until two looks QUIET_MS apart have found nothing. @throws Error saying what is left */
-async function eraseUntilNothing(deps: DeleteOrgDeps, org_id: string, total: Erased, signal: AbortSignal): Promise<void> {
+async function eraseUntilNothing(
+  deps: DeleteOrgDeps,
+  org_id: string,
+  total: Erased,
+  signal: AbortSignal,
+): Promise<void> {
   for (let round = 1; ; round++) {
     await quiet(deps, signal);
     const found = await eraseOnce(deps, org_id, signal);
@@ -150,7 +165,11 @@ async function eraseUntilNothing(deps: DeleteOrgDeps, org_id: string, total: Era
   }
 }
 
-async function eraseOnce({ store, buckets, log, eraseObjects }: DeleteOrgDeps, org_id: string, signal: AbortSignal): Promise<Erased> {
+async function eraseOnce(
+  { store, buckets, log, eraseObjects }: DeleteOrgDeps,
+  org_id: string,
+  signal: AbortSignal,
+): Promise<Erased> {
   const records = await buckets.erase(org_id, signal);
   const messages = await log.eraseQueued(org_id, signal);
   const rows = await store.remaining(org_id);
@@ -160,7 +179,8 @@ async function eraseOnce({ store, buckets, log, eraseObjects }: DeleteOrgDeps, o
   return { rows, records, messages, dead_letters, objects };
 }
 
-const quiet = ({ hurry = 1 }: DeleteOrgDeps, signal: AbortSignal): Promise<void> => sleep(QUIET_MS / hurry, undefined, { signal });
+const quiet = ({ hurry = 1 }: DeleteOrgDeps, signal: AbortSignal): Promise<void> =>
+  sleep(QUIET_MS / hurry, undefined, { signal });
 
 function add(total: Erased, found: Erased): void {
   for (const [table, rows] of found.rows) total.rows.set(table, (total.rows.get(table) ?? 0) + rows);

@@ -5,7 +5,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { AUDIT_STREAM, EVENTS_STREAM, JUDGING_STREAM, MAIL_STREAM, SCORES_STREAM, WEBHOOKS_STREAM } from '../../schemas/streams.ts';
+import {
+  AUDIT_STREAM,
+  EVENTS_STREAM,
+  JUDGING_STREAM,
+  MAIL_STREAM,
+  SCORES_STREAM,
+  WEBHOOKS_STREAM,
+} from '../../schemas/streams.ts';
 import {
   auditEntryCodec,
   type Codec,
@@ -121,13 +128,16 @@ export async function purgeEvents(log: Log, signal: AbortSignal): Promise<void> 
   const deadline = performance.now() + READ_MS_MAX;
   for (;;) {
     const behind: string[] = [];
-    for await (const { name, config, ack_floor, num_pending, num_ack_pending } of log.jsm.consumers.list(EVENTS_STREAM)) {
+    for await (const { name, config, ack_floor, num_pending, num_ack_pending } of log.jsm.consumers.list(
+      EVENTS_STREAM,
+    )) {
       // What is read without a name keeps no place in the stream.
       if (config.durable_name === undefined) continue;
       if (ack_floor.stream_seq < through && num_pending + num_ack_pending > 0) behind.push(name);
     }
     if (behind.length === 0) break;
-    if (performance.now() > deadline) throw new StoreUnavailable(`platform events are not read by ${behind.join(', ')}`);
+    if (performance.now() > deadline)
+      throw new StoreUnavailable(`platform events are not read by ${behind.join(', ')}`);
     await sleep(LOOK_MS, undefined, { signal });
   }
   await log.jsm.streams.purge(EVENTS_STREAM, { seq: through + 1 });

@@ -64,7 +64,11 @@ export class DeadLetters {
     head.set(FINGERPRINT_HEADER, deadLetterCodec.fingerprint);
     if (body.length < letter.body.length) head.set(BODY_BYTES_HEADER, String(letter.body.length));
     const data = deadLetterCodec.encode({ ...letter, detail: letter.detail.slice(0, DETAIL_CHARS_MAX), body });
-    await this.#log.js.publish(deadLetterSubject(letter.stage), data, { msgID, headers: head, timeout: PUBLISH_TIMEOUT_MS });
+    await this.#log.js.publish(deadLetterSubject(letter.stage), data, {
+      msgID,
+      headers: head,
+      timeout: PUBLISH_TIMEOUT_MS,
+    });
   }
 
   /** Part of the stream that is used, as far as is known: what it turns out not to take is offered again without its body. */
@@ -89,6 +93,8 @@ export class DeadLetters {
 }
 
 /** A letter of a message that stands at no place of the ingest log: log_index -1 stands for a whole message. */
-export function itemLetter(item: Pick<DeadLetter, 'stage' | 'reason' | 'detail' | 'log_seq' | 'died_at' | 'body'>): DeadLetter {
+export function itemLetter(
+  item: Pick<DeadLetter, 'stage' | 'reason' | 'detail' | 'log_seq' | 'died_at' | 'body'>,
+): DeadLetter {
   return { ...item, partition: 0, log_index: -1, org_id: '', format: '', event_hex: '', trace_id: '', received_at: 0 };
 }

@@ -58,7 +58,8 @@ export class DurableReader {
         if (this.#isStopped()) return;
         logger.warn({ err: error, stream, consumer: durable }, 'reading a stream failed; opening it again');
       }
-      if (!this.#isStopped()) await sleep(REOPEN_MS, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+      if (!this.#isStopped())
+        await sleep(REOPEN_MS, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
     }
   }
 
@@ -87,7 +88,13 @@ export class DurableReader {
     const known = await log.jsm.consumers.info(stream, durable).catch(() => null);
     if (known === null) {
       const filter = subject === undefined ? {} : { filter_subject: subject };
-      const made = { durable_name: durable, ack_policy: AckPolicy.Explicit, deliver_policy: DeliverPolicy.All, ...filter, ...bounds };
+      const made = {
+        durable_name: durable,
+        ack_policy: AckPolicy.Explicit,
+        deliver_policy: DeliverPolicy.All,
+        ...filter,
+        ...bounds,
+      };
       await log.jsm.consumers.add(stream, made);
     } else if (known.config.ack_wait !== bounds.ack_wait || known.config.max_ack_pending !== bounds.max_ack_pending) {
       await log.jsm.consumers.update(stream, durable, bounds);

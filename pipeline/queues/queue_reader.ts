@@ -103,7 +103,13 @@ export class QueueReader {
     const known = await log.jsm.consumers.info(stream, queue).catch(() => null);
     if (known === null) {
       const filter = subject === undefined ? {} : { filter_subject: subject };
-      const made = { durable_name: queue, ack_policy: AckPolicy.Explicit, deliver_policy: DeliverPolicy.All, ...filter, ...changeable };
+      const made = {
+        durable_name: queue,
+        ack_policy: AckPolicy.Explicit,
+        deliver_policy: DeliverPolicy.All,
+        ...filter,
+        ...changeable,
+      };
       await log.jsm.consumers.add(stream, made);
     } else if (known.config.max_ack_pending !== unfinishedMax || known.config.ack_wait !== changeable.ack_wait) {
       await log.jsm.consumers.update(stream, queue, changeable);

@@ -109,7 +109,11 @@ interface Held<T> {
 }
 
 /** Milliseconds until the next try of a message that has failed `failures` times (1 or more): doubles, with half of it left to chance. */
-export function retryDelayMs(failures: number, { firstMs, maxMs }: RetryBounds, random: () => number = Math.random): number {
+export function retryDelayMs(
+  failures: number,
+  { firstMs, maxMs }: RetryBounds,
+  random: () => number = Math.random,
+): number {
   const ceiling = Math.min(maxMs, firstMs * 2 ** Math.min(failures - 1, 30));
   return Math.round(ceiling / 2 + random() * (ceiling / 2));
 }
@@ -188,7 +192,12 @@ export class WorkQueue<T> {
       await this.#giveUp(message, error instanceof UnknownSchemaError ? 'unknown_schema' : 'unreadable_message', error);
       return;
     }
-    const item = { value, seq: message.seq, queued_at: message.time.getTime(), attempt: message.info.deliveryCount - 1 };
+    const item = {
+      value,
+      seq: message.seq,
+      queued_at: message.time.getTime(),
+      attempt: message.info.deliveryCount - 1,
+    };
     const taken = { message, item };
     this.#held.set(message.seq, taken);
     this.#waiting.push(taken);
@@ -241,7 +250,10 @@ export class WorkQueue<T> {
     const { true: old = [], false: young = [] } = Object.groupBy(batch, (held) => (expired(held) ? 'true' : 'false'));
     for (const { message } of old) await this.#giveUp(message, 'expired', error);
     if (young.length === 0) return;
-    logger.warn({ err: error, queue, messages: young.length, attempt: young[0]?.item.attempt }, 'delivering failed; trying again');
+    logger.warn(
+      { err: error, queue, messages: young.length, attempt: young[0]?.item.attempt },
+      'delivering failed; trying again',
+    );
     observe(queue, 'retried', young.length);
     for (const { message, item } of young) this.#giveBack(message, retryDelayMs(item.attempt + 1, retry));
   }
@@ -258,7 +270,10 @@ export class WorkQueue<T> {
       return;
     }
     observe(queue, 'dead', 1);
-    logger.error({ queue, seq: message.seq, reason, detail }, 'a message can never be delivered; it is kept in DEAD_LETTERS');
+    logger.error(
+      { queue, seq: message.seq, reason, detail },
+      'a message can never be delivered; it is kept in DEAD_LETTERS',
+    );
     this.#answer(() => {
       message.term(reason);
     });

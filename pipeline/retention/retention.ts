@@ -142,7 +142,11 @@ async function retireTexts(
 }
 
 /** Waits for texts that are on their way to where they can be exported. @returns those that have not arrived in time */
-async function outlastMoves(store: RetentionStore, ranges: readonly CutoffRange[], signal: AbortSignal): Promise<number> {
+async function outlastMoves(
+  store: RetentionStore,
+  ranges: readonly CutoffRange[],
+  signal: AbortSignal,
+): Promise<number> {
   const deadline = performance.now() + MOVES_MS_MAX;
   for (;;) {
     let waiting = 0;
@@ -195,7 +199,12 @@ function count(counts: Counts, day: DueDay, how: Export): void {
   counts.texts_exported += day.fresh;
 }
 
-async function clearColumns({ store }: RetentionDeps, ranges: readonly CutoffRange[], counts: Counts, signal: AbortSignal): Promise<void> {
+async function clearColumns(
+  { store }: RetentionDeps,
+  ranges: readonly CutoffRange[],
+  counts: Counts,
+  signal: AbortSignal,
+): Promise<void> {
   for (const { table, column, empty, time, kept } of CLEARED) {
     const cleared = await store.clear(
       table,
@@ -264,7 +273,10 @@ function dueIn({ table, column, key, withSpans }: DeletedTable): (cutoffs: Cutof
 }
 
 function byKey({ table, key }: Required<Pick<DeletedTable, 'table' | 'key'>>, due: Condition): Condition {
-  return { ...due, sql: `${key.column} IN (SELECT ${key.column} FROM ${table} FINAL WHERE ${key.where} AND ${due.sql})` };
+  return {
+    ...due,
+    sql: `${key.column} IN (SELECT ${key.column} FROM ${table} FINAL WHERE ${key.where} AND ${due.sql})`,
+  };
 }
 
 function note(counts: Counts, { parts_dropped, partitions_masked }: Removed): void {

@@ -34,7 +34,8 @@ export async function openPiiPolicies(log: Log, sealer: Sealer, deps: RedactorDe
       const record = bucket.get(orgKey(org_id));
       if (record?.enabled !== true) return null;
       let redactor = compiled.get(record);
-      if (redactor === undefined) compiled.set(record, (redactor = redactorOf(org_id, record, sealer, { onProblem, boundsOf })));
+      if (redactor === undefined)
+        compiled.set(record, (redactor = redactorOf(org_id, record, sealer, { onProblem, boundsOf })));
       return redactor;
     },
     close: () => {
@@ -43,11 +44,24 @@ export async function openPiiPolicies(log: Log, sealer: Sealer, deps: RedactorDe
   };
 }
 
-function redactorOf(org_id: string, record: PiiRecord, sealer: Sealer, { onProblem, boundsOf }: Required<RedactorDeps>): PiiRedactor {
+function redactorOf(
+  org_id: string,
+  record: PiiRecord,
+  sealer: Sealer,
+  { onProblem, boundsOf }: Required<RedactorDeps>,
+): PiiRedactor {
   const { kinds, custom } = record;
-  const redactor = new PiiRedactor({ kinds, custom, hash_key: hashKeyOf(org_id, record, sealer, onProblem), bounds: boundsOf(org_id) });
+  const redactor = new PiiRedactor({
+    kinds,
+    custom,
+    hash_key: hashKeyOf(org_id, record, sealer, onProblem),
+    bounds: boundsOf(org_id),
+  });
   for (const label of redactor.own.unusable)
-    onProblem(`a pattern of the PII policy of ${org_id} cannot be used, so texts that it may match are replaced: ${label}`, undefined);
+    onProblem(
+      `a pattern of the PII policy of ${org_id} cannot be used, so texts that it may match are replaced: ${label}`,
+      undefined,
+    );
   return redactor;
 }
 
@@ -56,7 +70,10 @@ function hashKeyOf(org_id: string, { mode, hash_key }: PiiRecord, sealer: Sealer
   try {
     return Buffer.from(sealer.open(hash_key, hashKeyContext(org_id)), 'base64');
   } catch (cause) {
-    onProblem(`the hash key of the PII policy of ${org_id} does not open; finds are replaced by their label alone`, cause);
+    onProblem(
+      `the hash key of the PII policy of ${org_id} does not open; finds are replaced by their label alone`,
+      cause,
+    );
     return null;
   }
 }

@@ -13,7 +13,10 @@ export interface RetentionPolicies {
 }
 
 /** Resolves when every policy there is has been loaded. */
-export async function openRetentionPolicies(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<RetentionPolicies> {
+export async function openRetentionPolicies(
+  log: Log,
+  onProblem: (problem: string, cause: unknown) => void,
+): Promise<RetentionPolicies> {
   const bucket = await open(log, onProblem);
   return {
     of: (org_id) => bucket.get(orgKey(org_id)) ?? DEFAULT_RETENTION,
@@ -43,7 +46,10 @@ export async function readRetentionPolicies(log: Log): Promise<OrgPolicy[]> {
   }
 }
 
-async function open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<WatchedBucket<RetentionPolicy>> {
+async function open(
+  log: Log,
+  onProblem: (problem: string, cause: unknown) => void,
+): Promise<WatchedBucket<RetentionPolicy>> {
   const kv = await log.bucket('retention_policies');
   return WatchedBucket.open(log.nc, kv, { name: 'retention_policies', parse: parseRetention, onProblem });
 }

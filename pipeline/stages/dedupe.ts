@@ -31,7 +31,11 @@ export interface DedupeDeps {
 export function createDedupeStage(deps: DedupeDeps): Stage<DecodedEvent, DecodedEvent> {
   let landed: ReadonlySet<string> = new Set();
   /** What the event is, and what also has to remember it. */
-  const look = (event: DecodedEvent, high: number, low: number): { sighting: Sighting; forgotten: Forgotten | null } => {
+  const look = (
+    event: DecodedEvent,
+    high: number,
+    low: number,
+  ): { sighting: Sighting; forgotten: Forgotten | null } => {
     const sighting = deps.windowOf(event.partition).lookHalves(high, low);
     const forgotten = deps.forgottenOf(event.partition);
     if (forgotten === null || forgotten.isEmpty || !forgotten.concerns(event)) return { sighting, forgotten: null };

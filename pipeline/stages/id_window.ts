@@ -171,7 +171,10 @@ class Generation {
   }
 
   get bytes(): number {
-    return this.#filters.reduce((sum, filter) => sum + filter.bytes, (this.#young?.bytes ?? 0) + (this.#old?.bytes ?? 0));
+    return this.#filters.reduce(
+      (sum, filter) => sum + filter.bytes,
+      (this.#young?.bytes ?? 0) + (this.#old?.bytes ?? 0),
+    );
   }
 
   get isExact(): boolean {

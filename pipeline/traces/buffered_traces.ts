@@ -74,9 +74,14 @@ export class HeldTraces {
   }
 
   /** Whether an event that is held has this id and another place in the log. */
-  holdsOther(key: string, { event_hex, log_seq, log_index }: { event_hex: string; log_seq: number; log_index: number }): boolean {
+  holdsOther(
+    key: string,
+    { event_hex, log_seq, log_index }: { event_hex: string; log_seq: number; log_index: number },
+  ): boolean {
     const events = this.#traces.get(key)?.events ?? [];
-    return events.some(({ event }) => event.event_hex === event_hex && (event.log_seq !== log_seq || event.log_index !== log_index));
+    return events.some(
+      ({ event }) => event.event_hex === event_hex && (event.log_seq !== log_seq || event.log_index !== log_index),
+    );
   }
 
   /** @returns the trace with the event in it */

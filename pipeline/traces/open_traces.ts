@@ -79,7 +79,12 @@ export class TraceBook {
   #settled: string[] = [];
   #events: BookEvent[] = [];
 
-  constructor(partition: number, limits: TraceBookLimits, known: TraceFilter = new TraceFilter(), inputs: JudgedInputs | null = null) {
+  constructor(
+    partition: number,
+    limits: TraceBookLimits,
+    known: TraceFilter = new TraceFilter(),
+    inputs: JudgedInputs | null = null,
+  ) {
     this.#partition = partition;
     this.#limits = limits;
     this.#known = known;

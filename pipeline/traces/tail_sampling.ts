@@ -89,7 +89,12 @@ export class TailSampler {
     }
   }
 
-  #decide(state: PartitionState, key: string, event: MeteredEvent, held: HeldTrace | undefined): { retain: Retain; reason: string } | null {
+  #decide(
+    state: PartitionState,
+    key: string,
+    event: MeteredEvent,
+    held: HeldTrace | undefined,
+  ): { retain: Retain; reason: string } | null {
     const { retain, sample_reason: reason } = event;
     const isKept = retain === 'full' && reason !== 'profile';
     const landed = landedDecision(state, key, event, isKept);
@@ -125,7 +130,9 @@ export function heldAmong(
   events: readonly (LogPosition & { org_id: string; trace_id: string; event_hex: string })[],
 ): string[] {
   return events
-    .filter((event) => states.get(event.partition)?.tail.holdsOther(traceKey(event.org_id, event.trace_id), event) === true)
+    .filter(
+      (event) => states.get(event.partition)?.tail.holdsOther(traceKey(event.org_id, event.trace_id), event) === true,
+    )
     .map(eventIdentity);
 }
 
@@ -153,10 +160,12 @@ export function withReleased<T extends BookEvent>(told: readonly T[], decided: r
     if (complete !== undefined && complete.stored_through > 0 && !complete.restored)
       wanted.set(traceKey(complete.state.org_id, complete.state.trace_id), []);
   if (wanted.size === 0) return [...told];
-  for (const one of decided) if (one.wasHeld === true) wanted.get(traceKey(one.event.org_id, one.event.trace_id))?.push(one);
+  for (const one of decided)
+    if (one.wasHeld === true) wanted.get(traceKey(one.event.org_id, one.event.trace_id))?.push(one);
   return told.map((event) => {
     const { complete } = event;
-    const released = complete === undefined ? [] : (wanted.get(traceKey(complete.state.org_id, complete.state.trace_id)) ?? []);
+    const released =
+      complete === undefined ? [] : (wanted.get(traceKey(complete.state.org_id, complete.state.trace_id)) ?? []);
     if (complete === undefined || released.length === 0) return event;
     const draft = complete.draft ?? emptyDraft();
     for (const one of released) if (one.event.log_seq <= complete.stored_through) addEvent(draft, one.event);
@@ -173,7 +182,13 @@ function oldestOf(states: readonly PartitionState[]): { state: PartitionState; t
   return oldest;
 }
 
-function release(state: PartitionState, { key }: HeldTrace, retain: Retain, reason: string, decided: LandingEvent[]): void {
+function release(
+  state: PartitionState,
+  { key }: HeldTrace,
+  retain: Retain,
+  reason: string,
+  decided: LandingEvent[],
+): void {
   state.book.release(key);
   for (const { event, source } of state.tail.release(key)?.events ?? [])
     decided.push({ event: marked(event, retain, reason), source, wasHeld: true });

@@ -29,7 +29,8 @@ export async function openCold({ env, log, clickhouse }: WorkerParts): Promise<C
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env;
   const objects = await openObjectStore({
     url: env.SERVICE_OBJECT_STORE ?? `file://${encodeURI(path.join(dataDir, 'cold'))}`,
-    credentials: accessKeyId === undefined || secretAccessKey === undefined ? undefined : { accessKeyId, secretAccessKey },
+    credentials:
+      accessKeyId === undefined || secretAccessKey === undefined ? undefined : { accessKeyId, secretAccessKey },
   });
   const tables = new ColdTables(clickhouse);
   const cold = new ColdStorage({ store: objects, tables, tempDir: path.join(dataDir, 'tmp'), now: () => Date.now() });

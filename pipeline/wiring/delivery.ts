@@ -38,7 +38,14 @@ export async function startDelivery(
     publicOnly: env.SERVICE_ENV !== 'development',
     now,
   });
-  const mailer = createMailer({ log, logger, smtpUrl: env.SERVICE_SMTP_URL, from: env.SERVICE_MAIL_FROM, now, observe });
+  const mailer = createMailer({
+    log,
+    logger,
+    smtpUrl: env.SERVICE_SMTP_URL,
+    from: env.SERVICE_MAIL_FROM,
+    now,
+    observe,
+  });
   mailer.start();
   const audit = createAuditLander({
     log,

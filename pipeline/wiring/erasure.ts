@@ -79,7 +79,8 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
         asks,
         formsOf: async (org_id, attribute, value) => storedForms(attribute, value, await rulesOf(log, sealer, org_id)),
         lease: () => leases.take(RETENTION),
-        isOver: (job_id) => records.all().some((job) => job.job_id === job_id && (job.status === 'complete' || job.status === 'failed')),
+        isOver: (job_id) =>
+          records.all().some((job) => job.job_id === job_id && (job.status === 'complete' || job.status === 'failed')),
         log: {
           position: () => ingestPosition(log),
           landed: (signal) => corrections.landed(signal),
@@ -87,7 +88,8 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
           eraseLetters: (org_id, isMeant, signal) => eraseLetters(log, org_id, isMeant, signal),
         },
         logBase,
-        forget: (org_id, trace_ids, what, signal) => forgetTraces(log.nc, partitions, { org_id, trace_ids: [...trace_ids], what }, signal),
+        forget: (org_id, trace_ids, what, signal) =>
+          forgetTraces(log.nc, partitions, { org_id, trace_ids: [...trace_ids], what }, signal),
         emptyOpenSamples: (org_id, samples) => emptyOpenSamples(log, org_id, samples),
         sync,
         step,

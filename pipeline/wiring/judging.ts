@@ -91,6 +91,10 @@ export async function startJudging(
       },
     });
     const quotas = new JudgeQuotas(log);
-    return { upstream, calls, judges: new LlmJudges({ calls, quotas, policyOf: policies.of, redactorOf: piiPolicies.of, now }) };
+    return {
+      upstream,
+      calls,
+      judges: new LlmJudges({ calls, quotas, policyOf: policies.of, redactorOf: piiPolicies.of, now }),
+    };
   }
 }

@@ -84,7 +84,11 @@ const observer: StageObserver = {
   },
 };
 
-function createTopology({ env, policies, piiPolicies, prices }: LandingParts, known: KnownRows, worker: () => Worker): Topology {
+function createTopology(
+  { env, policies, piiPolicies, prices }: LandingParts,
+  known: KnownRows,
+  worker: () => Worker,
+): Topology {
   const windowMs = env.SERVICE_DEDUP_WINDOW_HOURS * HOUR_MS;
   const orphan = new IdWindow(windowMs, 0);
   return {
@@ -97,7 +101,8 @@ function createTopology({ env, policies, piiPolicies, prices }: LandingParts, kn
       // A partition lost in the middle of a batch has no window any more; its rows are not written.
       windowOf: (partition) => worker().states.get(partition)?.window ?? orphan,
       forgottenOf: (partition) => worker().states.get(partition)?.forgotten ?? null,
-      findLanded: async (events) => new Set([...(await known.findLanded(events)), ...heldAmong(worker().states, events)]),
+      findLanded: async (events) =>
+        new Set([...(await known.findLanded(events)), ...heldAmong(worker().states, events)]),
       now: () => Date.now(),
     }),
     sample: createSampleStage({
@@ -127,7 +132,21 @@ function createTail(env: Env): TailSampler | null {
 
 /** Wires the way from the log to the store. Nothing runs before its parts are started. */
 export async function openLanding(parts: LandingParts): Promise<Landing> {
-  const { env, logger, log, clickhouse, store, sync, policies, judges, budgetRecords, partitions, logBase, workerId, metricsUrl } = parts;
+  const {
+    env,
+    logger,
+    log,
+    clickhouse,
+    store,
+    sync,
+    policies,
+    judges,
+    budgetRecords,
+    partitions,
+    logBase,
+    workerId,
+    metricsUrl,
+  } = parts;
   const windowMs = env.SERVICE_DEDUP_WINDOW_HOURS * HOUR_MS;
   const publisher = createPublisher(log, logger, {
     now: () => Date.now(),
@@ -211,8 +230,10 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
       isBehind: () => reader.lag > 0,
       textDays: (org_id) => parts.retention.of(org_id).telemetry_events.full_prompt_response_days,
       isDeleted: (org_id) => parts.deletions.isRunning(org_id),
-      findTraces: (partition, traces) => untilDone(logger, 'looking up traces', () => known.findTraces(partition, traces)),
-      findCorrections: (partition, ids) => untilDone(logger, 'looking up corrections', () => known.findCorrections(partition, ids)),
+      findTraces: (partition, traces) =>
+        untilDone(logger, 'looking up traces', () => known.findTraces(partition, traces)),
+      findCorrections: (partition, ids) =>
+        untilDone(logger, 'looking up corrections', () => known.findCorrections(partition, ids)),
       judge: (partition, traces) => scoreTraces(scoring, partition, traces),
       now: () => Date.now(),
       yield: () => new Promise((resolve) => setImmediate(resolve)),
@@ -235,7 +256,9 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
   });
   async function bringUp(records: PartitionRecord[]): Promise<void> {
     // Tried again after a failure, it leaves alone what is up already: that state is ahead of what its record says.
-    const mine = records.filter(({ partition, epoch }) => ownership.isOwner(partition) && worker.states.get(partition)?.epoch !== epoch);
+    const mine = records.filter(
+      ({ partition, epoch }) => ownership.isOwner(partition) && worker.states.get(partition)?.epoch !== epoch,
+    );
     await store.fence(mine.map((record) => [record.partition, record.epoch] as const));
     for (const record of mine) {
       const memory = emptyMemory(windowMs, Math.ceil(LIMITS.dedupe_ids_exact_max / partitions));
@@ -246,7 +269,10 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
         openMax: Math.ceil(LIMITS.open_traces_max / partitions),
         doneMax: Math.ceil(LIMITS.done_traces_max / partitions),
       };
-      const inputs = new JudgedInputs((org_id) => judges.of(org_id) !== null, Math.ceil(LIMITS.judged_bytes_max / partitions));
+      const inputs = new JudgedInputs(
+        (org_id) => judges.of(org_id) !== null,
+        Math.ceil(LIMITS.judged_bytes_max / partitions),
+      );
       const state = rebuild(record, history, memory, { logBase, limits, inputs, now: Date.now() });
       if (ownership.epochOf(record.partition) === record.epoch) worker.add(state);
     }
@@ -268,11 +294,16 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
 }
 
 /** Shows how far the worker is, once a second. */
-export function startGauges({ worker, reader, budgets }: Landing, jobs: { overdue: () => Map<string, number> }): NodeJS.Timeout {
+export function startGauges(
+  { worker, reader, budgets }: Landing,
+  jobs: { overdue: () => Map<string, number> },
+): NodeJS.Timeout {
   const lag = new Lag();
   return setInterval(() => {
     const states = [...worker.states.values()];
-    budgets.progress(states.map((state) => ({ ...state, behind: reader.lag > 0 || state.read_through < state.taken_through })));
+    budgets.progress(
+      states.map((state) => ({ ...state, behind: reader.lag > 0 || state.read_through < state.taken_through })),
+    );
     metrics.pipelinePartitionsOwned.set(states.length);
     metrics.pipelineOpenTraces.set(states.reduce((sum, { book }) => sum + book.openCount, 0));
     metrics.samplingHeldTraces.set(states.reduce((sum, { tail }) => sum + tail.size, 0));

@@ -33,7 +33,11 @@ export function serveMetrics({ SERVICE_PIPELINE_HOST: host, SERVICE_PIPELINE_POR
   });
   return new Promise((resolve, reject) => {
     server.once('error', (cause: Error) => {
-      reject(new Error(`SERVICE_PIPELINE_PORT: ${host}:${String(wanted)} cannot be listened on: ${cause.message}`, { cause }));
+      reject(
+        new Error(`SERVICE_PIPELINE_PORT: ${host}:${String(wanted)} cannot be listened on: ${cause.message}`, {
+          cause,
+        }),
+      );
     });
     server.listen(wanted, host, () => {
       const { port } = server.address() as AddressInfo;

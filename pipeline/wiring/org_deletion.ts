@@ -107,7 +107,9 @@ function lookAfter(
       missing.add(job_id);
       if (!before.has(job_id)) continue;
       const args: DeleteOrgArgs = { org_id };
-      await records.create(newLongJob({ job_id, org_id: OPERATOR_JOBS, kind: DELETE_ORG, args, created_at: asked_at })).catch(unlessThere);
+      await records
+        .create(newLongJob({ job_id, org_id: OPERATOR_JOBS, kind: DELETE_ORG, args, created_at: asked_at }))
+        .catch(unlessThere);
     }
     before = missing;
   };

@@ -30,7 +30,8 @@ export async function bringUpStore(parts: WorkerParts): Promise<StoreUp> {
   );
   const sync = await untilDone(logger, 'choosing durability', () => chooseDurability(parts, store));
   const { SERVICE_CLICKHOUSE_DATA_DIR: dir } = parts.env;
-  if (dir !== undefined && (await spreadParts(dir))) logger.debug({ dir }, 'the file system has no journal; parts are spread over it');
+  if (dir !== undefined && (await spreadParts(dir)))
+    logger.debug({ dir }, 'the file system has no journal; parts are spread over it');
   return { store, logBase: base, epochBase: epochs ?? 0, sync };
 }
 
@@ -44,7 +45,8 @@ async function newestSchema({ env, clickhouse, logger }: WorkerParts): Promise<v
 
 /** By one sync before a checkpoint where the store is on this machine, else by the store itself. */
 async function chooseDurability({ env }: WorkerParts, store: ClickHouseLandingStore): Promise<() => Promise<void>> {
-  const syncer = env.SERVICE_CLICKHOUSE_DATA_DIR === undefined ? null : await createSyncer(env.SERVICE_CLICKHOUSE_DATA_DIR);
+  const syncer =
+    env.SERVICE_CLICKHOUSE_DATA_DIR === undefined ? null : await createSyncer(env.SERVICE_CLICKHOUSE_DATA_DIR);
   await store.syncInserts(syncer === null);
   return () => (syncer === null ? Promise.resolve() : syncer.sync());
 }

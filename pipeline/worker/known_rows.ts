@@ -56,13 +56,20 @@ export class KnownRows {
     return found;
   }
 
-  async #findTraces(partition: number, traces: readonly { org_id: string; trace_id: string }[]): Promise<StoredTrace[]> {
+  async #findTraces(
+    partition: number,
+    traces: readonly { org_id: string; trace_id: string }[],
+  ): Promise<StoredTrace[]> {
     const rows = await this.#rows<TraceRecord>(
       'find_traces',
       `SELECT ${TRACE_COLUMNS} FROM traces
        WHERE org_id IN {orgs:Array(String)} AND trace_key IN (SELECT sipHash64(arrayJoin({traces:Array(String)}))) AND partition = {partition:UInt16} AND sign = 1
        ORDER BY version DESC LIMIT 1 BY org_id, trace_id`,
-      { partition, orgs: [...new Set(traces.map(({ org_id }) => org_id))], traces: traces.map(({ trace_id }) => trace_id) },
+      {
+        partition,
+        orgs: [...new Set(traces.map(({ org_id }) => org_id))],
+        traces: traces.map(({ trace_id }) => trace_id),
+      },
     );
     const wanted = new Set(traces.map(({ org_id, trace_id }) => `${org_id} ${trace_id}`));
     return rows.filter((row) => wanted.has(`${row.org_id} ${row.trace_id}`)).map(storedTrace);
@@ -71,12 +78,19 @@ export class KnownRows {
   /** Identities (traces/event_identity.ts) of those events that have a row from another position of the log. */
   async findLanded(events: readonly EventRef[]): Promise<ReadonlySet<string>> {
     const found = new Set<string>();
-    for (const batch of parameterBatches(events)) for (const identity of await this.#findLanded(batch)) found.add(identity);
+    for (const batch of parameterBatches(events))
+      for (const identity of await this.#findLanded(batch)) found.add(identity);
     return found;
   }
 
   async #findLanded(events: readonly EventRef[]): Promise<string[]> {
-    const rows = await this.#rows<{ org_id: string; event_hex: string; partition: number; log_seq: string; log_index: number }>(
+    const rows = await this.#rows<{
+      org_id: string;
+      event_hex: string;
+      partition: number;
+      log_seq: string;
+      log_index: number;
+    }>(
       'find_landed',
       // An event that comes again names its trace again, and the look-up knows when that was: without it all spans of the org are read.
       `WITH (
@@ -93,10 +107,15 @@ export class KnownRows {
       },
     );
     const own = new Set(
-      events.map((event) => `${eventIdentity(event)} ${String(event.partition)} ${String(event.log_seq)} ${String(event.log_index)}`),
+      events.map(
+        (event) =>
+          `${eventIdentity(event)} ${String(event.partition)} ${String(event.log_seq)} ${String(event.log_index)}`,
+      ),
     );
     return rows
-      .filter((row) => !own.has(`${eventIdentity(row)} ${String(row.partition)} ${row.log_seq} ${String(row.log_index)}`))
+      .filter(
+        (row) => !own.has(`${eventIdentity(row)} ${String(row.partition)} ${row.log_seq} ${String(row.log_index)}`),
+      )
       .map(eventIdentity);
   }
 

@@ -29,7 +29,12 @@ export function purgeBelow(
  * @param landedByAll JetStream sequence up to which everything has landed, or null when the log is another worker's to look after
  * @param lookMs unset: LOOK_MS
  */
-export function startJanitor(log: Log, logger: Logger, landedByAll: () => number | null, lookMs = LOOK_MS): { stop(): void } {
+export function startJanitor(
+  log: Log,
+  logger: Logger,
+  landedByAll: () => number | null,
+  lookMs = LOOK_MS,
+): { stop(): void } {
   let stoodAt: number | null = null;
   const look = async (): Promise<void> => {
     const checkpoint = landedByAll();
@@ -45,9 +50,13 @@ export function startJanitor(log: Log, logger: Logger, landedByAll: () => number
     stoodAt = isHeldBack ? checkpoint : null;
     // Refused where the log is full; it goes on once there is room.
     if (stands)
-      await publishRecord(log, MIXED_SUBJECT, ingestBatchCodec, { events: [] }, { msgID: randomUUID(), timeoutMs: NUDGE_MS_MAX }).catch(
-        () => undefined,
-      );
+      await publishRecord(
+        log,
+        MIXED_SUBJECT,
+        ingestBatchCodec,
+        { events: [] },
+        { msgID: randomUUID(), timeoutMs: NUDGE_MS_MAX },
+      ).catch(() => undefined);
   };
   const timer = setInterval(() => {
     look().catch((error: unknown) => {

@@ -86,7 +86,14 @@ export class LogReader {
   }
 
   #open(subjects: Session['subjects'], nextSeq: number): void {
-    const session: Session = { subjects, nextSeq, consumer: null, messages: null, heardAt: performance.now(), closed: false };
+    const session: Session = {
+      subjects,
+      nextSeq,
+      consumer: null,
+      messages: null,
+      heardAt: performance.now(),
+      closed: false,
+    };
     this.#session = session;
     void this.#run(session);
     void this.#guard(session);
@@ -148,7 +155,12 @@ export class LogReader {
       if (message.seq < session.nextSeq) continue;
       session.nextSeq = message.seq + 1;
       const partition = session.subjects.get(message.subject) ?? null;
-      this.#queue.push({ partition, seq: message.seq, data: message.data, fingerprint: message.headers?.get(FINGERPRINT_HEADER) });
+      this.#queue.push({
+        partition,
+        seq: message.seq,
+        data: message.data,
+        fingerprint: message.headers?.get(FINGERPRINT_HEADER),
+      });
       this.#heldBytes += message.data.length;
       this.#onMessage();
       while (this.#heldBytes > HELD_BYTES_MAX && isOpen(session)) await this.#waitForRoom();
@@ -182,7 +194,10 @@ export class LogReader {
       if (!isOpen(session) || session.heardAt !== heardAt) continue;
       this.#pending = pending;
       if (pending === 0) continue;
-      this.#log.warn({ pending, silent_ms: Math.round(performance.now() - heardAt) }, 'the log is silent; opening it again');
+      this.#log.warn(
+        { pending, silent_ms: Math.round(performance.now() - heardAt) },
+        'the log is silent; opening it again',
+      );
       session.closed = true;
       session.messages?.stop();
       this.#open(session.subjects, session.nextSeq);

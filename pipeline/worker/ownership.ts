@@ -257,7 +257,9 @@ export class Ownership {
     if (now - this.#membersSince >= SETTLE_MS) {
       await this.#giveBack([...this.#held.keys()].filter((partition) => !mine(partition)));
       await Promise.all(
-        all.filter((partition) => !mine(partition) && !this.#held.has(partition)).map((partition) => this.#free(partition)),
+        all
+          .filter((partition) => !mine(partition) && !this.#held.has(partition))
+          .map((partition) => this.#free(partition)),
       );
     }
     const isFree = (partition: number): boolean => {

@@ -109,7 +109,11 @@ export interface HistoryOptions {
 }
 
 export interface HistoryStore {
-  partitionHistory(record: PartitionRecord, options: HistoryOptions, memory: PartitionMemory): Promise<PartitionHistory>;
+  partitionHistory(
+    record: PartitionRecord,
+    options: HistoryOptions,
+    memory: PartitionMemory,
+  ): Promise<PartitionHistory>;
 }
 
 export interface RebuildOptions {

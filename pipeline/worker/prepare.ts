@@ -117,7 +117,8 @@ export async function prepare(
   const told = progress.flatMap(({ state }) => takeBook(state, rows));
   const { events, tasks } = await judgeCompleted(deps, states, withReleased(told, decided), rows, landed);
   for (const { state } of progress) state.book.trimInputs(deps.logBase + state.landed_through);
-  for (const { partition, spans } of metered) events.push(...piiMatches(spans).map((match) => ({ ...match, partition })));
+  for (const { partition, spans } of metered)
+    events.push(...piiMatches(spans).map((match) => ({ ...match, partition })));
   return { rows, usage, casualties, events, tasks, progress, count: metered.length };
 }
 
@@ -150,7 +151,12 @@ function* slices(messages: readonly TakenMessage[]): Generator<TakenMessage[]> {
 }
 
 /** The events of a message; a message of corrections has none, and adds to `corrections`. */
-function readMessage(deps: PrepareDeps, message: TakenMessage, casualties: Casualty[], corrections: Correction[]): LoggedEvent[] {
+function readMessage(
+  deps: PrepareDeps,
+  message: TakenMessage,
+  casualties: Casualty[],
+  corrections: Correction[],
+): LoggedEvent[] {
   const logSeq = deps.logBase + message.seq;
   try {
     if (message.fingerprint === costCorrectionsCodec.fingerprint) {
@@ -182,7 +188,11 @@ function readMessage(deps: PrepareDeps, message: TakenMessage, casualties: Casua
   }
 }
 
-async function runStages({ topology, stages }: PrepareDeps, events: LoggedEvent[], dead: DeadEvent[]): Promise<MeteredEvent[]> {
+async function runStages(
+  { topology, stages }: PrepareDeps,
+  events: LoggedEvent[],
+  dead: DeadEvent[],
+): Promise<MeteredEvent[]> {
   const decoded = await stages.run(topology.decode, events, dead);
   const fresh = await stages.run(topology.dedupe, decoded, dead);
   const sampled = await stages.run(topology.sample, fresh, dead);
@@ -258,7 +268,9 @@ function keepBooks(
   const correctBefore = (log_seq: number): void => {
     for (; correction.done !== true && correction.value.log_seq < log_seq; correction = next.next()) {
       const { org_id, trace_id, partition, usage, log_seq: seq } = correction.value;
-      states.get(partition)?.book.correct(org_id, trace_id, { log_seq: seq, cost_pico_usd: usage.cost_pico_usd, heardAt: now });
+      states
+        .get(partition)
+        ?.book.correct(org_id, trace_id, { log_seq: seq, cost_pico_usd: usage.cost_pico_usd, heardAt: now });
     }
   };
   for (const event of metered) {
@@ -292,7 +304,10 @@ function keepBooks(
     return {
       state,
       landed_through: state.prepared_through,
-      settled_through: Math.min(state.prepared_through, oldestHeld === undefined ? Infinity : oldestHeld.log_seq - deps.logBase - 1),
+      settled_through: Math.min(
+        state.prepared_through,
+        oldestHeld === undefined ? Infinity : oldestHeld.log_seq - deps.logBase - 1,
+      ),
       completed_through: Math.max(0, state.book.completedThrough(deps.logBase + state.prepared_through) - deps.logBase),
       heard_at: state.heard_at,
     };

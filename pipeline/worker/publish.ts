@@ -39,7 +39,11 @@ export interface Publisher {
 const casualtyBytes = ({ event, raw }: Casualty): number => event?.body.length ?? raw?.length ?? 0;
 
 const eventBytes = ({ event_id, event, org_id, payload }: ServiceEvent): number =>
-  Buffer.byteLength(payload) + Buffer.byteLength(org_id) + Buffer.byteLength(event) + event_id.length + EVENT_FRAME_BYTES;
+  Buffer.byteLength(payload) +
+  Buffer.byteLength(org_id) +
+  Buffer.byteLength(event) +
+  event_id.length +
+  EVENT_FRAME_BYTES;
 
 /** evt_ + hex16 over what the event is: told twice, it has the same id. */
 export function serviceEventId({ event, org_id, trace_id, subject }: BookEvent): string {
@@ -99,7 +103,14 @@ export function createPublisher(log: Log, logger: Logger, options: PublisherOpti
   async function giveUp(stage: string, id: string, body: Uint8Array): Promise<void> {
     const detail = `${id}: ${String(body.length)} bytes are more than a message takes`;
     logger.error({ stage, id, bytes: body.length }, 'a message is too large to be published');
-    const letter = itemLetter({ stage, reason: 'too_large', detail, log_seq: 0, died_at: options.now(), body: Buffer.from(body) });
+    const letter = itemLetter({
+      stage,
+      reason: 'too_large',
+      detail,
+      log_seq: 0,
+      died_at: options.now(),
+      body: Buffer.from(body),
+    });
     await keep(letter, `dead:${stage}:${id}`);
   }
 
@@ -147,7 +158,10 @@ export function createPublisher(log: Log, logger: Logger, options: PublisherOpti
     };
     if (!(await keep(letter, `dead:${String(log_seq)}:${String(log_index)}`))) return;
     const { stage, reason } = dead;
-    logger.error({ stage, reason, partition, log_seq, log_index }, 'an event can never land; it is kept in DEAD_LETTERS');
+    logger.error(
+      { stage, reason, partition, log_seq, log_index },
+      'an event can never land; it is kept in DEAD_LETTERS',
+    );
   }
 
   return {

@@ -42,7 +42,8 @@ export function createStageRunner(observer: StageObserver, log: Logger): StageRu
           observer.dropped(stage.name, outcome.reason, 1);
         } else {
           const input = batch[index];
-          if (input !== undefined) dead.push({ stage: stage.name, reason: outcome.reason, detail: outcome.detail, position: input });
+          if (input !== undefined)
+            dead.push({ stage: stage.name, reason: outcome.reason, detail: outcome.detail, position: input });
           observer.dead(stage.name, outcome.reason, 1);
         }
       }
@@ -76,7 +77,11 @@ function runGuarded<In, Out>(stage: Stage<In, Out>, batch: readonly In[], log: L
         if (outcome !== undefined) return outcome;
         return { kind: 'dead', reason: 'internal_error', detail: 'no outcome' };
       } catch (cause) {
-        return { kind: 'dead', reason: 'internal_error', detail: cause instanceof Error ? cause.message : String(cause) };
+        return {
+          kind: 'dead',
+          reason: 'internal_error',
+          detail: cause instanceof Error ? cause.message : String(cause),
+        };
       }
     });
   }

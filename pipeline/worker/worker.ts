@@ -224,7 +224,8 @@ export class Worker {
         raw: Buffer.from(row.line),
       })),
     );
-    const owned = <T extends { partition: number }>(items: readonly T[]): T[] => items.filter((item) => this.#deps.isOwner(item.partition));
+    const owned = <T extends { partition: number }>(items: readonly T[]): T[] =>
+      items.filter((item) => this.#deps.isOwner(item.partition));
     this.#deps.landed(prepared);
     if (casualties.length > 0) await this.#deps.bury(casualties);
     const events = owned(prepared.events);
@@ -283,7 +284,13 @@ export class Worker {
       }
       this.#wake = () => {
         // A message does not end the pause between two landings; jobs and the end do.
-        if (performance.now() - lastLandingAt >= interval || this.#jobs.length > 0 || this.#stopped || performance.now() >= until) done();
+        if (
+          performance.now() - lastLandingAt >= interval ||
+          this.#jobs.length > 0 ||
+          this.#stopped ||
+          performance.now() >= until
+        )
+          done();
       };
     });
     this.#wake = null;
@@ -300,7 +307,8 @@ export class Worker {
 
   /** Beside the landings, not between them. */
   #writeCheckpointsWhenDue(): void {
-    if (this.#checkpointing !== null || performance.now() - this.#lastCheckpointAt < LIMITS.checkpoint_interval_ms) return;
+    if (this.#checkpointing !== null || performance.now() - this.#lastCheckpointAt < LIMITS.checkpoint_interval_ms)
+      return;
     this.#lastCheckpointAt = performance.now();
     this.#checkpointing = this.#writeCheckpoints([...this.#states.keys()])
       .catch((error: unknown) => {

@@ -55,7 +55,8 @@ export const EVENT_CATALOG = {
     }),
   },
   'judge.threshold_breach': {
-    fires: 'A score of live traffic lies under threshold.warn of its judge (under threshold.pass where no warn is set); evals tell none',
+    fires:
+      'A score of live traffic lies under threshold.warn of its judge (under threshold.pass where no warn is set); evals tell none',
     payload: payload('judge.threshold_breach', {
       judge_id: z.string(),
       trace_id: z.string(),
@@ -130,7 +131,10 @@ export const EVENT_CATALOG = {
       period_start: time,
     }),
   },
-  'incident.created': { fires: 'A new cluster of failing traces was found', payload: payload('incident.created', incident) },
+  'incident.created': {
+    fires: 'A new cluster of failing traces was found',
+    payload: payload('incident.created', incident),
+  },
   'incident.resolved': {
     fires: 'An incident was resolved, by itself or by hand',
     payload: payload('incident.resolved', {
@@ -141,7 +145,11 @@ export const EVENT_CATALOG = {
   },
   'agent.registered': {
     fires: 'A new agent was registered',
-    payload: payload('agent.registered', { agent_id: z.string(), framework: z.string().nullable(), version: z.string().nullable() }),
+    payload: payload('agent.registered', {
+      agent_id: z.string(),
+      framework: z.string().nullable(),
+      version: z.string().nullable(),
+    }),
   },
   'agent.deprecated': {
     fires: 'Drift detection has given an agent up',

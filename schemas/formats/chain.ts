@@ -20,7 +20,9 @@ export const chainEvent = z
           .nullish(),
         llm_output: z
           .looseObject({
-            token_usage: z.looseObject({ prompt_tokens: tokenCount, completion_tokens: tokenCount, total_tokens: tokenCount }).nullish(),
+            token_usage: z
+              .looseObject({ prompt_tokens: tokenCount, completion_tokens: tokenCount, total_tokens: tokenCount })
+              .nullish(),
           })
           .nullish(),
       })

@@ -3,11 +3,13 @@
 import { z } from 'zod';
 import { eventFields, name, outcome } from './fields.ts';
 
-export const customEvent = z.looseObject({ ...eventFields, name: name.nullish(), event_type: name.nullish(), outcome }).check((context) => {
-  const { value, issues } = context;
-  if (value.name == null && value.event_type == null) {
-    issues.push({ code: 'custom', path: ['name'], message: 'is required, or event_type', input: value });
-  }
-});
+export const customEvent = z
+  .looseObject({ ...eventFields, name: name.nullish(), event_type: name.nullish(), outcome })
+  .check((context) => {
+    const { value, issues } = context;
+    if (value.name == null && value.event_type == null) {
+      issues.push({ code: 'custom', path: ['name'], message: 'is required, or event_type', input: value });
+    }
+  });
 
 export type CustomEvent = z.infer<typeof customEvent>;

@@ -17,10 +17,15 @@ const ID_PATTERN = /^(?!\.{1,2}$)[A-Za-z0-9_.:-]{1,128}$/;
 /** A non-negative decimal number as text, for money that must not pass through floating point. */
 const DECIMAL_PATTERN = /^\d{1,12}(\.\d{1,30})?$/;
 
-const optionalId = z.string().regex(ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . : -, other than . and ..' }).nullish();
+const optionalId = z
+  .string()
+  .regex(ID_PATTERN, { error: 'takes 1 to 128 of letters, digits, _ . : -, other than . and ..' })
+  .nullish();
 const time = z
   .string()
-  .refine((text) => !Number.isNaN(isoMillis(text)), { error: 'takes an ISO 8601 date and time, such as 2026-01-31T12:00:00.000Z' });
+  .refine((text) => !Number.isNaN(isoMillis(text)), {
+    error: 'takes an ISO 8601 date and time, such as 2026-01-31T12:00:00.000Z',
+  });
 
 /** A name: of a model, an event, a chain. */
 export const name = z.string().min(1).max(NAME_LENGTH_MAX);
@@ -85,7 +90,12 @@ interface Issues {
 export function checkModelCall(context: { value: ModelCall; issues: unknown[] }): void {
   const { value, issues } = context as Issues;
   if (value.duration_ms == null && (value.started_at == null || value.ended_at == null)) {
-    issues.push({ code: 'custom', path: ['duration_ms'], message: 'is required, or both started_at and ended_at', input: value });
+    issues.push({
+      code: 'custom',
+      path: ['duration_ms'],
+      message: 'is required, or both started_at and ended_at',
+      input: value,
+    });
   }
   if (value.outcome === 'success' && value.response == null) {
     issues.push({ code: 'custom', path: ['response'], message: 'is required when outcome is success', input: value });

@@ -34,7 +34,10 @@ export function isIngestFormat(text: string): text is IngestFormat {
  * The events of a request body. custom and app take {events: […]} of 1 to 1000; custom also a single event object; the
  * others are one event. The events themselves are not checked.
  */
-export function splitBody(format: IngestFormat, body: unknown): { ok: true; events: readonly unknown[]; batch: boolean } | Refusal {
+export function splitBody(
+  format: IngestFormat,
+  body: unknown,
+): { ok: true; events: readonly unknown[]; batch: boolean } | Refusal {
   if (!isObject(body)) return { ok: false, path: '', message: 'takes a JSON object' };
   if (format !== 'custom' && format !== 'app') return { ok: true, events: [body], batch: false };
   const events = body['events'];
@@ -44,13 +47,20 @@ export function splitBody(format: IngestFormat, body: unknown): { ok: true; even
   if (!Array.isArray(events)) return { ok: false, path: 'events', message: 'takes a list of events' };
   if (events.length === 0) return { ok: false, path: 'events', message: 'takes at least one event' };
   if (events.length > BATCH_EVENTS_MAX) {
-    return { ok: false, path: 'events', message: `takes at most ${String(BATCH_EVENTS_MAX)} events, got ${String(events.length)}` };
+    return {
+      ok: false,
+      path: 'events',
+      message: `takes at most ${String(BATCH_EVENTS_MAX)} events, got ${String(events.length)}`,
+    };
   }
   return { ok: true, events, batch: true };
 }
 
 /** Checks the shape of one event. The value given back is the very object that was checked. */
-export function checkEvent<F extends IngestFormat>(format: F, value: unknown): { ok: true; value: EventOf<F> } | Refusal {
+export function checkEvent<F extends IngestFormat>(
+  format: F,
+  value: unknown,
+): { ok: true; value: EventOf<F> } | Refusal {
   const result = EVENT_SCHEMAS[format].safeParse(value);
   if (result.success) return { ok: true, value: value as EventOf<F> };
   return explain(result.error.issues[0]);
@@ -59,7 +69,8 @@ export function checkEvent<F extends IngestFormat>(format: F, value: unknown): {
 function explain(issue: z.core.$ZodIssue | undefined): Refusal {
   if (issue === undefined) return { ok: false, path: '', message: 'is no event of this format' };
   let path = '';
-  for (const key of issue.path) path += typeof key === 'number' ? `[${String(key)}]` : (path === '' ? '' : '.') + String(key);
+  for (const key of issue.path)
+    path += typeof key === 'number' ? `[${String(key)}]` : (path === '' ? '' : '.') + String(key);
   return { ok: false, path, message: issue.message.replace(/^Invalid input: /, '') };
 }
 

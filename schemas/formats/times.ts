@@ -51,7 +51,11 @@ function namedStart(event: Readonly<Record<string, unknown>>): { name: 'started_
  * An event's times: as given; one that is missing follows from duration_ms and the other; without either, the end is the
  * time received. Expects an event that passed checkEvent.
  */
-export function eventTimes(event: Readonly<Record<string, unknown>>, durationMs: number, receivedAt: number): EventTimes {
+export function eventTimes(
+  event: Readonly<Record<string, unknown>>,
+  durationMs: number,
+  receivedAt: number,
+): EventTimes {
   const start = namedStart(event);
   const end = event['ended_at'];
   if (start !== null) {
@@ -85,7 +89,10 @@ export function eventDuration(event: Readonly<Record<string, unknown>>): number 
   const own = event['duration_ms'];
   if (typeof own === 'number') return own;
   const attributes = event['attributes'];
-  const given = typeof attributes === 'object' && attributes !== null ? (attributes as Record<string, unknown>)['duration_ms'] : undefined;
+  const given =
+    typeof attributes === 'object' && attributes !== null
+      ? (attributes as Record<string, unknown>)['duration_ms']
+      : undefined;
   return typeof given === 'number' && given >= 0 && given <= DURATION_MAX_MS ? Math.round(given) : 0;
 }
 

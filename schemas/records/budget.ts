@@ -21,7 +21,11 @@ export const ALERT_CHANNELS = ['email', 'webhook'] as const;
 export const SEVERITIES = ['info', 'warning', 'critical'] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
-export const alertThreshold = z.object({ resource: z.enum(RESOURCES), percent: z.number(), severity: z.enum(SEVERITIES) });
+export const alertThreshold = z.object({
+  resource: z.enum(RESOURCES),
+  percent: z.number(),
+  severity: z.enum(SEVERITIES),
+});
 export type AlertThreshold = z.infer<typeof alertThreshold>;
 
 export const alertConfig = z.object({

@@ -6,8 +6,16 @@ export const Z_MAX = 99;
 const LOOKBACK_DAYS = [7, 365] as const;
 
 const fields = {
-  z_threshold: z.number().gt(0).max(Z_MAX).describe('From which distance, in sample standard deviations, a day is an anomaly'),
-  lookback_days: z.int().min(LOOKBACK_DAYS[0]).max(LOOKBACK_DAYS[1]).describe('Days before a day that it is compared with'),
+  z_threshold: z
+    .number()
+    .gt(0)
+    .max(Z_MAX)
+    .describe('From which distance, in sample standard deviations, a day is an anomaly'),
+  lookback_days: z
+    .int()
+    .min(LOOKBACK_DAYS[0])
+    .max(LOOKBACK_DAYS[1])
+    .describe('Days before a day that it is compared with'),
 };
 
 export const anomalyConfig = z.object(fields).meta({ id: 'AnomalyConfig' });

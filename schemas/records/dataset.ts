@@ -53,5 +53,7 @@ export function parseDatasetPart(text: string): DatasetItem[] {
 
 /** Which parts hold the items from `from` up to, without, `to`. */
 export function partsOf(parts: readonly number[], from: number, to: number): number[] {
-  return from >= to ? [] : parts.flatMap((first, part) => (first < to && (parts[part + 1] ?? Infinity) > from ? [part] : []));
+  return from >= to
+    ? []
+    : parts.flatMap((first, part) => (first < to && (parts[part + 1] ?? Infinity) > from ? [part] : []));
 }

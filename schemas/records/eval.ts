@@ -79,7 +79,8 @@ export const evalKey = (org_id: string, eval_id: string): string => `${orgKey(or
 /** Trace ids of a part; a multiple of every size of chunk, so that no chunk lies across two parts. Some 260 kB with the longest ids. */
 export const PART_IDS = 2000;
 /** Keys in eval_chunks. */
-export const evalPartKey = (org_id: string, eval_id: string, part: number): string => `${evalKey(org_id, eval_id)}.ids.${String(part)}`;
+export const evalPartKey = (org_id: string, eval_id: string, part: number): string =>
+  `${evalKey(org_id, eval_id)}.ids.${String(part)}`;
 export const evalJudgeKey = (org_id: string, eval_id: string): string => `${evalKey(org_id, eval_id)}.judge`;
 export const evalPromptKey = (org_id: string, eval_id: string): string => `${evalKey(org_id, eval_id)}.prompt`;
 

@@ -11,7 +11,9 @@ export const jobView = z
     job_id: z.string(),
     kind: z.string().describe('What is done: restore, …'),
     status: z.enum(JOB_STATUSES),
-    progress: z.object({ done: z.int().min(0), total: z.int().min(0) }).describe('In units of the work; total 0 while it is not known'),
+    progress: z
+      .object({ done: z.int().min(0), total: z.int().min(0) })
+      .describe('In units of the work; total 0 while it is not known'),
     result: z.record(z.string(), z.unknown()).nullable().describe('What was done; null until it is complete'),
     error: z.string().nullable().describe('Why it failed'),
     created_at: z.iso.datetime(),

@@ -109,7 +109,9 @@ export function breachOf(
   score: number,
 ): Breach | null {
   const limit = breachLimit(threshold);
-  return score < limit ? { event: 'judge.threshold_breach', judge_id, trace_id, score, threshold: limit, severity: 'critical' } : null;
+  return score < limit
+    ? { event: 'judge.threshold_breach', judge_id, trace_id, score, threshold: limit, severity: 'critical' }
+    : null;
 }
 
 /** Key of an older version of a judge, in judge_versions. */

@@ -79,7 +79,11 @@ export type OrgRecord = z.infer<typeof stored>;
 const withOwnerField = stored
   .omit({ members: true, transfer: true })
   .extend({ owner: z.object({ user_id: z.string(), email: z.string() }) })
-  .transform(({ owner, ...rest }): OrgRecord => ({ ...rest, members: [activeMember(owner, 'owner', rest.created_at)], transfer: null }));
+  .transform(({ owner, ...rest }): OrgRecord => ({
+    ...rest,
+    members: [activeMember(owner, 'owner', rest.created_at)],
+    transfer: null,
+  }));
 
 const either = z.union([stored, withOwnerField]);
 
@@ -91,7 +95,16 @@ export function parseOrg(text: string): OrgRecord {
 /** Someone who belongs to the org without having been invited. `at`: ISO 8601. */
 export function activeMember(who: { user_id: string; email: string }, role: MemberRole, at: string): MemberRecord {
   const { user_id, email } = who;
-  return { user_id, email, role, status: 'active', invited_at: at, joined_at: at, invite_token_hash: null, invite_expires_at: null };
+  return {
+    user_id,
+    email,
+    role,
+    status: 'active',
+    invited_at: at,
+    joined_at: at,
+    invite_token_hash: null,
+    invite_expires_at: null,
+  };
 }
 
 /** Returns what tells one membership of a person from a later one: the time at which it began. */

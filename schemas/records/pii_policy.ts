@@ -30,17 +30,27 @@ const fields = {
     .max(50)
     .transform((kinds) => PII_KINDS.filter((kind) => kinds.includes(kind)))
     .describe('What is looked for'),
-  custom: z.array(customPattern).max(CUSTOM_PATTERNS_MAX).describe('What is looked for besides, each with a label of its own'),
+  custom: z
+    .array(customPattern)
+    .max(CUSTOM_PATTERNS_MAX)
+    .describe('What is looked for besides, each with a label of its own'),
   mode: z
     .enum(['redact', 'hash'])
-    .describe('redact: [EMAIL] stands for every address. hash: [EMAIL:…] with a keyed hash, the same for the same address within the org'),
+    .describe(
+      'redact: [EMAIL] stands for every address. hash: [EMAIL:…] with a keyed hash, the same for the same address within the org',
+    ),
 };
 
 export const piiPolicy = z.object(fields).meta({ id: 'PiiPolicy' });
 export type PiiPolicy = z.infer<typeof piiPolicy>;
 
 /** What holds for an org that has set nothing; an export that is to be anonymised looks for all kinds. */
-export const DEFAULT_PII_POLICY: PiiPolicy = Object.freeze({ enabled: false, kinds: [...PII_KINDS], custom: [], mode: 'redact' });
+export const DEFAULT_PII_POLICY: PiiPolicy = Object.freeze({
+  enabled: false,
+  kinds: [...PII_KINDS],
+  custom: [],
+  mode: 'redact',
+});
 
 /** Fields to change; null sets the default again. */
 export const piiPolicyChange = z.strictObject({

@@ -7,7 +7,12 @@ export const VALUE_OF_OUTCOMES_CHARS_MAX = 1000;
 const fields = {
   period: z.enum(['month', 'fiscal_year']).describe('Over which budgets count'),
   fiscal_year_start_month: z.int().min(1).max(12).describe('First month of a fiscal year; 1 is January'),
-  max_prompt_tokens: z.int().min(1).max(100_000_000).nullable().describe('Longer prompts are cut when they are stored; null: none is'),
+  max_prompt_tokens: z
+    .int()
+    .min(1)
+    .max(100_000_000)
+    .nullable()
+    .describe('Longer prompts are cut when they are stored; null: none is'),
   value_of_outcomes: z
     .string()
     .trim()
@@ -15,9 +20,22 @@ const fields = {
     .max(VALUE_OF_OUTCOMES_CHARS_MAX)
     .nullable()
     .describe('What outcomes are worth in USD: arithmetic over their names, such as tickets * 12.5 + leads * 40'),
-  compare_threshold_percent: z.number().min(0).max(1_000_000).describe('Beyond which change a comparison of traces says that they differ'),
-  regression_drop: z.number().min(0).max(1_000_000).describe('From which drop of the mean score on an eval counts as a regression'),
-  judge_quota_calls: z.int().min(0).max(1_000_000_000).nullable().describe('Calls of LLM judges in a period; null: as many as it takes'),
+  compare_threshold_percent: z
+    .number()
+    .min(0)
+    .max(1_000_000)
+    .describe('Beyond which change a comparison of traces says that they differ'),
+  regression_drop: z
+    .number()
+    .min(0)
+    .max(1_000_000)
+    .describe('From which drop of the mean score on an eval counts as a regression'),
+  judge_quota_calls: z
+    .int()
+    .min(0)
+    .max(1_000_000_000)
+    .nullable()
+    .describe('Calls of LLM judges in a period; null: as many as it takes'),
 };
 
 export const policy = z.object(fields);

@@ -13,7 +13,9 @@ const usdPerMtok = z
   .number()
   .min(0)
   .max(USD_PER_MTOK_MAX)
-  .refine((usd) => Number(usd.toFixed(DECIMALS_MAX)) === usd, { error: `takes at most ${String(DECIMALS_MAX)} decimals` });
+  .refine((usd) => Number(usd.toFixed(DECIMALS_MAX)) === usd, {
+    error: `takes at most ${String(DECIMALS_MAX)} decimals`,
+  });
 
 const orgPrice = z.object({
   model: z.string().trim().min(1).max(MODEL_LENGTH_MAX).describe('Name as requests have it, whatever the case'),
@@ -37,7 +39,11 @@ export const prices = z
     for (const [index, { model, from }] of list.entries()) {
       const key = JSON.stringify([model.toLowerCase(), from ?? null]);
       if (seen.has(key))
-        ctx.addIssue({ code: 'custom', path: ['prices', index, 'model'], message: 'has another price from the same day on' });
+        ctx.addIssue({
+          code: 'custom',
+          path: ['prices', index, 'model'],
+          message: 'has another price from the same day on',
+        });
       seen.add(key);
     }
   })

@@ -9,8 +9,12 @@ const MESSAGES_MAX = 100;
 const MODEL_CHARS_MAX = 256;
 
 /** Names have no @: name@version says which version is meant. */
-export const promptName = z.string().regex(/^[A-Za-z0-9_.:/-]{1,128}$/, { error: 'takes 1 to 128 of letters, digits, _ . : / -' });
-export const promptVersion = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'takes 1 to 64 of letters, digits, _ . -' });
+export const promptName = z
+  .string()
+  .regex(/^[A-Za-z0-9_.:/-]{1,128}$/, { error: 'takes 1 to 128 of letters, digits, _ . : / -' });
+export const promptVersion = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]{1,64}$/, { error: 'takes 1 to 64 of letters, digits, _ . -' });
 export const promptModel = z.string().min(1).max(MODEL_CHARS_MAX);
 
 const message = z.strictObject({ role: z.string().min(1).max(32), content: z.string() });

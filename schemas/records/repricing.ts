@@ -10,7 +10,12 @@ export const repricingRecord = z.object({
 export type RepricingRecord = z.infer<typeof repricingRecord>;
 
 /** What a worker is asked for. Times are milliseconds since the epoch; `until` is the first instant that is out. */
-export const repriceArgs = z.object({ org_id: z.string(), since: z.int(), until: z.int(), model: z.string().nullable() });
+export const repriceArgs = z.object({
+  org_id: z.string(),
+  since: z.int(),
+  until: z.int(),
+  model: z.string().nullable(),
+});
 export type RepriceArgs = z.infer<typeof repriceArgs>;
 
 /** The job that reprices. */

@@ -13,10 +13,13 @@ const deleteAfter = days.nullable();
 
 const telemetryEvents = z.object({
   full_prompt_response_days: days.describe('After this, prompt and response go to cold storage; the row is kept'),
-  metadata_only_days: days.describe('After this, attributes are dropped as well; tokens, cost and judge scores are kept'),
+  metadata_only_days: days.describe(
+    'After this, attributes are dropped as well; tokens, cost and judge scores are kept',
+  ),
   delete_after_days: deleteAfter.describe('After this, spans, traces, texts and cold storage are deleted; null: never'),
 });
-const deletion = (what: string) => z.object({ delete_after_days: deleteAfter.describe(`After this, ${what} are deleted; null: never`) });
+const deletion = (what: string) =>
+  z.object({ delete_after_days: deleteAfter.describe(`After this, ${what} are deleted; null: never`) });
 
 export const retentionPolicy = z
   .object({
@@ -100,7 +103,11 @@ export function changedRetention(before: RetentionPolicy, change: RetentionChang
 
 /** What is wrong with a policy, naming the field; null when delete ≥ metadata ≥ full holds. */
 export function retentionProblem({ telemetry_events }: RetentionPolicy): string | null {
-  const { full_prompt_response_days: full, metadata_only_days: metadata, delete_after_days: deletion } = telemetry_events;
+  const {
+    full_prompt_response_days: full,
+    metadata_only_days: metadata,
+    delete_after_days: deletion,
+  } = telemetry_events;
   if (metadata < full)
     return `telemetry_events.metadata_only_days: takes at least full_prompt_response_days (${String(full)}); got ${String(metadata)}`;
   if (deletion !== null && deletion < metadata)

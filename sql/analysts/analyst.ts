@@ -16,7 +16,12 @@ const NOT_OURS_CODES = new Set(['497', '514']);
 export async function ensureAnalyst(client: ClickHouse, password: string, cluster?: string): Promise<string | null> {
   try {
     for (const sql of analystStatements(client.database, password, cluster))
-      await client.execute({ name: 'analyst_user', sql, timeoutMs: TIMEOUT_MS, settings: cluster === undefined ? {} : CLUSTER_DDL });
+      await client.execute({
+        name: 'analyst_user',
+        sql,
+        timeoutMs: TIMEOUT_MS,
+        settings: cluster === undefined ? {} : CLUSTER_DDL,
+      });
     return null;
   } catch (error) {
     if (error instanceof ClickHouseError && NOT_OURS_CODES.has(error.code)) return error.message;

@@ -19,8 +19,15 @@ const NO_VIEWS_CODES = new Set(['192', '497', '511']);
  */
 export async function ensureOrgViews(client: ClickHouse, cluster?: string): Promise<string | null> {
   const run = (sql: string) =>
-    client.execute({ name: 'org_views', sql, timeoutMs: TIMEOUT_MS, settings: cluster === undefined ? {} : CLUSTER_DDL });
-  const passwordHash = client.derived((password) => createHash('sha256').update(orgAnalystPassword(password)).digest('hex'));
+    client.execute({
+      name: 'org_views',
+      sql,
+      timeoutMs: TIMEOUT_MS,
+      settings: cluster === undefined ? {} : CLUSTER_DDL,
+    });
+  const passwordHash = client.derived((password) =>
+    createHash('sha256').update(orgAnalystPassword(password)).digest('hex'),
+  );
   let usersRefused: string | null = null;
   try {
     for (const sql of orgUserStatements(client.database, passwordHash, MEMORY_BYTES, cluster)) await run(sql);

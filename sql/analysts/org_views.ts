@@ -13,7 +13,15 @@ export const ORG_READER = 'org_reader';
 export const ORG_HEADER = 'X-Millrace-Org';
 
 /** Tables beneath the views. */
-export const ORG_TABLES = ['spans', 'span_texts', 'span_texts_recent', 'traces', 'usage_events', 'judge_scores', 'user_scores'] as const;
+export const ORG_TABLES = [
+  'spans',
+  'span_texts',
+  'span_texts_recent',
+  'traces',
+  'usage_events',
+  'judge_scores',
+  'user_scores',
+] as const;
 
 /** No org id has this form, so a request without the header sees nothing. It has to be one comparison: with AND the key is not used (26.7). */
 const NO_ORG = '!';
@@ -42,7 +50,8 @@ const DISK_BYTES_MAX = 1_073_741_824;
 export const orgDatabaseOf = (database: string): string => `${database}_org`;
 
 /** Password of ORG_ANALYST, from that of the service's own user: known to every process of the service, and to nobody else. */
-export const orgAnalystPassword = (appPassword: string): string => createHmac('sha256', appPassword).update('org analysts').digest('hex');
+export const orgAnalystPassword = (appPassword: string): string =>
+  createHmac('sha256', appPassword).update('org analysts').digest('hex');
 
 /** The documented views by name. */
 export const viewNames = (): string[] => readScripts().views.map(({ name }) => name.replace(/\.sql$/, ''));
@@ -137,7 +146,12 @@ export function orgViewStatements(database: string, cluster?: string): string[] 
 }
 
 /** Makes the two users and the row policies, on a server that keeps them by SQL. Only hashes of passwords stand in them. */
-export function orgUserStatements(database: string, passwordHash: string, memoryBytes: number, cluster?: string): string[] {
+export function orgUserStatements(
+  database: string,
+  passwordHash: string,
+  memoryBytes: number,
+  cluster?: string,
+): string[] {
   const on = cluster === undefined ? '' : ` ON CLUSTER '${cluster}'`;
   const fixed = Object.entries(orgSettings(memoryBytes)).map(([name, value]) => `${name} = ${String(value)} CONST`);
   const free = Object.entries(ORG_CHANGEABLE).map(([name, { value, min, max }]) =>

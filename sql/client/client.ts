@@ -56,7 +56,10 @@ const INDEXED_SET_MAX = 100_000;
  * For DDL on a cluster: a replica that is away does what was asked when it is back, and holds up nobody's start until then. By itself the
  * server waits 180 s for it and then fails.
  */
-export const CLUSTER_DDL: ClickHouseSettings = { distributed_ddl_output_mode: 'null_status_on_timeout', distributed_ddl_task_timeout: '2' };
+export const CLUSTER_DDL: ClickHouseSettings = {
+  distributed_ddl_output_mode: 'null_status_on_timeout',
+  distributed_ddl_task_timeout: '2',
+};
 
 /** The store cannot be reached, is overloaded, or did not answer in time: trying again later may work. */
 export class StoreUnavailable extends Error {}
@@ -69,7 +72,25 @@ export class StoreUnavailable extends Error {}
  * 469 VIOLATED_CONSTRAINT.
  * Any other failure is tried again: a row is declared dead only for what it is.
  */
-const REFUSED_CODES = new Set(['6', '25', '26', '27', '38', '41', '53', '69', '70', '72', '117', '131', '321', '349', '407', '467', '469']);
+const REFUSED_CODES = new Set([
+  '6',
+  '25',
+  '26',
+  '27',
+  '38',
+  '41',
+  '53',
+  '69',
+  '70',
+  '72',
+  '117',
+  '131',
+  '321',
+  '349',
+  '407',
+  '467',
+  '469',
+]);
 
 /** For landings: are the rows at fault (never to be tried again), or anything else? */
 export function classifyStoreError(error: unknown): 'unavailable' | 'refused' {
@@ -138,7 +159,8 @@ export class ClickHouse {
         clickhouse_settings: readSettings(name, timeoutMs, bytesMax),
       });
       const found: T[] = [];
-      for await (const rows of addAbortSignal(abort_signal, result.stream<T>())) for (const row of rows) found.push(row.json<T>());
+      for await (const rows of addAbortSignal(abort_signal, result.stream<T>()))
+        for (const row of rows) found.push(row.json<T>());
       return found;
     });
   }
@@ -185,7 +207,11 @@ export class ClickHouse {
    * Records of fixed width of a SELECT … FORMAT RowBinary, whole ones at a time; nothing is gathered. There may be very many: it is
    * given up when nothing has come for timeoutMs, however long it takes in all.
    */
-  async records({ name, sql, params, timeoutMs, signal }: Read, recordBytes: number, take: (records: Buffer) => void): Promise<void> {
+  async records(
+    { name, sql, params, timeoutMs, signal }: Read,
+    recordBytes: number,
+    take: (records: Buffer) => void,
+  ): Promise<void> {
     await this.#timed(name, timeoutMs, signal, async (abort_signal, heard) => {
       const { stream } = await this.#client.exec({
         query: sql,
@@ -231,7 +257,15 @@ export class ClickHouse {
   }
 
   /** Runs a statement, with rows to insert where it takes some; resolves with what it wrote. */
-  async execute({ name, sql, params, body, query_id, timeoutMs, settings }: BodyStatement): Promise<{ written_rows: number }> {
+  async execute({
+    name,
+    sql,
+    params,
+    body,
+    query_id,
+    timeoutMs,
+    settings,
+  }: BodyStatement): Promise<{ written_rows: number }> {
     const client = this.#clientFor(timeoutMs);
     return this.#timed(name, timeoutMs, undefined, async (abort_signal) => {
       const common = {
@@ -251,7 +285,10 @@ export class ClickHouse {
         const { summary } = await client.command(common);
         return { written_rows: Number(summary?.written_rows ?? 0) };
       }
-      const { stream, summary } = await client.exec({ ...common, values: Readable.from([body], { objectMode: false }) });
+      const { stream, summary } = await client.exec({
+        ...common,
+        values: Readable.from([body], { objectMode: false }),
+      });
       await finished(stream.resume());
       return { written_rows: Number(summary?.written_rows ?? 0) };
     });
@@ -315,8 +352,15 @@ export class ClickHouse {
 }
 
 /** What a failure is to the callers of this file: the store's own errors and the caller's abort pass as they are. */
-function explained(error: unknown, name: string, timeout: AbortSignal, timeoutMs: number, signal: AbortSignal | undefined): unknown {
-  if (timeout.aborted) return new StoreUnavailable(`${name}: no answer within ${String(timeoutMs)} ms`, { cause: error });
+function explained(
+  error: unknown,
+  name: string,
+  timeout: AbortSignal,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): unknown {
+  if (timeout.aborted)
+    return new StoreUnavailable(`${name}: no answer within ${String(timeoutMs)} ms`, { cause: error });
   if (error instanceof ClickHouseError || signal?.aborted === true) return error;
   return new StoreUnavailable(`${name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
 }

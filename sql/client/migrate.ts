@@ -29,7 +29,10 @@ const STATEMENT_TIMEOUT_MS = 60_000;
 const MIGRATION_NAME = /^\d{4}_[a-z0-9_]+\.sql$/;
 
 /** Applies what is missing. Resolves with the names of the migrations applied now. */
-export async function migrate(client: ClickHouse, { cluster, scripts = readScripts() }: MigrateOptions): Promise<string[]> {
+export async function migrate(
+  client: ClickHouse,
+  { cluster, scripts = readScripts() }: MigrateOptions,
+): Promise<string[]> {
   checkNames(scripts.migrations);
   const run = (name: string, sql: string) =>
     client.execute(
@@ -51,7 +54,8 @@ export async function migrate(client: ClickHouse, { cluster, scripts = readScrip
   for (const script of scripts.migrations) {
     const checksum = known.get(script.name);
     if (checksum === checksumOf(script.sql)) continue;
-    if (checksum !== undefined) throw new Error(`migration ${script.name} was changed after it had been applied; write a new one`);
+    if (checksum !== undefined)
+      throw new Error(`migration ${script.name} was changed after it had been applied; write a new one`);
     await apply(script);
     applied.push(script.name);
   }

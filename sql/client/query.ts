@@ -46,7 +46,11 @@ export function defineQuery<P extends z.ZodType<TemplateParams, TemplateParams>,
   });
   const query = async (client: ClickHouse, params: z.input<P>, options?: QueryOptions) =>
     rows.parse(await client.rows(read(params, options)));
-  async function* stream(client: ClickHouse, params: z.input<P>, options?: QueryOptions): AsyncGenerator<z.output<R>[]> {
+  async function* stream(
+    client: ClickHouse,
+    params: z.input<P>,
+    options?: QueryOptions,
+  ): AsyncGenerator<z.output<R>[]> {
     for await (const block of client.stream(read(params, options))) yield rows.parse(block);
   }
   return Object.assign(query, { queryName: name, stream });

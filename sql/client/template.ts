@@ -52,7 +52,10 @@ export function parseTemplate(sql: string, include: (path: string) => Template):
 }
 
 /** The statement for these parameters, and the parameters as the server takes them (elements of lists by their number). */
-export function renderTemplate(template: Template, params: TemplateParams): { sql: string; params: Record<string, unknown> } {
+export function renderTemplate(
+  template: Template,
+  params: TemplateParams,
+): { sql: string; params: Record<string, unknown> } {
   const lists = new Set<string>();
   const bound: Record<string, unknown> = {};
   const sql = render(template, params, bound, lists);
@@ -62,7 +65,12 @@ export function renderTemplate(template: Template, params: TemplateParams): { sq
   return { sql, params: bound };
 }
 
-function render(template: Template, params: TemplateParams, bound: Record<string, unknown>, lists: Set<string>): string {
+function render(
+  template: Template,
+  params: TemplateParams,
+  bound: Record<string, unknown>,
+  lists: Set<string>,
+): string {
   return template
     .map((part) => {
       switch (part.kind) {
@@ -72,7 +80,12 @@ function render(template: Template, params: TemplateParams, bound: Record<string
           return params[part.name] === undefined ? '' : render(part.body, params, bound, lists);
         case 'each':
           lists.add(part.name);
-          return renderEach(part, records(part.name, params[part.name]), render(part.body, params, bound, lists), bound);
+          return renderEach(
+            part,
+            records(part.name, params[part.name]),
+            render(part.body, params, bound, lists),
+            bound,
+          );
       }
     })
     .join('');

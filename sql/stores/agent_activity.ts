@@ -58,7 +58,11 @@ export function* lookupBatches<T extends AgentRef>(agents: readonly T[]): Genera
 }
 
 /** When each agent of one of lookupBatches was heard of last; agents never heard of are left out. */
-export function lastSeenOf(client: ClickHouse, agents: readonly AgentRef[], options?: QueryOptions): Promise<AgentSeen[]> {
+export function lastSeenOf(
+  client: ClickHouse,
+  agents: readonly AgentRef[],
+  options?: QueryOptions,
+): Promise<AgentSeen[]> {
   const params = { orgs: agents.map(({ org_id }) => org_id), agents: agents.map(({ agent_id }) => agent_id) };
   return lastSeenQuery(client, params, options);
 }

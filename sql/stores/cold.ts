@@ -87,11 +87,14 @@ export class ColdTables {
 
   /** Objects of an org, of days from `since` to `until`, both included; deleted ones are left out. By day. */
   async objects(org_id: string, range: { since?: number | null; until?: number | null } = {}): Promise<ColdObject[]> {
-    return this.#objects('org_id = {org_id:String} AND day >= toDate({since:UInt16}) AND day <= toDate({until:UInt16})', {
-      org_id,
-      since: range.since ?? 0,
-      until: range.until ?? 65_535,
-    });
+    return this.#objects(
+      'org_id = {org_id:String} AND day >= toDate({since:UInt16}) AND day <= toDate({until:UInt16})',
+      {
+        org_id,
+        since: range.since ?? 0,
+        until: range.until ?? 65_535,
+      },
+    );
   }
 
   async object({ org_id, day }: OrgDay): Promise<ColdObject | null> {
@@ -305,7 +308,9 @@ export class ColdTables {
 
   /** Ends what a worker that died, or gave up, has left running of a task: beside it another would put the same texts back once more. */
   async endUnpacks(task: string): Promise<void> {
-    await this.#run('cold_end_unpacks', 'KILL QUERY WHERE startsWith(query_id, {prefix:String}) SYNC', { prefix: unpacksOf(task) });
+    await this.#run('cold_end_unpacks', 'KILL QUERY WHERE startsWith(query_id, {prefix:String}) SYNC', {
+      prefix: unpacksOf(task),
+    });
   }
 
   async dropTask(task: string): Promise<void> {
@@ -322,7 +327,10 @@ export class ColdTables {
   }
 
   /** Between which days the spans of traces began; traces that the org has not are left out. */
-  async daysOfTraces(org_id: string, traceIds: readonly string[]): Promise<{ traces: number; ranges: { from: number; to: number }[] }> {
+  async daysOfTraces(
+    org_id: string,
+    traceIds: readonly string[],
+  ): Promise<{ traces: number; ranges: { from: number; to: number }[] }> {
     const rows = await this.#rows(
       'cold_days_of_traces',
       `SELECT toUInt16(toDate(min(first_at))) AS from_day, toUInt16(toDate(max(last_at))) AS to_day FROM trace_lookup

@@ -13,7 +13,14 @@ const flag = z.literal(true).optional();
 export const readCostSummary = defineQuery({
   name: 'cost_summary',
   file: 'costs/summary.sql',
-  params: z.object({ ...days, groups_max: z.int(), by_model: flag, by_agent_id: flag, by_realm: flag, by_department: flag }),
+  params: z.object({
+    ...days,
+    groups_max: z.int(),
+    by_model: flag,
+    by_agent_id: flag,
+    by_realm: flag,
+    by_department: flag,
+  }),
   row: z.object({
     part: z.enum(['day', 'model', 'group']),
     day: z.string(),

@@ -85,7 +85,11 @@ export class ErasureStore {
   async collect(scope: Scope, { attribute, values, text }: EraseMatch): Promise<void> {
     const column = COLUMNS.has(attribute) ? `${attribute} IN {values:Array(String)}` : null;
     const named = attribute === 'agent_id' || attribute === 'trace_id' ? [] : (ALIASES[attribute] ?? [attribute]);
-    const params = { ...scope, values, ...Object.fromEntries(named.map((name, index) => [`name_${String(index)}`, name])) };
+    const params = {
+      ...scope,
+      values,
+      ...Object.fromEntries(named.map((name, index) => [`name_${String(index)}`, name])),
+    };
     const stored = named.map((_, index) => {
       const path = `attributes, {name_${String(index)}:String}`;
       return `if(JSONType(${path}) = 'String', JSONExtractString(${path}), JSONExtractRaw(${path})) IN {values:Array(String)}`;
@@ -93,7 +97,8 @@ export class ErasureStore {
     if (text !== undefined) stored.push(refersTo(text));
     const inSpans = `SELECT DISTINCT trace_id FROM spans WHERE org_id = {org_id:String} AND (${[...(column === null ? [] : [column]), ...stored].join(' OR ')})`;
     // A trace whose row names the person, though the span that did is gone.
-    const inTraces = column === null ? null : `SELECT DISTINCT trace_id FROM traces WHERE org_id = {org_id:String} AND ${column}`;
+    const inTraces =
+      column === null ? null : `SELECT DISTINCT trace_id FROM traces WHERE org_id = {org_id:String} AND ${column}`;
     for (const matches of [inSpans, ...(inTraces === null ? [] : [inTraces])])
       await this.#run(
         'erase_collect',
@@ -108,7 +113,9 @@ export class ErasureStore {
       { ...scope },
     );
     if ((await this.found(scope)).size > 0) return;
-    const counts = ERASED.map(({ table, byName }) => `SELECT '${table}' AS place, count() AS n FROM ${table} WHERE ${rowsOf(byName)}`);
+    const counts = ERASED.map(
+      ({ table, byName }) => `SELECT '${table}' AS place, count() AS n FROM ${table} WHERE ${rowsOf(byName)}`,
+    );
     await this.#run(
       'erase_found',
       `INSERT INTO erasures (job_id, kind, name, rows) SELECT {job_id:String}, 'found', place, n FROM (${counts.join(' UNION ALL ')})`,
@@ -151,9 +158,13 @@ export class ErasureStore {
   }
 
   async traceCount({ job_id }: Scope): Promise<number> {
-    return this.#count('erase_traces', `SELECT uniqExact(name) AS n FROM erasures WHERE job_id = {job_id:String} AND kind = 'trace'`, {
-      job_id,
-    });
+    return this.#count(
+      'erase_traces',
+      `SELECT uniqExact(name) AS n FROM erasures WHERE job_id = {job_id:String} AND kind = 'trace'`,
+      {
+        job_id,
+      },
+    );
   }
 
   /** Traces that were written down, in the order of their ids, after one. */
@@ -216,7 +227,8 @@ export class ErasureStore {
   async emptySamples(scope: Scope, signal: AbortSignal): Promise<void> {
     const where = `org_id = {org_id:String} AND sample != '' AND (cluster_id, sample) IN (SELECT cluster_id, sample FROM incident_traces WHERE ${rowsOf()})`;
     const params = { ...scope };
-    if ((await this.#count('erase_incidents', `SELECT count() AS n FROM incidents WHERE ${where}`, params)) === 0) return;
+    if ((await this.#count('erase_incidents', `SELECT count() AS n FROM incidents WHERE ${where}`, params)) === 0)
+      return;
     await this.#run(
       'erase_incident_samples',
       `ALTER TABLE incidents UPDATE sample = '' WHERE ${where} SETTINGS mutations_sync = 0, allow_nondeterministic_mutations = 1`,
@@ -268,7 +280,11 @@ export class ErasureStore {
 
   async #eraseFrom(erased: ErasedTable, scope: Scope, mark: number | null, signal: AbortSignal): Promise<void> {
     const params = mark === null ? { ...scope } : { ...scope, mark };
-    await deleteRows(this.#client, { table: erased.table, where: conditionOf(erased, mark), params, mine: scope.job_id }, signal);
+    await deleteRows(
+      this.#client,
+      { table: erased.table, where: conditionOf(erased, mark), params, mine: scope.job_id },
+      signal,
+    );
   }
 
   async #count(name: string, sql: string, params: Record<string, unknown>): Promise<number> {

@@ -129,7 +129,9 @@ const WRITE_TIMEOUT_MS = 15_000;
 /** Resolves when the rows are on the disk. */
 export async function writeFailingTraces(client: ClickHouse, rows: readonly FailingTrace[]): Promise<void> {
   const body = rows
-    .map(({ at_ms, started_ms, ...rest }) => JSON.stringify({ ...rest, at: storeTime(at_ms), started_at: storeTime(started_ms) }))
+    .map(({ at_ms, started_ms, ...rest }) =>
+      JSON.stringify({ ...rest, at: storeTime(at_ms), started_at: storeTime(started_ms) }),
+    )
     .join('\n');
   await client.execute({
     name: 'land_incident_traces',
@@ -141,15 +143,17 @@ export async function writeFailingTraces(client: ClickHouse, rows: readonly Fail
 
 /** Writes incidents in the place of older states of them; the same state twice is one. Resolves when the rows are on the disk. */
 export async function writeIncidents(client: ClickHouse, incidents: readonly IncidentRow[]): Promise<void> {
-  const rows = incidents.map(({ opened_ms, from_ms, until_ms, first_trace_ms, last_trace_ms, resolved_ms, ...rest }) => ({
-    ...rest,
-    opened_at: storeTime(opened_ms),
-    from_at: storeTime(from_ms),
-    until_at: storeTime(until_ms),
-    first_trace_at: storeTime(first_trace_ms),
-    last_trace_at: storeTime(last_trace_ms),
-    resolved_at: storeTime(resolved_ms),
-  }));
+  const rows = incidents.map(
+    ({ opened_ms, from_ms, until_ms, first_trace_ms, last_trace_ms, resolved_ms, ...rest }) => ({
+      ...rest,
+      opened_at: storeTime(opened_ms),
+      from_at: storeTime(from_ms),
+      until_at: storeTime(until_ms),
+      first_trace_at: storeTime(first_trace_ms),
+      last_trace_at: storeTime(last_trace_ms),
+      resolved_at: storeTime(resolved_ms),
+    }),
+  );
   const [first] = rows;
   if (first === undefined) return;
   await client.execute({

@@ -175,7 +175,13 @@ export async function writeScores(client: ClickHouse, rows: readonly ScoreRow[])
   if (rows.length === 0) return;
   const body = rows
     .map(({ started_ms, scored_ms, ...rest }) =>
-      JSON.stringify({ ...rest, started_at: storeTime(started_ms), scored_at: storeTime(scored_ms), partition: 0, log_seq: 0 }),
+      JSON.stringify({
+        ...rest,
+        started_at: storeTime(started_ms),
+        scored_at: storeTime(scored_ms),
+        partition: 0,
+        log_seq: 0,
+      }),
     )
     .join('\n');
   await client.execute({

@@ -46,7 +46,12 @@ const head = z.object({
 });
 export type JudgedHead = z.output<typeof head>;
 
-export const readJudgedHeads = defineQuery({ name: 'judging_traces', file: 'judging/traces.sql', params: stretch, row: head });
+export const readJudgedHeads = defineQuery({
+  name: 'judging_traces',
+  file: 'judging/traces.sql',
+  params: stretch,
+  row: head,
+});
 
 const source = z.object({
   trace_id: z.string(),
@@ -64,7 +69,12 @@ const source = z.object({
 });
 export type JudgedSource = z.output<typeof source>;
 
-export const readJudgedSources = defineQuery({ name: 'judging_sources', file: 'judging/sources.sql', params: stretch, row: source });
+export const readJudgedSources = defineQuery({
+  name: 'judging_sources',
+  file: 'judging/sources.sql',
+  params: stretch,
+  row: source,
+});
 
 export const readJudgedTexts = defineQuery({
   name: 'judging_texts',

@@ -111,7 +111,9 @@ const lookupName = (plan_id: string): string => `span_corrections_${plan_id}`;
 const UTC = (ms: number): string => new Date(ms).toISOString().slice(0, -1).replace('T', ' ');
 
 /** Attributes with, or without, the mark of a missing price; as the new price of a span has it. */
-const MARKED = (source: string): string => `if(NOT sampled OR (price_source = 'missing') = (${source} = 'missing'), attributes,
+const MARKED = (
+  source: string,
+): string => `if(NOT sampled OR (price_source = 'missing') = (${source} = 'missing'), attributes,
   concat('{', arrayStringConcat(arrayConcat(
     arrayMap(kv -> concat(toJSONString(kv.1), ':', kv.2), arrayFilter(kv -> kv.1 != 'price_missing', JSONExtractKeysAndValuesRaw(attributes))),
     if(${source} = 'missing', ['"price_missing":true'], [])), ','), '}'))`;
@@ -191,7 +193,8 @@ export class RepricingStore {
 
   /** Makes spans and texts what the plan says; resolves when every row of it is so. */
   async correct(plan_id: string, plan: Plan, signal: AbortSignal): Promise<void> {
-    const get = (column: string): string => `joinGet('${this.#client.database}.${lookupName(plan_id)}', '${column}', ${KEY})`;
+    const get = (column: string): string =>
+      `joinGet('${this.#client.database}.${lookupName(plan_id)}', '${column}', ${KEY})`;
     const where = `org_id = {org:String} AND started_at >= fromUnixTimestamp64Milli({from_ms:Int64}, 'UTC') AND started_at <= fromUnixTimestamp64Milli({to_ms:Int64}, 'UTC') AND ${get('planned')} = 1`;
     const cost = `cost_usd = ${get('cost_usd')}`;
     const spans = VALUES.map((column) => `${column} = ${get(column)}`);
@@ -242,7 +245,13 @@ export class RepricingStore {
   }
 
   /** In the background of the engine, however long it takes. What an earlier try left under way is waited for too. */
-  async #mutate(plan_id: string, table: string, sql: string, params: Record<string, unknown>, signal: AbortSignal): Promise<void> {
+  async #mutate(
+    plan_id: string,
+    table: string,
+    sql: string,
+    params: Record<string, unknown>,
+    signal: AbortSignal,
+  ): Promise<void> {
     await this.#run('repricing_correct', sql, params);
     const mine = { table, mine: `%${lookupName(plan_id)}%` };
     let failingSince: number | null = null;
@@ -285,7 +294,11 @@ export class RepricingStore {
   }
 
   async #count(table: string, where: string, params: Record<string, unknown>): Promise<number> {
-    const [row] = await this.#rows<{ n: string }>('repricing_left', `SELECT toString(count()) AS n FROM ${table} WHERE ${where}`, params);
+    const [row] = await this.#rows<{ n: string }>(
+      'repricing_left',
+      `SELECT toString(count()) AS n FROM ${table} WHERE ${where}`,
+      params,
+    );
     return Number(row?.n ?? 0);
   }
 

@@ -166,7 +166,13 @@ export class RetentionStore {
    * partition as cleared, and what it merges meanwhile has lost it for good.
    * @returns rows that were emptied
    */
-  async clear(table: string, column: string, empty: string, conditions: readonly Condition[], signal: AbortSignal): Promise<number> {
+  async clear(
+    table: string,
+    column: string,
+    empty: string,
+    conditions: readonly Condition[],
+    signal: AbortSignal,
+  ): Promise<number> {
     const due = new Map<string, number>();
     for (const { sql, params } of conditions)
       for (const { partition_id, rows } of await this.#partitions(table, {
@@ -191,7 +197,12 @@ export class RetentionStore {
     return cleared;
   }
 
-  async #fill(table: string, column: string, empty: string, partition_id: string): Promise<{ filled: number; all: number; bytes: number }> {
+  async #fill(
+    table: string,
+    column: string,
+    empty: string,
+    partition_id: string,
+  ): Promise<{ filled: number; all: number; bytes: number }> {
     const [row] = await this.#rows(
       'retention_fill',
       `SELECT countIf(${column} != {empty:String}) AS filled, count() AS all,
@@ -225,7 +236,8 @@ export class RetentionStore {
         `SELECT _part AS part, count() AS rows FROM ${table} WHERE _part IN {parts:Array(String)} GROUP BY part`,
         { parts: parts.slice(at, at + PARTS_AT_ONCE) },
       );
-      for (const { part, rows: all } of z.array(z.object({ part: z.string(), rows: count })).parse(rows)) totals.set(part, all);
+      for (const { part, rows: all } of z.array(z.object({ part: z.string(), rows: count })).parse(rows))
+        totals.set(part, all);
     }
     return totals;
   }

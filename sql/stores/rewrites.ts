@@ -20,7 +20,11 @@ export interface Rows {
 }
 
 /** Resolves when no part holds any of the rows. @throws Error when the engine cannot carry it out; the mutation is cancelled then */
-export async function deleteRows(client: ClickHouse, { table, where, params, mine }: Rows, signal: AbortSignal): Promise<void> {
+export async function deleteRows(
+  client: ClickHouse,
+  { table, where, params, mine }: Rows,
+  signal: AbortSignal,
+): Promise<void> {
   const run = (name: string, sql: string, given: Record<string, unknown>): Promise<unknown> =>
     client.execute({ name, sql, params: given, timeoutMs: TIMEOUT_MS });
   for (const partition of await partitionsOf(client, { table, where, params }))
@@ -34,7 +38,11 @@ export async function deleteRows(client: ClickHouse, { table, where, params, min
   const masked = await partitionsOf(client, { table, where, params }, 'SETTINGS apply_deleted_mask = 0');
   if (masked.length === 0) return;
   for (const partition of masked)
-    await run('erase_masked', `ALTER TABLE ${table} APPLY DELETED MASK${inPartition(partition)} SETTINGS mutations_sync = 0`, {});
+    await run(
+      'erase_masked',
+      `ALTER TABLE ${table} APPLY DELETED MASK${inPartition(partition)} SETTINGS mutations_sync = 0`,
+      {},
+    );
   await mutated(client, table, 'APPLY DELETED MASK', signal);
 }
 
@@ -90,7 +98,11 @@ export async function outlastMoves(client: ClickHouse, signal: AbortSignal): Pro
   }
 }
 
-async function partitionsOf(client: ClickHouse, { table, where, params }: Omit<Rows, 'mine'>, settings = ''): Promise<string[]> {
+async function partitionsOf(
+  client: ClickHouse,
+  { table, where, params }: Omit<Rows, 'mine'>,
+  settings = '',
+): Promise<string[]> {
   const rows = await client.rows<unknown>({
     name: 'erase_partitions',
     sql: `SELECT DISTINCT _partition_id AS id FROM ${table} WHERE ${where} ORDER BY id ${settings}`,

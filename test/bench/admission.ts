@@ -147,14 +147,22 @@ export async function benchAdmission(target: Target, progress: (line: string) =>
         note: 'headers and telling the other processes included',
         measures: p50p99(numbers.limit, { p50: 5 }, 'us'),
       },
-      { what: 'API key and rate limit', value: usQuantiles(numbers.key_limit), measures: p50p99(numbers.key_limit, {}, 'us') },
+      {
+        what: 'API key and rate limit',
+        value: usQuantiles(numbers.key_limit),
+        measures: p50p99(numbers.key_limit, {}, 'us'),
+      },
       {
         what: 'token, first time',
         value: usQuantiles(numbers.token_first),
         note: 'HS256',
         measures: p50p99(numbers.token_first, {}, 'us'),
       },
-      { what: 'token, again', value: usQuantiles(numbers.token_again), measures: p50p99(numbers.token_again, {}, 'us') },
+      {
+        what: 'token, again',
+        value: usQuantiles(numbers.token_again),
+        measures: p50p99(numbers.token_again, {}, 'us'),
+      },
       { what: 'GET /healthz', value: usQuantiles(inUs(times.health)), measures: p50p99(times.health) },
       {
         what: 'GET /orgs/{org_id}',

@@ -51,7 +51,10 @@ async function measure(natsUrl: string): Promise<AdmissionNumbers> {
   globalThis.gc?.();
   const before = process.memoryUsage();
   const began = performance.now();
-  const [orgs, agents] = await Promise.all([OrgStore.open(log, onProblem, () => false), AgentStore.open(log, onProblem)]);
+  const [orgs, agents] = await Promise.all([
+    OrgStore.open(log, onProblem, () => false),
+    AgentStore.open(log, onProblem),
+  ]);
   const keys = await KeyStore.open(log, onProblem, {
     memberOf: (org_id, user_id) => orgs.memberOf(org_id, user_id),
     isDeleted: () => false,
@@ -77,7 +80,10 @@ async function measure(natsUrl: string): Promise<AdmissionNumbers> {
       return person;
     });
   };
-  const keyHeaders = Array.from({ length: ORGS }, (_, index) => ({ 'x-org-api-key': rawKeyOf(index), 'x-org-id': orgIdOf(index) }));
+  const keyHeaders = Array.from({ length: ORGS }, (_, index) => ({
+    'x-org-api-key': rawKeyOf(index),
+    'x-org-id': orgIdOf(index),
+  }));
   const byKey = (index: number) => asked(index % ORGS, keyHeaders[index % ORGS] ?? {});
   const ask = (index: number) => {
     void byKey(index);

@@ -24,7 +24,8 @@ export class Body {
   /** @param json text in which every MARK stands for the number */
   constructor(json: string) {
     this.bytes = Buffer.from(json, 'latin1');
-    for (let at = this.bytes.indexOf(MARK); at >= 0; at = this.bytes.indexOf(MARK, at + NUMBER_DIGITS)) this.#holes.push(at);
+    for (let at = this.bytes.indexOf(MARK); at >= 0; at = this.bytes.indexOf(MARK, at + NUMBER_DIGITS))
+      this.#holes.push(at);
   }
 
   /** Writes a number into every hole. The buffer must not be on its way to the service. */
@@ -67,7 +68,14 @@ function customEvent(index: number, shape: Shape, vocabulary: Vocabulary, random
   const response = vocabulary.text(RESPONSE_WORDS, random);
   const texts =
     shape === 'texts'
-      ? { span_kind: 'llm', model, input_tokens: 90 + (random() % 40), output_tokens: 130 + (random() % 60), prompt, response }
+      ? {
+          span_kind: 'llm',
+          model,
+          input_tokens: 90 + (random() % 40),
+          output_tokens: 130 + (random() % 60),
+          prompt,
+          response,
+        }
       : { span_kind: 'event', detail: `${prompt} ${response}` };
   return {
     name: model,
@@ -103,7 +111,13 @@ export function singleBody(vocabulary: Vocabulary, random: Random): Body {
       response: {
         id: 'chatcmpl-bench',
         model,
-        choices: [{ index: 0, message: { role: 'assistant', content: vocabulary.text(RESPONSE_WORDS, random) }, finish_reason: 'stop' }],
+        choices: [
+          {
+            index: 0,
+            message: { role: 'assistant', content: vocabulary.text(RESPONSE_WORDS, random) },
+            finish_reason: 'stop',
+          },
+        ],
         usage: { ...usage, total_tokens: usage.prompt_tokens + usage.completion_tokens },
       },
       duration_ms: 200 + (random() % 4000),

@@ -56,7 +56,11 @@ interface Budget {
 const pause = (wait: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, wait));
 
 /** Another API process of the service that is measured, named as its log. */
-async function startApi(target: Target, dataDir: string, name: string): Promise<{ url: string; stop: () => Promise<void> }> {
+async function startApi(
+  target: Target,
+  dataDir: string,
+  name: string,
+): Promise<{ url: string; stop: () => Promise<void> }> {
   const secrets = loadSecrets(dataDir);
   const main = await startNodeMain({
     name,
@@ -88,7 +92,8 @@ async function ask<T>({ url, org, key }: Target, method: string, where: string, 
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const answer = (await response.json()) as { data: T };
-  if (response.status !== 200) throw new Error(`${method} ${where}: ${String(response.status)} ${JSON.stringify(answer)}`);
+  if (response.status !== 200)
+    throw new Error(`${method} ${where}: ${String(response.status)} ${JSON.stringify(answer)}`);
   return answer.data;
 }
 
@@ -101,7 +106,8 @@ async function usedOf(target: Target, atLeast: number): Promise<number> {
   for (;;) {
     const { tokens } = await ask<Budget>(target, 'GET', '/v1/budgets');
     if (tokens.used >= atLeast) return tokens.used;
-    if (performance.now() > deadline) throw new Error(`${thousands(tokens.used)} of ${thousands(atLeast)} tokens landed`);
+    if (performance.now() > deadline)
+      throw new Error(`${thousands(tokens.used)} of ${thousands(atLeast)} tokens landed`);
     await pause(100);
   }
 }
@@ -196,7 +202,9 @@ async function send(senders: readonly Sender[], forMs: number, sent: Sent): Prom
 /** A body whose use is the same for all of them. */
 function bodyOf(vocabulary: Vocabulary, index: number): Body {
   const random = seededRandom(index + 1);
-  const event = JSON.parse(singleBody(vocabulary, random).bytes.toString('latin1')) as { response: Record<string, unknown> };
+  const event = JSON.parse(singleBody(vocabulary, random).bytes.toString('latin1')) as {
+    response: Record<string, unknown>;
+  };
   const usage = { prompt_tokens: REQUEST_TOKENS - 100, completion_tokens: 100, total_tokens: REQUEST_TOKENS };
   return new Body(JSON.stringify({ ...event, response: { ...event.response, usage } }));
 }
@@ -207,7 +215,11 @@ function sendersTo(targets: readonly Target[], vocabulary: Vocabulary): Sender[]
     if (target === undefined) throw new Error('there is a process to send to');
     const body = bodyOf(vocabulary, index);
     const to = laneTarget(target);
-    return { lane: new Lane(to), head: requestHead(to, 'POST', `/orgs/${target.org}/ingest/chatcompletion`, body.bytes.length), body };
+    return {
+      lane: new Lane(to),
+      head: requestHead(to, 'POST', `/orgs/${target.org}/ingest/chatcompletion`, body.bytes.length),
+      body,
+    };
   });
 }
 
@@ -242,7 +254,8 @@ function costRow(what: string, turns: readonly Turn[]): ReportRow {
 
 export async function benchBudgets({ target, vocabulary, seconds, progress }: BudgetsBenchOptions): Promise<Section> {
   const { dataDir } = target;
-  if (dataDir === null) throw new Error('budgets starts a second API process: it takes a service that it has started itself');
+  if (dataDir === null)
+    throw new Error('budgets starts a second API process: it takes a service that it has started itself');
   const sent: Sent = { bodies: 0, accepted: 0 };
   const rows: ReportRow[] = [];
   const data: Record<string, unknown> = {};

@@ -59,7 +59,13 @@ export async function benchCold({ clickhouseUrl, progress }: ColdBench): Promise
 
     progress('cold: and back');
     const orgs = (await runSql('SELECT DISTINCT org_id FROM cold_objects FORMAT TSV')).split('\n');
-    const restore = createRestore({ cold, tables, retentionOf: () => DEFAULT_RETENTION, openJobs: () => new Set(), now: () => Date.now() });
+    const restore = createRestore({
+      cold,
+      tables,
+      retentionOf: () => DEFAULT_RETENTION,
+      openJobs: () => new Set(),
+      now: () => Date.now(),
+    });
     const back = performance.now();
     for (const org_id of orgs) {
       const args = { since_day: null, until_day: null, trace_ids: null };

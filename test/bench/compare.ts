@@ -93,7 +93,8 @@ async function load(comparing: Comparing, side: 'a' | 'b', part: 'ingest' | 'sin
       progress: () => undefined,
     }),
   );
-  for (const [metric, unit, value, moreIsBetter] of loadNumbers(result)) numbers.add(side, `${part}: ${metric}`, unit, value, moreIsBetter);
+  for (const [metric, unit, value, moreIsBetter] of loadNumbers(result))
+    numbers.add(side, `${part}: ${metric}`, unit, value, moreIsBetter);
 }
 
 function loadNumbers(result: RunResult): [string, string, number, boolean][] {
@@ -132,7 +133,9 @@ async function takeTurns(comparing: Comparing): Promise<void> {
   try {
     if (options.parts.includes('reads')) await fillStores(comparing, places);
     for (const [turn, side] of turnsOf(options.rounds).entries()) {
-      progress(`turn ${String(turn + 1)} of ${String(options.rounds * 2)}: ${side}, load average ${(loadavg()[0] ?? 0).toFixed(1)}`);
+      progress(
+        `turn ${String(turn + 1)} of ${String(options.rounds * 2)}: ${side}, load average ${(loadavg()[0] ?? 0).toFixed(1)}`,
+      );
       for (const part of options.parts) {
         if (part === 'reads') await reads(comparing, side, places[side]);
         else await load(comparing, side, part);
@@ -164,7 +167,10 @@ export async function compare(options: CompareOptions, stopping: AbortSignal, pr
   const folder = newTreesDir();
   try {
     const [a, b] = options.commits;
-    const trees = { a: exportTree(a, path.join(folder, 'a'), progress), b: exportTree(b, path.join(folder, 'b'), progress) };
+    const trees = {
+      a: exportTree(a, path.join(folder, 'a'), progress),
+      b: exportTree(b, path.join(folder, 'b'), progress),
+    };
     const comparing: Comparing = {
       options,
       numbers: new Numbers(),

@@ -62,4 +62,6 @@ export function compareSeries({ metric, unit, more_is_better, a, b }: Series, to
 
 /** Who runs in each turn: a b b a a b b a …, so that what drifts with time weighs on both alike. */
 export const turnsOf = (rounds: number): ('a' | 'b')[] =>
-  Array.from({ length: rounds }, (_, round) => (round % 2 === 0 ? (['a', 'b'] as const) : (['b', 'a'] as const))).flat();
+  Array.from({ length: rounds }, (_, round) =>
+    round % 2 === 0 ? (['a', 'b'] as const) : (['b', 'a'] as const),
+  ).flat();

@@ -30,7 +30,9 @@ export async function benchErase({ clickhouseUrl, progress }: EraseBench): Promi
       await work();
       return (performance.now() - began) / 1000;
     };
-    const collect = await timed('looking for a user', () => store.collect(scope, { attribute: 'user_id', values: [value] }));
+    const collect = await timed('looking for a user', () =>
+      store.collect(scope, { attribute: 'user_id', values: [value] }),
+    );
     const erase = await timed('taking out', () => store.erase(scope, null, signal));
     let left = 0;
     const prove = await timed('looking again', async () => {
@@ -64,7 +66,16 @@ export async function benchErase({ clickhouseUrl, progress }: EraseBench): Promi
           ],
         },
       ],
-      data: { spans: Number(all), bytes: Number(bytes), traces, found: Object.fromEntries(found), collect, erase, prove, left },
+      data: {
+        spans: Number(all),
+        bytes: Number(bytes),
+        traces,
+        found: Object.fromEntries(found),
+        collect,
+        erase,
+        prove,
+        left,
+      },
     };
   } finally {
     await clickhouse.close();

@@ -53,7 +53,12 @@ export interface Filled {
 function makeTexts(clickhouseUrl: string, count: number): Promise<unknown> {
   const share = Math.ceil(count / THREADS);
   const threads = Array.from({ length: THREADS }, (_, index) => {
-    const range: TextRange = { clickhouseUrl, from: index * share, to: Math.min(count, (index + 1) * share), seed: 100 + index };
+    const range: TextRange = {
+      clickhouseUrl,
+      from: index * share,
+      to: Math.min(count, (index + 1) * share),
+      seed: 100 + index,
+    };
     const worker = new Worker(new URL('fill_texts.ts', import.meta.url), { workerData: range });
     return new Promise<void>((resolve, reject) => {
       worker.once('error', reject);
@@ -79,7 +84,8 @@ async function fillSpans(runSql: RunSql, plan: FillPlan, from: number, count: nu
 
 const PARTS_SQL =
   "SELECT table, count() FROM system.parts WHERE active AND database = currentDatabase() AND table IN ('spans', 'span_texts', 'traces', 'trace_lookup', 'usage_events') GROUP BY table FORMAT TSV";
-const BYTES_SQL = "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase() AND table != 'bench_texts'";
+const BYTES_SQL =
+  "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase() AND table != 'bench_texts'";
 
 /** A store that is filled from size to size: what a larger size adds lies over the same 90 days as what was there. */
 export class GrowingStore {
@@ -92,7 +98,12 @@ export class GrowingStore {
   #spans = 0;
 
   /** Makes the texts. @param spansMax the most that it will be filled to */
-  static async open(clickhouseUrl: string, org: string, spansMax: number, progress: (line: string) => void): Promise<GrowingStore> {
+  static async open(
+    clickhouseUrl: string,
+    org: string,
+    spansMax: number,
+    progress: (line: string) => void,
+  ): Promise<GrowingStore> {
     const store = new GrowingStore(sqlRunner(clickhouseUrl), org, Math.min(TEXTS_MAX, wholeBlocks(spansMax)), progress);
     const began = performance.now();
     await store.#runSql('DROP TABLE IF EXISTS bench_texts');
@@ -147,7 +158,12 @@ export class GrowingStore {
 const wholeBlocks = (spans: number): number => Math.ceil(spans / BLOCK_SPANS) * BLOCK_SPANS;
 
 /** Fills the store with about so many spans, and 20 traces of 1,000 spans in the org. */
-export async function fillStore(clickhouseUrl: string, org: string, wanted: number, progress: (line: string) => void): Promise<Filled> {
+export async function fillStore(
+  clickhouseUrl: string,
+  org: string,
+  wanted: number,
+  progress: (line: string) => void,
+): Promise<Filled> {
   const store = await GrowingStore.open(clickhouseUrl, org, wanted, progress);
   const filled = await store.grow(wanted);
   await store.close();

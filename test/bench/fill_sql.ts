@@ -59,7 +59,8 @@ function placed({ org, startMs, spanMs, from, spans }: FillPlan, source: string,
   FROM (${source})`;
 }
 
-const numbers = (from: number, count: number): string => `SELECT number AS n FROM numbers(${String(from)}, ${String(count)})`;
+const numbers = (from: number, count: number): string =>
+  `SELECT number AS n FROM numbers(${String(from)}, ${String(count)})`;
 
 const SPAN_COLUMNS = [
   ['org_id', 'org'],
@@ -68,7 +69,10 @@ const SPAN_COLUMNS = [
   ['received_at', "fromUnixTimestamp64Milli(toInt64(start_ms + length_ms), 'UTC')"],
   ['trace_id', "concat('trc_', lower(hex(trace_hash)))"],
   ['span_id', "concat('spn_', lower(hex(event_hash)))"],
-  ['parent_span_id', "if(pos = 0, '', concat('spn_', lower(hex(sipHash64(toUInt64(n - if(pos > 6 AND pos % 3 = 2, 1, pos)), 'event')))))"],
+  [
+    'parent_span_id',
+    "if(pos = 0, '', concat('spn_', lower(hex(sipHash64(toUInt64(n - if(pos > 6 AND pos % 3 = 2, 1, pos)), 'event')))))",
+  ],
   ['event_key', 'event_hash'],
   ['kind', "if(is_tool, 'tool', 'llm')"],
   [
@@ -83,7 +87,10 @@ const SPAN_COLUMNS = [
   ['realm', "concat('realm_', toString(trace_hash % 3))"],
   ['session_id', "concat('session_', toString(intDiv(t, 3)))"],
   ['user_id', "concat('user_', toString(sipHash64(t, 'user') % 3000))"],
-  ['tags', `['bench', concat('tag_', toString(trace_hash % ${String(TAGS)})), concat('env_', toString(trace_hash % 3))]`],
+  [
+    'tags',
+    `['bench', concat('tag_', toString(trace_hash % ${String(TAGS)})), concat('env_', toString(trace_hash % 3))]`,
+  ],
   ['input_tokens', 'tokens_in'],
   ['output_tokens', 'tokens_out'],
   ['cost_usd', 'cost'],

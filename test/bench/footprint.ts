@@ -30,7 +30,8 @@ const bytesByFolder = (dataDir: string): Map<string, number> =>
       .map(({ name }) => [name, fileBytes(path.join(dataDir, name))]),
   );
 
-const total = (bytes: ReadonlyMap<string, number>): number => [...bytes.values()].reduce((sum, value) => sum + value, 0);
+const total = (bytes: ReadonlyMap<string, number>): number =>
+  [...bytes.values()].reduce((sum, value) => sum + value, 0);
 
 const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {
@@ -56,7 +57,9 @@ export async function benchFootprint({
   const [before, diskBefore] = [processTree(pid), bytesByFolder(dataDir)];
   await pause(seconds * 1000);
   const [after, diskAfter] = [processTree(pid), bytesByFolder(dataDir)];
-  const grown = [...diskAfter].map(([folder, bytes]) => `${folder} ${thousands(bytes - (diskBefore.get(folder) ?? 0))}`).join(', ');
+  const grown = [...diskAfter]
+    .map(([folder, bytes]) => `${folder} ${thousands(bytes - (diskBefore.get(folder) ?? 0))}`)
+    .join(', ');
   const grownPerDay = ((total(diskAfter) - total(diskBefore)) / seconds) * DAY_S;
   const used = cpuBetween(before, after);
   const cpu = [...used.values()].reduce((sum, value) => sum + value, 0);

@@ -26,7 +26,13 @@ const pause = (ms: number): Promise<void> =>
     setTimeout(resolve, ms);
   });
 
-export async function benchFreshness({ target, vocabulary, seconds, rate, progress }: FreshnessOptions): Promise<Section> {
+export async function benchFreshness({
+  target,
+  vocabulary,
+  seconds,
+  rate,
+  progress,
+}: FreshnessOptions): Promise<Section> {
   progress(`freshness: one event after the other beside ${thousands(rate)} events/s, ${String(seconds)} s`);
   const random = seededRandom(13);
   const bodies = Array.from({ length: BODIES }, () => batchBody('texts', vocabulary, random));

@@ -41,7 +41,11 @@ export interface GatewayBenchOptions {
 }
 
 /** Milliseconds of each call, as many connections as are asked for calling without a pause. @throws Error on an answer other than 200 */
-async function run(to: LaneTarget, connections: number, until: { seconds: number } | { requests: number }): Promise<number[]> {
+async function run(
+  to: LaneTarget,
+  connections: number,
+  until: { seconds: number } | { requests: number },
+): Promise<number[]> {
   const head = requestHead(to, 'POST', PATH, BODY.length);
   const times: number[] = [];
   const end = performance.now() + ('seconds' in until ? until.seconds * 1000 : Infinity);
@@ -104,7 +108,8 @@ async function measured({ target, seconds, progress }: GatewayBenchOptions): Pro
       for (const time of calls) times.through.push(time);
       for (const time of beside) times.beside.push(time);
     }
-    const added = (q: number, to: 'direct' | 'beside' = 'direct') => percentile(times.through, q) - percentile(times[to], q);
+    const added = (q: number, to: 'direct' | 'beside' = 'direct') =>
+      percentile(times.through, q) - percentile(times[to], q);
     const both = (of: (q: number) => number) => `p50 ${of(0.5).toFixed(2)} ms, p99 ${of(0.99).toFixed(2)} ms`;
     const plain = (of: readonly number[]) => both((q) => percentile(of, q));
     const note = `to direct calls beside it: ${both((q) => added(q, 'beside'))}; direct ${plain(times.direct)}; beside ${plain(times.beside)}; through ${plain(times.through)}; n=${thousands(times.through.length)}`;

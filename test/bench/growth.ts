@@ -32,7 +32,13 @@ const refused = (size: number, why: string): Section => ({
 });
 
 /** A section for each size. */
-export async function benchGrowth({ target, clickhouseUrl, sizes, secondsLeft, progress }: GrowthOptions): Promise<Section[]> {
+export async function benchGrowth({
+  target,
+  clickhouseUrl,
+  sizes,
+  secondsLeft,
+  progress,
+}: GrowthOptions): Promise<Section[]> {
   const sections: Section[] = [];
   let [store, have, cost] = [null as GrowingStore | null, 0, FIRST_GUESS];
   for (const size of sizes) {

@@ -4,7 +4,18 @@ import { availableParallelism } from 'node:os';
 import { BATCH_EVENTS, batchBody, singleBody, type Body, type Shape } from './bodies.ts';
 import { Load } from './load.ts';
 import { cpuBetween, describeCpu, describeMemory, processTree, memoryOf } from './processes.ts';
-import { atLeast, atMost, mebibytes, p50p99, percentile, quantiles, single, slope, thousands, type Section } from './report.ts';
+import {
+  atLeast,
+  atMost,
+  mebibytes,
+  p50p99,
+  percentile,
+  quantiles,
+  single,
+  slope,
+  thousands,
+  type Section,
+} from './report.ts';
 import { landedRows, type RunSql } from './store.ts';
 import { laneTarget, type Target } from './target.ts';
 import { seededRandom, type Vocabulary } from './vocabulary.ts';
@@ -111,7 +122,8 @@ export async function runLoad(options: RunOptions): Promise<RunResult> {
       waiting: now.waiting,
       memory_bytes: memoryOf(use),
     };
-    if (sample.memory_bytes >= Math.max(0, ...samples.map(({ memory_bytes }) => memory_bytes))) memoryText = describeMemory(use);
+    if (sample.memory_bytes >= Math.max(0, ...samples.map(({ memory_bytes }) => memory_bytes)))
+      memoryText = describeMemory(use);
     samples.push(sample);
     if (tick % PRINT_EVERY === 0)
       progress(
@@ -158,9 +170,12 @@ function rowsOf(result: RunResult, promised: number, unit: string): Section['row
   const bar = `≥ ${thousands(promised)}/s`;
   const growing = result.lag_growth_per_s > GROWTH_MAX * result.sent_per_s && result.lag_at_end > result.sent_per_s;
   const cores = availableParallelism();
-  const microseconds = (Object.values(result.cpu_s).reduce((sum, used) => sum + used, result.generator_cpu_s) / result.acknowledged) * 1e6;
+  const microseconds =
+    (Object.values(result.cpu_s).reduce((sum, used) => sum + used, result.generator_cpu_s) / result.acknowledged) * 1e6;
   const quarter = (part: number): string =>
-    thousands(result.samples[Math.min(result.samples.length - 1, Math.floor(result.samples.length * part))]?.lag ?? NaN);
+    thousands(
+      result.samples[Math.min(result.samples.length - 1, Math.floor(result.samples.length * part))]?.lag ?? NaN,
+    );
   return [
     {
       what: `${unit} acknowledged`,
@@ -191,7 +206,9 @@ function rowsOf(result: RunResult, promised: number, unit: string): Section['row
       value: thousands(result.texts_waiting_at_end),
       bar: '≤ 10 s',
       note: `all searchable ${result.texts_drain_s.toFixed(1)} s after the end`,
-      measures: [{ name: 'all searchable after', value: result.texts_drain_s, unit: 's', bar: atMost(SEARCHABLE_S_MAX) }],
+      measures: [
+        { name: 'all searchable after', value: result.texts_drain_s, unit: 's', bar: atMost(SEARCHABLE_S_MAX) },
+      ],
     },
     { what: 'time to the acknowledgement', value: quantiles(result.latencies), measures: p50p99(result.latencies) },
     {
@@ -232,7 +249,14 @@ export async function benchIngest({ vocabulary, shape, rate, ...rest }: IngestOp
   rest.progress(
     `ingest: batches of ${String(BATCH_EVENTS)} events of ${thousands(bytes)} B (${shape}), ${pace}, ${String(rest.seconds)} s`,
   );
-  const result = await runLoad({ ...rest, format: 'custom', bodies, bodyEvents: BATCH_EVENTS, lanes: BATCH_LANES, rate });
+  const result = await runLoad({
+    ...rest,
+    format: 'custom',
+    bodies,
+    bodyEvents: BATCH_EVENTS,
+    lanes: BATCH_LANES,
+    rate,
+  });
   return {
     title: `Ingest in batches of 200 (${shape === 'texts' ? 'model calls with searchable text' : 'plain events'}, ${thousands(bytes)} B each, ${pace})`,
     rows: rowsOf(result, 10_000, 'events'),
@@ -244,7 +268,9 @@ export async function benchIngest({ vocabulary, shape, rate, ...rest }: IngestOp
 export async function benchSingle({ vocabulary, rate, ...rest }: Omit<IngestOptions, 'shape'>): Promise<Section> {
   const random = seededRandom(12);
   const bodies = Array.from({ length: SINGLE_BODIES }, () => singleBody(vocabulary, random));
-  rest.progress(`single: one chatcompletion event a request, ${String(SINGLE_LANES)} connections, ${String(rest.seconds)} s`);
+  rest.progress(
+    `single: one chatcompletion event a request, ${String(SINGLE_LANES)} connections, ${String(rest.seconds)} s`,
+  );
   const result = await runLoad({ ...rest, format: 'chatcompletion', bodies, bodyEvents: 1, lanes: SINGLE_LANES, rate });
   const pace = rate === Infinity ? 'as fast as acknowledged' : `paced at ${thousands(rate)}/s`;
   return {

@@ -97,7 +97,13 @@ async function ask(target: Target, method: string, path: string, body?: unknown)
 async function makeJudges(target: Target): Promise<string[]> {
   const ids: string[] = [];
   for (const [index, rule] of rules().entries()) {
-    const body = { name: `bench ${String(index)}`, kind: 'deterministic', rule, threshold: { pass: 1, warn: 0 }, enabled: false };
+    const body = {
+      name: `bench ${String(index)}`,
+      kind: 'deterministic',
+      rule,
+      threshold: { pass: 1, warn: 0 },
+      enabled: false,
+    };
     ids.push(String((await ask(target, 'POST', '/v1/judges', body))['judge_id']));
   }
   return ids;
@@ -119,7 +125,13 @@ async function settledScores(runSql: RunSql): Promise<number> {
   }
 }
 
-export async function benchJudges({ target, runSql, vocabulary, seconds, progress }: JudgesBenchOptions): Promise<Section> {
+export async function benchJudges({
+  target,
+  runSql,
+  vocabulary,
+  seconds,
+  progress,
+}: JudgesBenchOptions): Promise<Section> {
   const random = seededRandom(17);
   const bodies = Array.from({ length: BODIES }, () => batchBody('texts', vocabulary, random));
   const ids = await makeJudges(target);
@@ -167,7 +179,11 @@ export async function benchJudges({ target, runSql, vocabulary, seconds, progres
   return {
     title: `${String(ids.length)} deterministic judges on every trace (batches of ${String(BATCH_EVENTS)}, ${String(SPANS_PER_TRACE)} spans a trace, medians of ${String(TURNS.length / 2)} runs)`,
     rows: [
-      { what: 'events to queryable, no judge', value: `${thousands(rates('without'))}/s`, measures: single(rates('without'), 'per_s') },
+      {
+        what: 'events to queryable, no judge',
+        value: `${thousands(rates('without'))}/s`,
+        measures: single(rates('without'), 'per_s'),
+      },
       {
         what: `events to queryable, ${String(ids.length)} judges`,
         value: `${thousands(rates('with'))}/s`,
@@ -194,7 +210,10 @@ export async function benchJudges({ target, runSql, vocabulary, seconds, progres
     ],
     data: {
       results: Object.fromEntries(
-        Object.entries(results).map(([turn, runs]) => [turn, runs.map((one) => ({ ...one, latencies: one.latencies.length }))]),
+        Object.entries(results).map(([turn, runs]) => [
+          turn,
+          runs.map((one) => ({ ...one, latencies: one.latencies.length })),
+        ]),
       ),
       scores,
     },

@@ -47,7 +47,9 @@ export class Load {
   start(): void {
     const { lanes, bodies } = this.#options;
     this.#begun = performance.now();
-    this.#lanes = Array.from({ length: lanes }, (_, index) => this.#run(bodies.filter((__, body) => body % lanes === index)));
+    this.#lanes = Array.from({ length: lanes }, (_, index) =>
+      this.#run(bodies.filter((__, body) => body % lanes === index)),
+    );
   }
 
   /** Ends after the requests that are under way. */

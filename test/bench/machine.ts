@@ -38,7 +38,10 @@ export function commitFacts(): Pick<Results, 'commit' | 'dirty'> {
 export function runLine(began: string): string {
   const { cpu, cores, memory_bytes } = machineFacts();
   const { commit, dirty } = commitFacts();
-  const code = commit === '' ? 'an unknown commit' : `commit ${commit.slice(0, 10)}${dirty === true ? ' with changes beside it' : ''}`;
+  const code =
+    commit === ''
+      ? 'an unknown commit'
+      : `commit ${commit.slice(0, 10)}${dirty === true ? ' with changes beside it' : ''}`;
   // Files are dear there: what is measured is that disk as well.
   const disk = isUnjournaledExt4(tmpdir()) ? ', ext4 without a journal' : '';
   return `${began}, ${code}; ${cpu}, ${String(cores)} cores, ${String(Math.round(memory_bytes / 1024 ** 3))} GiB${disk}, Node ${process.versions.node}; service and load generator share it`;

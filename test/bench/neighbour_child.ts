@@ -46,7 +46,8 @@ class Neighbour {
   async run(): Promise<NeighbourResult> {
     const noise = noiseOf(this.#task.noise, new Vocabulary(20_000));
     process.send?.('begun');
-    if (noise.events === undefined) await Promise.all(Array.from({ length: noise.lanes }, (_, index) => this.#send(noise, index)));
+    if (noise.events === undefined)
+      await Promise.all(Array.from({ length: noise.lanes }, (_, index) => this.#send(noise, index)));
     else await this.#write(noise.events);
     return this.#result;
   }
@@ -59,11 +60,18 @@ class Neighbour {
   /** As fast as it is answered, or at the noise's pace. */
   async #send(noise: Noise, index: number): Promise<void> {
     const { lane: target, org } = this.#task;
-    const bodies: readonly Body[] = noise.bodies.filter((_, body) => body % noise.lanes === index % noise.bodies.length);
-    const heads = bodies.map((body) => requestHead(target, 'POST', `/orgs/${org}/ingest/${noise.format}`, body.bytes.length));
+    const bodies: readonly Body[] = noise.bodies.filter(
+      (_, body) => body % noise.lanes === index % noise.bodies.length,
+    );
+    const heads = bodies.map((body) =>
+      requestHead(target, 'POST', `/orgs/${org}/ingest/${noise.format}`, body.bytes.length),
+    );
     let lane = new Lane(target);
     for (let turn = 0; !this.stopped; turn += 1) {
-      const wait = noise.rate === Infinity ? 0 : (this.#taken * noise.bodyEvents * 1000) / noise.rate - (performance.now() - this.#began);
+      const wait =
+        noise.rate === Infinity
+          ? 0
+          : (this.#taken * noise.bodyEvents * 1000) / noise.rate - (performance.now() - this.#began);
       if (wait > 0) {
         await pause(Math.min(wait, 50));
         continue;

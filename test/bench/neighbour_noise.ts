@@ -4,7 +4,18 @@ import type { IngestEvent } from '../../schemas/codec.ts';
 import { BATCH_EVENTS, batchBody, Body, MARK, singleBody } from './bodies.ts';
 import { seededRandom, type Vocabulary } from './vocabulary.ts';
 
-export const NOISES = ['share', 'batches', 'singles', 'huge', 'traces', 'names', 'spread', 'refused', 'undecodable', 'unlandable'] as const;
+export const NOISES = [
+  'share',
+  'batches',
+  'singles',
+  'huge',
+  'traces',
+  'names',
+  'spread',
+  'refused',
+  'undecodable',
+  'unlandable',
+] as const;
 export type NoiseName = (typeof NOISES)[number];
 
 /** Events a second of each quiet org, which are each org's share. */
@@ -50,7 +61,8 @@ const NEVER_MS = 8_000_000_000_000_000;
 
 type Make = (vocabulary: Vocabulary) => Noise;
 
-const many = (make: (index: number) => Body, count = BODIES): Body[] => Array.from({ length: count }, (_, index) => make(index));
+const many = (make: (index: number) => Body, count = BODIES): Body[] =>
+  Array.from({ length: count }, (_, index) => make(index));
 const custom = (bodies: readonly Body[], bodyEvents: number, lanes: number): Noise => ({
   format: 'custom',
   bodies,
@@ -60,7 +72,11 @@ const custom = (bodies: readonly Body[], bodyEvents: number, lanes: number): Noi
 });
 
 /** One of a body's events; the mark makes it another event each time. */
-const event = (index: number, fields: Record<string, unknown>, attributes: Record<string, unknown> = {}): Record<string, unknown> => ({
+const event = (
+  index: number,
+  fields: Record<string, unknown>,
+  attributes: Record<string, unknown> = {},
+): Record<string, unknown> => ({
   name: 'neighbour',
   outcome: 'success',
   duration_ms: 1,
@@ -75,8 +91,13 @@ const batch = (count: number, make: (index: number) => unknown): Body =>
 const BAD_BODIES: readonly (() => Body)[] = [
   () => new Body(`{"events": [${'{"name":"x"},'.repeat(BAD_BYTES / 13)}`),
   () =>
-    new Body(`{"name":"deep","outcome":"success","duration_ms":1,"attributes":{"a":${'['.repeat(DEEP_LEVELS)}${']'.repeat(DEEP_LEVELS)}}}`),
-  () => new Body(`{"name":"text","outcome":"success","duration_ms":1,"attributes":{"input":"${'\u00e9\u00ff'.repeat(BAD_BYTES / 2)}"}}`),
+    new Body(
+      `{"name":"deep","outcome":"success","duration_ms":1,"attributes":{"a":${'['.repeat(DEEP_LEVELS)}${']'.repeat(DEEP_LEVELS)}}}`,
+    ),
+  () =>
+    new Body(
+      `{"name":"text","outcome":"success","duration_ms":1,"attributes":{"input":"${'\u00e9\u00ff'.repeat(BAD_BYTES / 2)}"}}`,
+    ),
   () => batch(BATCH_EVENTS * 5, (index) => (index === BATCH_EVENTS * 5 - 1 ? { name: 7 } : event(index, {}))),
 ];
 
@@ -87,7 +108,15 @@ function logged(org: string, number: number, count: number, fields: Partial<Inge
       number.toString(16).padStart(10, '0'),
     );
     const trace_id = `trc_poison_${String(number)}`;
-    return { org_id: org, format: 'custom', event_hex: eventHex(body), trace_id, received_at: Date.now(), body, ...fields };
+    return {
+      org_id: org,
+      format: 'custom',
+      event_hex: eventHex(body),
+      trace_id,
+      received_at: Date.now(),
+      body,
+      ...fields,
+    };
   });
 }
 
@@ -123,7 +152,10 @@ const MAKE: Record<NoiseName, Make> = {
   },
   traces: () =>
     custom(
-      many((body) => batch(TRACE_SPANS, (index) => event(index, { trace_id: `trc_grows_${String(body % TRACES)}` })), TRACES),
+      many(
+        (body) => batch(TRACE_SPANS, (index) => event(index, { trace_id: `trc_grows_${String(body % TRACES)}` })),
+        TRACES,
+      ),
       TRACE_SPANS,
       4,
     ),
@@ -151,7 +183,8 @@ const MAKE: Record<NoiseName, Make> = {
   spread: (vocabulary) => {
     const random = seededRandom(34);
     const began = (): string => new Date(Date.now() - (random() % SPREAD_DAYS) * DAY_MS).toISOString();
-    const dated = (index: number): unknown => event(index, { started_at: began() }, { input: vocabulary.text(60, random) });
+    const dated = (index: number): unknown =>
+      event(index, { started_at: began() }, { input: vocabulary.text(60, random) });
     return custom(
       many(() => batch(BATCH_EVENTS, dated), 16),
       BATCH_EVENTS,
@@ -168,7 +201,10 @@ const MAKE: Record<NoiseName, Make> = {
     ...custom([], 0, 0),
     events: (org, number) => logged(org, number, UNDECODABLE_EVENTS, { body: '{' }),
   }),
-  unlandable: () => ({ ...custom([], 0, 0), events: (org, number) => logged(org, number, UNLANDABLE_EVENTS, { received_at: NEVER_MS }) }),
+  unlandable: () => ({
+    ...custom([], 0, 0),
+    events: (org, number) => logged(org, number, UNLANDABLE_EVENTS, { received_at: NEVER_MS }),
+  }),
 };
 
 export const noiseOf = (name: NoiseName, vocabulary: Vocabulary): Noise => MAKE[name](vocabulary);

@@ -57,7 +57,9 @@ async function newOrg(target: Target, adminToken: string, org: string): Promise<
   };
   const owner = { user_id: `u_${org}`, email: `${org}@example.com` };
   await post('/admin/orgs', { org_id: org, name: org, plan_name: 'enterprise', owner });
-  const { raw_key } = (await post(`/admin/orgs/${org}/api-keys`, { name: 'bench', scopes: ['*'] })) as { raw_key: string };
+  const { raw_key } = (await post(`/admin/orgs/${org}/api-keys`, { name: 'bench', scopes: ['*'] })) as {
+    raw_key: string;
+  };
   return { ...target, org, key: raw_key };
 }
 
@@ -154,7 +156,12 @@ export async function benchNeighbours(options: NeighboursOptions): Promise<Secti
   const quiet = await Promise.all(
     Array.from({ length: QUIET_ORGS }, (_, index) => newOrg(target, adminToken, `org_quiet_${String(index)}`)),
   );
-  const bench = new Bench(options, quiet, await newOrg(target, adminToken, 'org_noisy'), await natsUrlOf(target.dataDir));
+  const bench = new Bench(
+    options,
+    quiet,
+    await newOrg(target, adminToken, 'org_noisy'),
+    await natsUrlOf(target.dataDir),
+  );
   const turns: readonly Turn[] = ['alone', ...wanted()];
   const results = new Map<Turn, Measured[]>(turns.map((turn) => [turn, []]));
   for (let round = 1; round <= ROUNDS; round += 1) {
@@ -176,8 +183,11 @@ export async function benchNeighbours(options: NeighboursOptions): Promise<Secti
     rows: turns.map((turn) => {
       const [ack, visible] = [of(turn, (measured) => measured.ack), of(turn, (measured) => measured.visible)];
       const all = results.get(turn) ?? [];
-      const accepted = all.reduce((sum, { noise }) => sum + (noise?.accepted ?? 0), 0) / ROUNDS / (options.seconds + WARM_MS / 1000);
-      const lost = all.flatMap((measured) => Object.entries(measured.lost)).map(([what, count]) => `${String(count)} ${what}`);
+      const accepted =
+        all.reduce((sum, { noise }) => sum + (noise?.accepted ?? 0), 0) / ROUNDS / (options.seconds + WARM_MS / 1000);
+      const lost = all
+        .flatMap((measured) => Object.entries(measured.lost))
+        .map(([what, count]) => `${String(count)} ${what}`);
       const statuses = [...new Set(all.flatMap(({ noise }) => Object.keys(noise?.statuses ?? {})))].sort().join(', ');
       return {
         what: turn === 'alone' ? 'alone' : `${turn}: ${DESCRIPTIONS[turn]}`,
@@ -190,7 +200,12 @@ export async function benchNeighbours(options: NeighboursOptions): Promise<Secti
             ? []
             : [
                 { name: 'acknowledged_times', value: ack / ackAlone, unit: 'share' as const, bar: atMost(FACTOR_MAX) },
-                { name: 'readable_times', value: visible / visibleAlone, unit: 'share' as const, bar: atMost(FACTOR_MAX) },
+                {
+                  name: 'readable_times',
+                  value: visible / visibleAlone,
+                  unit: 'share' as const,
+                  bar: atMost(FACTOR_MAX),
+                },
               ]),
         ],
         note: `of quiet orgs ${lost.length === 0 ? 'nothing lost' : `not taken: ${lost.join(', ')}`}${turn === 'alone' ? '' : `; neighbour: ${thousands(accepted)} events/s taken, answers ${statuses}`}`,
@@ -212,7 +227,8 @@ export async function benchNeighbours(options: NeighboursOptions): Promise<Secti
   };
 }
 
-const times = (value: number, alone: number): string => (value === alone ? '' : ` (${(value / alone).toFixed(1)} times)`);
+const times = (value: number, alone: number): string =>
+  value === alone ? '' : ` (${(value / alone).toFixed(1)} times)`;
 
 /** MILLRACE_NOISES=batches,huge measures only these. */
 function wanted(): readonly NoiseName[] {

@@ -122,10 +122,12 @@ export function readCommand(args: string[]): Command {
   if (positionals[0] === 'table') return { command: 'table', options: tableOptions(positionals.slice(1), values) };
   if (positionals[0] === 'merge') {
     const [into, from, ...more] = positionals.slice(1);
-    if (into === undefined || from === undefined || more.length > 0) throw new UsageError('merge takes two files of results');
+    if (into === undefined || from === undefined || more.length > 0)
+      throw new UsageError('merge takes two files of results');
     return { command: 'merge', options: { into, from } };
   }
-  if (positionals[0] === 'compare') return { command: 'compare', options: compareOptions(positionals.slice(1), values) };
+  if (positionals[0] === 'compare')
+    return { command: 'compare', options: compareOptions(positionals.slice(1), values) };
   return { command: 'run', options: runOptions(positionals, values) };
 }
 
@@ -158,7 +160,12 @@ function runOptions(positionals: string[], values: Values): Options {
     running:
       url === undefined
         ? null
-        : runningTarget(url, given(values, 'org', 'org_local'), given(values, 'key', ''), orNone(values, 'clickhouse-url') ?? null),
+        : runningTarget(
+            url,
+            given(values, 'org', 'org_local'),
+            given(values, 'key', ''),
+            orNone(values, 'clickhouse-url') ?? null,
+          ),
   };
 }
 

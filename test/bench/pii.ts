@@ -19,7 +19,8 @@ const CUSTOM: readonly CustomPattern[] = [
 ];
 /** Numbers as texts have them: nothing personal, but each has to be looked at. */
 const NUMBERS = 'On 2026-11-21 at 09:50 order 4711-2026 took 1234 ms and cost 12.50 EUR, version 2.14.1 of 3.';
-const PERSONAL = 'Ann Lee, ann.lee@example.com, +1 415 555 2671, paid with 4111 1111 1111 1111 from 203.0.113.7; EMP-123456.';
+const PERSONAL =
+  'Ann Lee, ann.lee@example.com, +1 415 555 2671, paid with 4111 1111 1111 1111 from 203.0.113.7; EMP-123456.';
 const PERSONAL_ONE_IN = 10;
 const PURE_BODIES = 10;
 const PURE_TURNS = 30;
@@ -93,7 +94,11 @@ function pureCost(vocabulary: Vocabulary, withRows: boolean): { off: number; on:
   const turn = (used: PiiRedactor | null): number => {
     const before = process.cpuUsage();
     for (const event of events) {
-      const spans = spansOf({ prices, maxPromptTokens: () => null, redactorOf: () => used }, event, JSON.parse(event.body));
+      const spans = spansOf(
+        { prices, maxPromptTokens: () => null, redactorOf: () => used },
+        event,
+        JSON.parse(event.body),
+      );
       if (typeof spans === 'string') throw new Error(spans);
       if (!withRows) continue;
       for (const span of spans) {
@@ -131,7 +136,9 @@ async function setPolicy({ url, org, key }: Target, enabled: boolean): Promise<v
 function summed(runs: readonly RunResult[]): { per_s: number; cpu_us: number } {
   const sum = (of: (run: RunResult) => number): number => runs.reduce((total, run) => total + of(run), 0);
   const events = sum((run) => run.acknowledged);
-  const pipeline = sum((run) => Object.entries(run.cpu_s).reduce((cpu, [part, used]) => cpu + (part === 'worker' ? used : 0), 0));
+  const pipeline = sum((run) =>
+    Object.entries(run.cpu_s).reduce((cpu, [part, used]) => cpu + (part === 'worker' ? used : 0), 0),
+  );
   return { per_s: events / sum((run) => run.acknowledged / run.to_queryable_per_s), cpu_us: (pipeline / events) * 1e6 };
 }
 

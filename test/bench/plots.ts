@@ -40,7 +40,10 @@ export function writePlots(folder: string, results: Results): string[] {
     const series = growthSeries(results, rows);
     if (series.length === 0) return [];
     const file = path.join(folder, `growth_${name}.svg`);
-    writeFileSync(file, lineChart({ title, x_label: 'spans in the store', y_label: 'ms', series, log_x: true, log_y: true }));
+    writeFileSync(
+      file,
+      lineChart({ title, x_label: 'spans in the store', y_label: 'ms', series, log_x: true, log_y: true }),
+    );
     return [file];
   });
 }

@@ -45,7 +45,9 @@ export async function probe({ url, org, key }: Target): Promise<Probe | null> {
  * is what events sent by the clock meanwhile would have waited (the correction of coordinated omission, Gil Tene's HdrHistogram).
  */
 export function withOmitted(times: readonly number[], everyMs: number): number[] {
-  return times.flatMap((time) => Array.from({ length: Math.max(1, Math.ceil(time / everyMs)) }, (_, index) => time - index * everyMs));
+  return times.flatMap((time) =>
+    Array.from({ length: Math.max(1, Math.ceil(time / everyMs)) }, (_, index) => time - index * everyMs),
+  );
 }
 
 /** Probes for so long, as each of the targets in turn. Null: one that was not taken, or not seen in time. */

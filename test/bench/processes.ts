@@ -113,7 +113,8 @@ export function processTree(root: number): ProcessUse[] {
 }
 
 /** Memory of all of them together (RSS), as a tool that lists processes shows it. */
-export const memoryOf = (tree: readonly ProcessUse[]): number => tree.reduce((sum, { rss_bytes }) => sum + rss_bytes, 0);
+export const memoryOf = (tree: readonly ProcessUse[]): number =>
+  tree.reduce((sum, { rss_bytes }) => sum + rss_bytes, 0);
 
 /** CPU seconds by part between two looks. */
 export function cpuBetween(before: readonly ProcessUse[], after: readonly ProcessUse[]): Map<string, number> {

@@ -46,14 +46,18 @@ class Reader {
     const { url, org, key } = this.#target;
     const began = performance.now();
     return new Promise((resolve, reject) => {
-      const req = request(url + path, { agent: this.#agent, headers: { authorization: `Bearer ${key}`, 'x-org-id': org } }, (res) => {
-        const chunks: Buffer[] = [];
-        res.on('data', (chunk: Buffer) => chunks.push(chunk));
-        res.on('end', () => {
-          resolve({ ms: performance.now() - began, status: res.statusCode ?? 0, body: Buffer.concat(chunks) });
-        });
-        res.on('error', reject);
-      });
+      const req = request(
+        url + path,
+        { agent: this.#agent, headers: { authorization: `Bearer ${key}`, 'x-org-id': org } },
+        (res) => {
+          const chunks: Buffer[] = [];
+          res.on('data', (chunk: Buffer) => chunks.push(chunk));
+          res.on('end', () => {
+            resolve({ ms: performance.now() - began, status: res.statusCode ?? 0, body: Buffer.concat(chunks) });
+          });
+          res.on('error', reject);
+        },
+      );
       req.on('error', reject);
       req.end();
     });
@@ -91,7 +95,8 @@ export interface Measured {
 const FAILED_MAX = 3;
 
 const pick = (random: Random, [from, to]: readonly [number, number]): string => wordOf(from + (random() % (to - from)));
-const since = (days: number): string => `since=${encodeURIComponent(new Date(Date.now() - days * DAY_MS).toISOString())}`;
+const since = (days: number): string =>
+  `since=${encodeURIComponent(new Date(Date.now() - days * DAY_MS).toISOString())}`;
 const rows = ({ data }: Answer): number => (Array.isArray(data) ? data.length : 0);
 
 /** Times a path made anew for each run. */
@@ -121,7 +126,13 @@ async function timed(reader: Reader, what: string, runs: number, path: () => str
       : '',
     ...failed.slice(0, 1).map((first) => `${String(failed.length)} failed, such as ${first}`),
   ];
-  return { what, times, failed, note: facts.filter((fact) => fact !== '').join(', '), ...(bars === undefined ? {} : { bars }) };
+  return {
+    what,
+    times,
+    failed,
+    note: facts.filter((fact) => fact !== '').join(', '),
+    ...(bars === undefined ? {} : { bars }),
+  };
 }
 
 /** Goes through the list by cursor; times the first pages and those around the 500th. */
@@ -151,7 +162,13 @@ async function listReads(reader: Reader, random: Random): Promise<Measured[]> {
     await timed(reader, 'list, no filter', RUNS, () => list, bar),
     await timed(reader, 'list, by agent', RUNS, () => `${list}&agent_id=agent_${String(random() % AGENTS)}`, bar),
     await timed(reader, 'list, outcome=error', RUNS, () => `${list}&outcome=error`, bar),
-    await timed(reader, 'list, error and agent', RUNS, () => `${list}&outcome=error&agent_id=agent_${String(random() % AGENTS)}`, bar),
+    await timed(
+      reader,
+      'list, error and agent',
+      RUNS,
+      () => `${list}&outcome=error&agent_id=agent_${String(random() % AGENTS)}`,
+      bar,
+    ),
     await timed(
       reader,
       'list, any of two tags',
@@ -159,7 +176,13 @@ async function listReads(reader: Reader, random: Random): Promise<Measured[]> {
       () => `${list}&tags=tag_${String(random() % TAGS)},tag_${String(random() % TAGS)}`,
       bar,
     ),
-    await timed(reader, 'list, slower than 6 s', RUNS, () => `${list}&min_duration_ms=${String(6000 + (random() % 2000))}`, bar),
+    await timed(
+      reader,
+      'list, slower than 6 s',
+      RUNS,
+      () => `${list}&min_duration_ms=${String(6000 + (random() % 2000))}`,
+      bar,
+    ),
     await timed(reader, 'list, last 7 days', RUNS, () => `${list}&${since(7)}`, bar),
     ...(await deepPages(reader)),
   ];
@@ -173,11 +196,16 @@ async function treeReads(reader: Reader, target: Target, random: Random, traces:
     .array(z.looseObject({ trace_id: z.string() }))
     .parse(answer.data)
     .map(({ trace_id }) => trace_id);
-  const large = target.clickhouseUrl === null ? [] : (await sqlRunner(target.clickhouseUrl)(largeTraceIdSql(LARGE_TRACES))).split('\n');
+  const large =
+    target.clickhouseUrl === null
+      ? []
+      : (await sqlRunner(target.clickhouseUrl)(largeTraceIdSql(LARGE_TRACES))).split('\n');
   const any = (ids: readonly string[]): string => ids[random() % ids.length] ?? '';
   return [
     await timed(reader, 'tree of 4 to 20 spans, with texts', RUNS, () => `/v1/traces/${any(small)}/tree`),
-    await timed(reader, 'tree of 1,000 spans, with texts', SEARCH_RUNS, () => `/v1/traces/${any(large)}/tree`, { p50: 80 }),
+    await timed(reader, 'tree of 1,000 spans, with texts', SEARCH_RUNS, () => `/v1/traces/${any(large)}/tree`, {
+      p50: 80,
+    }),
     await timed(reader, 'timeline of 1,000 spans', SEARCH_RUNS, () => `/v1/traces/${any(large)}/timeline`),
   ];
 }
@@ -189,7 +217,10 @@ async function searchReads(reader: Reader, random: Random): Promise<Measured[]> 
       `two ${kind} words`,
       () => `${pick(random, WORDS[kind])} ${pick(random, WORDS[kind])}`,
     ]),
-    ['a rare, a medium and a common word', () => [WORDS.rare, WORDS.medium, WORDS.common].map((ranks) => pick(random, ranks)).join(' ')],
+    [
+      'a rare, a medium and a common word',
+      () => [WORDS.rare, WORDS.medium, WORDS.common].map((ranks) => pick(random, ranks)).join(' '),
+    ],
   ];
   for (const [days, bar] of [
     [7, { p50: 60 }],
@@ -224,8 +255,20 @@ async function costReads(reader: Reader): Promise<Measured[]> {
   const bar = { p50: 50 };
   return [
     await timed(reader, 'cost summary, 30 days, by model', RUNS, () => '/v1/cost/summary?days=30', bar),
-    await timed(reader, 'cost summary, 30 days, by agent', RUNS, () => '/v1/cost/summary?days=30&group_by=agent_id', bar),
-    await timed(reader, 'cost summary, 30 days, by department', RUNS, () => '/v1/cost/summary?days=30&group_by=department', bar),
+    await timed(
+      reader,
+      'cost summary, 30 days, by agent',
+      RUNS,
+      () => '/v1/cost/summary?days=30&group_by=agent_id',
+      bar,
+    ),
+    await timed(
+      reader,
+      'cost summary, 30 days, by department',
+      RUNS,
+      () => '/v1/cost/summary?days=30&group_by=department',
+      bar,
+    ),
     await timed(reader, 'cost summary, 30 days, by realm', RUNS, () => '/v1/cost/summary?days=30&group_by=realm', bar),
     await timed(reader, 'cost summary, 365 days, by model', RUNS, () => '/v1/cost/summary?days=365'),
     await timed(reader, 'cost forecast', RUNS, () => '/v1/cost/forecast'),
@@ -235,7 +278,10 @@ async function costReads(reader: Reader): Promise<Measured[]> {
 
 const rowOf = ({ what, bars, times, failed = [], note }: Measured): ReportRow => ({
   what,
-  value: failed.length === 0 ? quantiles(times) : `${String(failed.length)} of ${String(failed.length + times.length)} failed`,
+  value:
+    failed.length === 0
+      ? quantiles(times)
+      : `${String(failed.length)} of ${String(failed.length + times.length)} failed`,
   note,
   measures: [
     ...p50p99(times, bars),

@@ -48,7 +48,11 @@ export const single = (value: number, unit: Unit, bar?: Bar, samples?: number): 
 ];
 
 /** p50 and p99 of times, with what was promised of each. */
-export function p50p99(times: readonly number[], bars: { p50?: number; p99?: number } = {}, unit: Unit = 'ms'): Measure[] {
+export function p50p99(
+  times: readonly number[],
+  bars: { p50?: number; p99?: number } = {},
+  unit: Unit = 'ms',
+): Measure[] {
   return (
     [
       ['p50', 0.5],
@@ -80,14 +84,17 @@ export function holds(value: number | null, bar: Bar | null): boolean | null {
 }
 
 /** A percentile, 0 to 1; NaN without values. */
-export const percentile = (values: readonly number[], p: number): number => (values.length === 0 ? NaN : quantile([...values], p));
+export const percentile = (values: readonly number[], p: number): number =>
+  values.length === 0 ? NaN : quantile([...values], p);
 
 /** How fast y grows with x, by least squares; 0 with fewer than two points. */
 export const slope = (points: readonly [number, number][]): number =>
   points.length < 2 ? 0 : linearRegression(points.map((point) => [...point])).m;
 
-export const thousands = (value: number): string => (Number.isFinite(value) ? Math.round(value).toLocaleString('en-US') : '–');
-export const ms = (value: number): string => (Number.isFinite(value) ? (value < 10 ? value.toFixed(1) : String(Math.round(value))) : '–');
+export const thousands = (value: number): string =>
+  Number.isFinite(value) ? Math.round(value).toLocaleString('en-US') : '–';
+export const ms = (value: number): string =>
+  Number.isFinite(value) ? (value < 10 ? value.toFixed(1) : String(Math.round(value))) : '–';
 export const mebibytes = (bytes: number): string => `${thousands(bytes / 1024 ** 2)} MiB`;
 export const quantiles = (values: readonly number[]): string =>
   `p50 ${ms(percentile(values, 0.5))} ms, p99 ${ms(percentile(values, 0.99))} ms (n=${String(values.length)})`;

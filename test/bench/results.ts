@@ -70,7 +70,11 @@ export type ResultRow = ResultSection['rows'][number];
 export type ResultMeasure = ResultRow['measures'][number];
 
 /** A section of a report as results hold it. */
-export function resultSection(part: string, section: Section, run: { load_before: number; seconds: number }): ResultSection {
+export function resultSection(
+  part: string,
+  section: Section,
+  run: { load_before: number; seconds: number },
+): ResultSection {
   return {
     part,
     title: section.title,
@@ -85,7 +89,14 @@ export function resultSection(part: string, section: Section, run: { load_before
         const number = Number.isFinite(measure.value) ? measure.value : null;
         const promised = measure.bar ?? null;
         const { name, unit } = measure;
-        return { name, value: number, unit, samples: measure.samples ?? null, bar: promised, holds: holds(number, promised) };
+        return {
+          name,
+          value: number,
+          unit,
+          samples: measure.samples ?? null,
+          bar: promised,
+          holds: holds(number, promised),
+        };
       }),
     })),
     data: section.data,
@@ -115,9 +126,12 @@ export const readResults = (file: string): Results => parseResults(readFileSync(
 export function mergedResults(into: Results, from: Results): Results {
   for (const what of ['cpu', 'cores', 'memory_bytes', 'platform', 'kernel'] as const)
     if (into.machine[what] !== from.machine[what])
-      throw new Error(`the runs are of two machines: ${what} is ${String(into.machine[what])} and ${String(from.machine[what])}`);
+      throw new Error(
+        `the runs are of two machines: ${what} is ${String(into.machine[what])} and ${String(from.machine[what])}`,
+      );
   const known = { ...into.versions, clickhouse: from.versions.clickhouse === null ? null : into.versions.clickhouse };
-  if (!isDeepStrictEqual(known, from.versions)) throw new Error('the runs are of other versions of Node, nats-server or ClickHouse');
+  if (!isDeepStrictEqual(known, from.versions))
+    throw new Error('the runs are of other versions of Node, nats-server or ClickHouse');
   const { at, commit, dirty } = from;
   const parts = [...new Set([...into.sections, ...from.sections].map(({ part }) => part))];
   const sections = parts.flatMap((part) => {

@@ -55,14 +55,39 @@ async function measure(part: Exclude<Part, 'start'>, target: Target, options: Op
       const sections: Section[] = [];
       for (const pace of runs)
         sections.push(
-          await benchIngest({ target, runSql: sqlRunner(stored()), vocabulary: vocabulary(), seconds, rate: pace, shape, progress }),
+          await benchIngest({
+            target,
+            runSql: sqlRunner(stored()),
+            vocabulary: vocabulary(),
+            seconds,
+            rate: pace,
+            shape,
+            progress,
+          }),
         );
       return sections;
     }
     case 'single':
-      return [await benchSingle({ target, runSql: sqlRunner(stored()), vocabulary: vocabulary(), seconds, rate: Infinity, progress })];
+      return [
+        await benchSingle({
+          target,
+          runSql: sqlRunner(stored()),
+          vocabulary: vocabulary(),
+          seconds,
+          rate: Infinity,
+          progress,
+        }),
+      ];
     case 'freshness':
-      return [await benchFreshness({ target, vocabulary: vocabulary(), seconds, rate: rate === Infinity ? 5000 : rate / 2, progress })];
+      return [
+        await benchFreshness({
+          target,
+          vocabulary: vocabulary(),
+          seconds,
+          rate: rate === Infinity ? 5000 : rate / 2,
+          progress,
+        }),
+      ];
     case 'budgets':
       return [await benchBudgets({ target, vocabulary: vocabulary(), seconds, progress })];
     case 'judges':
@@ -78,7 +103,13 @@ async function measure(part: Exclude<Part, 'start'>, target: Target, options: Op
     case 'neighbours':
       return [await benchNeighbours({ target, vocabulary: vocabulary(), seconds: seconds / 5, progress })];
     case 'reads':
-      return benchGrowth({ target, clickhouseUrl: stored(), sizes: options.sizes, secondsLeft: run.secondsLeft, progress });
+      return benchGrowth({
+        target,
+        clickhouseUrl: stored(),
+        sizes: options.sizes,
+        secondsLeft: run.secondsLeft,
+        progress,
+      });
     case 'cold': {
       progress(`cold: filling ${thousands(spans)} spans`);
       await fillStore(stored(), target.org, spans, progress);
@@ -136,7 +167,9 @@ async function sectionsOf(part: Part, options: Options, run: Run, found: Measure
     console.error(error);
     process.exitCode = 1;
     const note = error instanceof Error ? error.message : String(error);
-    return [{ title: `${part}: not measured`, rows: [{ what: part, value: 'not run', note: `failed: ${note}` }], data: null }];
+    return [
+      { title: `${part}: not measured`, rows: [{ what: part, value: 'not run', note: `failed: ${note}` }], data: null },
+    ];
   }
 }
 
@@ -156,7 +189,9 @@ async function measureAll(options: Options, stopping: AbortSignal, onPart: (foun
     const [loadBefore, began] = [loadavg()[0] ?? 0, performance.now()];
     progress(`load average before: ${loadBefore.toFixed(1)}`);
     for (const section of await sectionsOf(part, options, run, found)) {
-      found.sections.push(resultSection(part, section, { load_before: loadBefore, seconds: (performance.now() - began) / 1000 }));
+      found.sections.push(
+        resultSection(part, section, { load_before: loadBefore, seconds: (performance.now() - began) / 1000 }),
+      );
       console.log(`\n${sectionText(section)}`);
     }
     onPart(found);
@@ -192,7 +227,8 @@ async function main(): Promise<void> {
   if (asked.command === 'help') console.log(USAGE);
   else if (asked.command === 'table') printTable(asked.options);
   else if (asked.command === 'merge') mergeFiles(asked.options);
-  else if (asked.command === 'compare') process.exitCode = (await compare(asked.options, stop.signal, progress)) ? 1 : 0;
+  else if (asked.command === 'compare')
+    process.exitCode = (await compare(asked.options, stop.signal, progress)) ? 1 : 0;
   else await runParts(asked.options, stop.signal);
 }
 
@@ -200,7 +236,8 @@ try {
   await main();
 } catch (error) {
   const usage =
-    error instanceof UsageError || (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
+    error instanceof UsageError ||
+    (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
   console.error(usage ? `${error.message}\n${USAGE}` : error);
   process.exitCode = 1;
 }

@@ -28,7 +28,9 @@ export interface SamplingOptions {
 /** Events a second from HTTP to queryable over all turns of a mode. */
 function rateOf(results: readonly RunResult[]): number {
   const events = results.reduce((sum, { acknowledged }) => sum + acknowledged, 0);
-  return events / results.reduce((sum, { acknowledged, to_queryable_per_s }) => sum + acknowledged / to_queryable_per_s, 0);
+  return (
+    events / results.reduce((sum, { acknowledged, to_queryable_per_s }) => sum + acknowledged / to_queryable_per_s, 0)
+  );
 }
 
 /** CPU time of the service for an event, microseconds. */
@@ -53,7 +55,15 @@ export async function benchSampling({ target, vocabulary, seconds, progress }: S
       const random = seededRandom(21 + turn);
       const bodies = Array.from({ length: BODIES }, () => batchBody('texts', vocabulary, random));
       progress(`sampling: tail sampling ${mode}, ${String(seconds / TURNS.length)} s`);
-      const load = { target: service, runSql, format: 'custom', bodies, bodyEvents: BATCH_EVENTS, lanes: LANES, rate: Infinity };
+      const load = {
+        target: service,
+        runSql,
+        format: 'custom',
+        bodies,
+        bodyEvents: BATCH_EVENTS,
+        lanes: LANES,
+        rate: Infinity,
+      };
       results[mode].push(await runLoad({ ...load, seconds: Math.ceil(seconds / TURNS.length), progress }));
       full[mode] = `${await runSql('SELECT round(avg(sampled) * 100, 1) FROM spans FORMAT TSV')} %`;
     }
@@ -61,14 +71,25 @@ export async function benchSampling({ target, vocabulary, seconds, progress }: S
     await holding.stop();
   }
   const [off, on] = [rateOf(results.off), rateOf(results.on)];
-  const memory = (mode: Mode): string => mebibytes(Math.max(...results[mode].map(({ memory_max_bytes }) => memory_max_bytes)));
+  const memory = (mode: Mode): string =>
+    mebibytes(Math.max(...results[mode].map(({ memory_max_bytes }) => memory_max_bytes)));
   const cpu = (mode: Mode): string =>
     `CPU an event ${String(Math.round(cpuOf(results[mode])))} µs, of it the worker ${String(Math.round(cpuOf(results[mode], 'worker')))} µs; memory ${memory(mode)}; stored in full ${full[mode]}`;
   return {
     title: 'Tail sampling (profile balanced, batches of 200 model calls, traces of 12, as fast as acknowledged)',
     rows: [
-      { what: 'off: landed, until the last is queryable', value: `${thousands(off)}/s`, note: cpu('off'), measures: single(off, 'per_s') },
-      { what: 'on: landed, until the last is queryable', value: `${thousands(on)}/s`, note: cpu('on'), measures: single(on, 'per_s') },
+      {
+        what: 'off: landed, until the last is queryable',
+        value: `${thousands(off)}/s`,
+        note: cpu('off'),
+        measures: single(off, 'per_s'),
+      },
+      {
+        what: 'on: landed, until the last is queryable',
+        value: `${thousands(on)}/s`,
+        note: cpu('on'),
+        measures: single(on, 'per_s'),
+      },
       {
         what: 'on, of off',
         value: `${((on / off) * 100).toFixed(0)} %`,

@@ -70,7 +70,12 @@ export async function benchStarts({ vocabulary, stopping, progress }: StartsOpti
       again.push(target.ready_s);
       await stop(target);
     }
-    return sectionOf({ first_s: first.ready_s, seen_s: first.ready_s + (seen?.visible_ms ?? NaN) / 1000, again_s: again, events });
+    return sectionOf({
+      first_s: first.ready_s,
+      seen_s: first.ready_s + (seen?.visible_ms ?? NaN) / 1000,
+      again_s: again,
+      events,
+    });
   } finally {
     stopping.removeEventListener('abort', onAbort);
     await (running as StartedTarget | null)?.stop();
@@ -95,7 +100,9 @@ function sectionOf(data: { first_s: number; seen_s: number; again_s: number[]; e
         value: `${median.toFixed(1)} s`,
         bar: '≤ 5 s',
         note: `median of ${data.again_s.map((seconds) => seconds.toFixed(1)).join(', ')} s; a folder of ${thousands(data.events)} events`,
-        measures: [{ name: 'median', value: median, unit: 's', samples: data.again_s.length, bar: atMost(AGAIN_S_MAX) }],
+        measures: [
+          { name: 'median', value: median, unit: 's', samples: data.again_s.length, bar: atMost(AGAIN_S_MAX) },
+        ],
       },
     ],
     data,

@@ -38,11 +38,16 @@ function sectionTable({ part, title, rows, load_before, run }: ResultSection): s
 
 /** The figures of a run as Markdown: what it ran on, and a table for each section. */
 export function resultsText({ at, commit, dirty, machine, versions, sections }: Results): string {
-  const runs = [`Node ${versions.node}`, `nats-server ${versions.nats_server ?? '?'}`, `ClickHouse ${versions.clickhouse ?? '?'}`].join(
-    ', ',
-  );
+  const runs = [
+    `Node ${versions.node}`,
+    `nats-server ${versions.nats_server ?? '?'}`,
+    `ClickHouse ${versions.clickhouse ?? '?'}`,
+  ].join(', ');
   const on = `${machine.cpu}, ${String(machine.cores)} cores, ${thousands(machine.memory_bytes / 1024 ** 3)} GiB, ${machine.platform} ${machine.kernel}`;
-  return [`Measured on ${at.slice(0, 10)}, ${treeOf({ commit, dirty })}, on ${on}; ${runs}.`, ...sections.map(sectionTable)].join('\n\n');
+  return [
+    `Measured on ${at.slice(0, 10)}, ${treeOf({ commit, dirty })}, on ${on}; ${runs}.`,
+    ...sections.map(sectionTable),
+  ].join('\n\n');
 }
 
 /** What stands between the marks; null where there are none. */
@@ -58,7 +63,8 @@ export function markedText(page: string): string | null {
 
 /** The page with another text between its marks. @throws Error when it has none */
 export function withMarkedText(page: string, text: string): string {
-  if (markedText(page) === null) throw new Error(`the file has no place for the table: a line ${BEGIN} and below it a line ${END}`);
+  if (markedText(page) === null)
+    throw new Error(`the file has no place for the table: a line ${BEGIN} and below it a line ${END}`);
   const [begin, end] = [page.indexOf(BEGIN) + BEGIN.length, page.indexOf(END)];
   return [page.slice(0, begin), KEEP, text, FORMAT, page.slice(end)].join('\n\n');
 }

@@ -55,7 +55,11 @@ export interface Place {
 
 /** A new empty folder, which whoever asked for it removes, and free ports. */
 export async function newPlace(): Promise<Place> {
-  return { dataDir: mkdtempSync(path.join(tmpdir(), 'millrace-bench-')), port: await freePort(), clickhousePort: await freePort() };
+  return {
+    dataDir: mkdtempSync(path.join(tmpdir(), 'millrace-bench-')),
+    port: await freePort(),
+    clickhousePort: await freePort(),
+  };
 }
 
 export interface StartFrom {
@@ -153,7 +157,15 @@ export async function startAt(
 
 /** A service that runs already. */
 export function runningTarget(url: string, org: string, key: string, clickhouseUrl: string | null): Target {
-  return { url: url.replace(/\/+$/, ''), org, key, clickhouseUrl, pid: null, dataDir: null, stop: () => Promise.resolve() };
+  return {
+    url: url.replace(/\/+$/, ''),
+    org,
+    key,
+    clickhouseUrl,
+    pid: null,
+    dataDir: null,
+    stop: () => Promise.resolve(),
+  };
 }
 
 async function isReady(url: string): Promise<boolean> {

@@ -41,7 +41,12 @@ export function wordOf(rank: number): string {
     return syllable(Math.floor(id / SYLLABLES.length)) + syllable(id) + (CODAS[rank % CODAS.length] ?? '');
   }
   const id = (rank * 7919) % SYLLABLES.length ** 3;
-  return syllable(Math.floor(id / SYLLABLES.length ** 2)) + syllable(Math.floor(id / SYLLABLES.length)) + syllable(id) + syllable(rank);
+  return (
+    syllable(Math.floor(id / SYLLABLES.length ** 2)) +
+    syllable(Math.floor(id / SYLLABLES.length)) +
+    syllable(id) +
+    syllable(rank)
+  );
 }
 
 /** Draws words by Zipf's law in constant time (Vose's alias method). */
@@ -59,7 +64,11 @@ export class Vocabulary {
     const small: number[] = [];
     const large: number[] = [];
     for (const [rank, weight] of this.#probability.entries()) (weight < 1 ? small : large).push(rank);
-    for (let low = small.pop(), high = large.at(-1); low !== undefined && high !== undefined; low = small.pop(), high = large.at(-1)) {
+    for (
+      let low = small.pop(), high = large.at(-1);
+      low !== undefined && high !== undefined;
+      low = small.pop(), high = large.at(-1)
+    ) {
       this.#alias[low] = high;
       const left = (this.#probability[high] ?? 0) + (this.#probability[low] ?? 0) - 1;
       this.#probability[high] = left;

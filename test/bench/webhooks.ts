@@ -71,7 +71,8 @@ async function makeEndpoints({ url, org, key }: Target, receiver: string): Promi
         headers: { 'X-Org-Api-Key': key, 'Content-Type': 'application/json' },
         body: JSON.stringify({ url: `${receiver}/${hangs ? 'hang' : 'ok'}/${String(at)}`, events: [kind] }),
       });
-      if (response.status !== 201) throw new Error(`an endpoint could not be made: ${String(response.status)} ${await response.text()}`);
+      if (response.status !== 201)
+        throw new Error(`an endpoint could not be made: ${String(response.status)} ${await response.text()}`);
       await response.arrayBuffer();
     }
   };
@@ -80,7 +81,8 @@ async function makeEndpoints({ url, org, key }: Target, receiver: string): Promi
 }
 
 export async function benchWebhooks({ target, seconds, progress }: WebhooksBenchOptions): Promise<Section> {
-  if (target.dataDir === null) throw new Error('webhooks publishes events of its own: it takes a service that it has started itself');
+  if (target.dataDir === null)
+    throw new Error('webhooks publishes events of its own: it takes a service that it has started itself');
   const published = new Map<string, number>();
   let waits: number[] = [];
   const receiver = await startReceiver((event_id, at) => {
@@ -110,7 +112,10 @@ export async function benchWebhooks({ target, seconds, progress }: WebhooksBench
     head.set(FINGERPRINT_HEADER, serviceEventsCodec.fingerprint);
     const at = performance.now();
     for (const { event_id } of events) published.set(event_id, at);
-    await js.publish(EVENTS_SUBJECT, serviceEventsCodec.encode({ events }), { headers: head, msgID: randomBytes(8).toString('hex') });
+    await js.publish(EVENTS_SUBJECT, serviceEventsCodec.encode({ events }), {
+      headers: head,
+      msgID: randomBytes(8).toString('hex'),
+    });
     return events.reduce((sum, { event }) => sum + (healthy.get(event as EventName) ?? 0), 0);
   };
   const arrived = async (count: number): Promise<number> => {

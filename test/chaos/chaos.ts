@@ -149,7 +149,8 @@ class Chaos {
     const apis = this.#stack.named('api');
     const watch = new Watch({ urls: this.#stack.address.urls, runSql, acknowledged: () => load.acknowledged });
     const killed = (processes: readonly ProcessName[]): void => {
-      for (const name of processes) if (apis.includes(name)) load.gateway.excuse(apis.indexOf(name), performance.now() - UNRECORDED_MS);
+      for (const name of processes)
+        if (apis.includes(name)) load.gateway.excuse(apis.indexOf(name), performance.now() - UNRECORDED_MS);
     };
     // One that ended without being asked is a breach; it is started again so that the run can go on.
     await this.#stack.bootAll();
@@ -194,7 +195,9 @@ class Chaos {
     ];
     for (const [what, holds] of steps) {
       const held = await until(holds, SETTLE_MS_MAX - (performance.now() - began), SETTLE_LOOK_MS);
-      this.#note(`${what}: ${held ? 'yes' : 'NO'}, ${((performance.now() - began) / 1000).toFixed(1)} s after the load`);
+      this.#note(
+        `${what}: ${held ? 'yes' : 'NO'}, ${((performance.now() - began) / 1000).toFixed(1)} s after the load`,
+      );
     }
     struck.settled_ms = performance.now() - began;
     const bare = (what: string, found: readonly string[]): Check => ({
@@ -209,7 +212,9 @@ class Chaos {
       bare('faults of answers', load.faults),
       bare('processes that ended by themselves', this.#stack.unexpected),
     ];
-    struck.breaches = checks.filter(({ breach }) => breach).map(({ what, expected, found }) => `${what}: ${found} instead of ${expected}`);
+    struck.breaches = checks
+      .filter(({ breach }) => breach)
+      .map(({ what, expected, found }) => `${what}: ${found} instead of ${expected}`);
     return checks;
   }
 }

@@ -32,7 +32,10 @@ export const equal = (what: string, expected: number | bigint | string, found: n
   found: String(found),
   breach: String(expected) !== String(found),
 });
-export const none = (what: string, found: number | string, rows: readonly string[] = []): Check => ({ ...equal(what, 0, found), rows });
+export const none = (what: string, found: number | string, rows: readonly string[] = []): Check => ({
+  ...equal(what, 0, found),
+  rows,
+});
 
 /** A decimal text without zeros at its end. */
 const plain = (decimal: string): string => decimal.replace(/\.?0+$/, '');
@@ -40,7 +43,9 @@ const plain = (decimal: string): string => decimal.replace(/\.?0+$/, '');
 /** Every acknowledged event is there, with as many rows as it has spans, and nothing else is. */
 async function spanChecks(runSql: RunSql, { spans }: Expected): Promise<Check[]> {
   const rows = (
-    await runSql(`SELECT lower(hex(event_key)), count(), uniqExact(span_id) FROM spans WHERE ${MAIN} GROUP BY event_key FORMAT TSV`)
+    await runSql(
+      `SELECT lower(hex(event_key)), count(), uniqExact(span_id) FROM spans WHERE ${MAIN} GROUP BY event_key FORMAT TSV`,
+    )
   )
     .split('\n')
     .filter((line) => line !== '');
@@ -73,7 +78,9 @@ async function textChecks(runSql: RunSql, { texts }: Expected): Promise<Check[]>
   const [distinct = '', doubled = ''] = (
     await runSql(`SELECT uniqExact(${POSITION}), count() - uniqExact(${POSITION}) FROM ${TEXTS} FORMAT TSV`)
   ).split('\t');
-  const orphans = await runSql(`SELECT count() FROM ${TEXTS} WHERE (${POSITION}) NOT IN (SELECT ${POSITION} FROM spans)`);
+  const orphans = await runSql(
+    `SELECT count() FROM ${TEXTS} WHERE (${POSITION}) NOT IN (SELECT ${POSITION} FROM spans)`,
+  );
   return [
     equal('texts', texts, distinct),
     none('texts doubled', doubled),
@@ -115,7 +122,11 @@ async function sumChecks(runSql: RunSql, expected: Expected): Promise<Check[]> {
   for (const [table, sql] of Object.entries(tables)) {
     const [events = '', input = '', output = '', storage = '', cost = ''] = (await runSql(sql)).split('\t');
     checks.push(
-      equal(`${table}: events, tokens in and out, bytes, cost`, wanted.join(' '), [events, input, output, storage, plain(cost)].join(' ')),
+      equal(
+        `${table}: events, tokens in and out, bytes, cost`,
+        wanted.join(' '),
+        [events, input, output, storage, plain(cost)].join(' '),
+      ),
     );
   }
   return checks;

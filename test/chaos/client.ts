@@ -41,7 +41,13 @@ export class Client {
         ...(options.body === undefined ? {} : { body: options.body as string | Uint8Array<ArrayBuffer> }),
         signal: AbortSignal.timeout(REQUEST_MS_MAX),
       });
-      return { status: response.status, headers: response.headers, text: await response.text(), api, at: performance.now() };
+      return {
+        status: response.status,
+        headers: response.headers,
+        text: await response.text(),
+        api,
+        at: performance.now(),
+      };
     } catch {
       return null;
     }
@@ -56,11 +62,16 @@ export class Client {
     good: readonly number[] = [200, 201],
   ): Promise<unknown> {
     for (let tries = 0; ; tries += 1) {
-      const answer = await this.ask(method, path, { headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+      const answer = await this.ask(method, path, {
+        headers,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
       if (answer !== null && good.includes(answer.status)) return JSON.parse(answer.text) as unknown;
       const refused = answer !== null && answer.status < 500 && answer.status !== 429;
       if (refused || tries >= MUST_TRIES_MAX)
-        throw new Error(`${method} ${path}: ${answer === null ? 'no answer' : `${String(answer.status)} ${answer.text.slice(0, 200)}`}`);
+        throw new Error(
+          `${method} ${path}: ${answer === null ? 'no answer' : `${String(answer.status)} ${answer.text.slice(0, 200)}`}`,
+        );
       await pause(MUST_RETRY_MS);
     }
   }

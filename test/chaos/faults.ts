@@ -130,8 +130,18 @@ export const FAULTS: readonly Fault[] = [
   net('stall-api-nats', 'no byte passes between APIs and NATS for 10 s', ['api nats'], 'stalled'),
   net('stall-worker-nats', 'no byte passes between workers and NATS for 10 s', ['worker nats'], 'stalled'),
   net('stall-clickhouse', 'no byte passes to ClickHouse for 10 s', ['api clickhouse', 'worker clickhouse'], 'stalled'),
-  net('half-open-nats', 'NATS hears nothing of APIs and workers for 10 s, and they hear it', ['api nats', 'worker nats'], 'half-open'),
-  net('half-open-clickhouse', 'ClickHouse hears nothing of anybody for 10 s', ['api clickhouse', 'worker clickhouse'], 'half-open'),
+  net(
+    'half-open-nats',
+    'NATS hears nothing of APIs and workers for 10 s, and they hear it',
+    ['api nats', 'worker nats'],
+    'half-open',
+  ),
+  net(
+    'half-open-clickhouse',
+    'ClickHouse hears nothing of anybody for 10 s',
+    ['api clickhouse', 'worker clickhouse'],
+    'half-open',
+  ),
   stop('api'),
   stop('worker'),
   {

@@ -34,7 +34,9 @@ export interface Around {
 
 export async function startAround(): Promise<Around> {
   const [receiver, upstream] = await Promise.all([startReceiver(), startUpstream()]);
-  upstream.behave(say('Paris.', { prompt_tokens: GatewaySide.TOKENS.input, completion_tokens: GatewaySide.TOKENS.output }));
+  upstream.behave(
+    say('Paris.', { prompt_tokens: GatewaySide.TOKENS.input, completion_tokens: GatewaySide.TOKENS.output }),
+  );
   let tries = 0;
   receiver.behave('/flaky', (res, received) => {
     tries += 1;
@@ -181,8 +183,17 @@ async function makeOrg(client: Client, org: string): Promise<{ org: string; key:
   const operator = { authorization: `Bearer ${client.address.adminToken}` };
   const owner = { user_id: `owner_${org}`, email: `${org}@example.com` };
   // Taken before the answer was lost: 409 is as good as made.
-  await client.must('POST', '/admin/orgs', operator, { org_id: org, name: org, plan_name: 'enterprise', owner }, [201, 409]);
-  const made = (await client.must('POST', `/admin/orgs/${org}/api-keys`, operator, { name: 'chaos', scopes: ['*'] })) as {
+  await client.must(
+    'POST',
+    '/admin/orgs',
+    operator,
+    { org_id: org, name: org, plan_name: 'enterprise', owner },
+    [201, 409],
+  );
+  const made = (await client.must('POST', `/admin/orgs/${org}/api-keys`, operator, {
+    name: 'chaos',
+    scopes: ['*'],
+  })) as {
     raw_key: string;
   };
   return { org, key: made.raw_key };

@@ -41,7 +41,8 @@ export class Network {
       await place(`${client} clickhouse`, clickhouse);
     }
     for (const from of nats.keys())
-      for (const [to, { routes }] of nats.entries()) if (from !== to) await place(`route ${String(from)} ${String(to)}`, routes);
+      for (const [to, { routes }] of nats.entries())
+        if (from !== to) await place(`route ${String(from)} ${String(to)}`, routes);
     return network;
   }
 

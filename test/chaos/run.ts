@@ -49,15 +49,25 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
     },
   });
   if (values.help === true) return null;
-  if (values.sync !== 'workers' && values.sync !== 'inserts') throw new UsageError(`--sync takes workers or inserts; got ${values.sync}`);
-  if (values.stack !== 'whole' && values.stack !== 'small') throw new UsageError(`--stack takes whole or small; got ${values.stack}`);
+  if (values.sync !== 'workers' && values.sync !== 'inserts')
+    throw new UsageError(`--sync takes workers or inserts; got ${values.sync}`);
+  if (values.stack !== 'whole' && values.stack !== 'small')
+    throw new UsageError(`--stack takes whole or small; got ${values.stack}`);
   const stack = { ...(values.stack === 'whole' ? WHOLE : SMALL), syncedByWorkers: values.sync === 'workers' };
-  const fits = FAULTS.filter(({ needs }) => (needs?.cluster !== true || stack.nats > 1) && (needs?.proxied !== true || stack.proxied));
+  const fits = FAULTS.filter(
+    ({ needs }) => (needs?.cluster !== true || stack.nats > 1) && (needs?.proxied !== true || stack.proxied),
+  );
   const wanted = values.fault.split(',').map((name) => name.trim());
-  const faults = values.fault === 'all' ? fits : wanted.flatMap((name) => fits.find((fault) => fault.name === name) ?? []);
+  const faults =
+    values.fault === 'all' ? fits : wanted.flatMap((name) => fits.find((fault) => fault.name === name) ?? []);
   if (values.fault !== 'all' && faults.length !== wanted.length)
     throw new UsageError(`--fault takes ${fits.map(({ name }) => name).join(', ')} or all; got ${values.fault}`);
-  const [rounds, rate, around, seed] = [Number(values.rounds), Number(values.rate), Number(values.around), Number(values.seed)];
+  const [rounds, rate, around, seed] = [
+    Number(values.rounds),
+    Number(values.rate),
+    Number(values.around),
+    Number(values.seed),
+  ];
   const hold = values.hold === undefined ? null : Number(values.hold);
   if (!(rounds >= 1 && rate > 0 && around > 0 && Number.isInteger(seed) && (hold === null || hold > 0)))
     throw new UsageError('--rounds, --rate, --around, --hold and --seed take numbers above 0');
@@ -93,7 +103,11 @@ function report(
     time(one.landed_after_ms),
     time(one.no_lag_after_ms),
     one.settled_ms === null ? '' : `${(one.settled_ms / 1000).toFixed(1)} s`,
-    one.breaches.length === 0 ? (one.settled_ms === null ? '' : '0') : `${String(one.breaches.length)}: ${one.breaches.join('; ')}`,
+    one.breaches.length === 0
+      ? one.settled_ms === null
+        ? ''
+        : '0'
+      : `${String(one.breaches.length)}: ${one.breaches.join('; ')}`,
   ]);
   const head = [
     'fault',
@@ -105,7 +119,12 @@ function report(
     'all told after load',
     'breaches',
   ];
-  const checkRows = checks.map(({ what, expected, found, breach }) => [breach ? 'BREACH' : 'ok', what, expected, found]);
+  const checkRows = checks.map(({ what, expected, found, breach }) => [
+    breach ? 'BREACH' : 'ok',
+    what,
+    expected,
+    found,
+  ]);
   const load = loadavg().map((one) => one.toFixed(1));
   return [
     '# Faults on the service under load',
@@ -142,7 +161,8 @@ try {
   }
 } catch (error) {
   const usage =
-    error instanceof UsageError || (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
+    error instanceof UsageError ||
+    (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
   console.error(stop.signal.aborted ? 'stopped' : usage ? `${error.message}\n${USAGE}` : error);
   process.exitCode = stop.signal.aborted ? 130 : 1;
 }

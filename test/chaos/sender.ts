@@ -195,7 +195,10 @@ export class Sender {
 
   #chain(trace: string, parent: string): Made {
     const [input, output] = [this.#random() % 3000, this.#random() % 400];
-    const steps = Array.from({ length: this.#random() % 4 }, () => [`look up ${this.#text(this.#random)}`, this.#text(this.#random)]);
+    const steps = Array.from({ length: this.#random() % 4 }, () => [
+      `look up ${this.#text(this.#random)}`,
+      this.#text(this.#random),
+    ]);
     const request = { model: 'gpt-4o', messages: [{ role: 'user', content: this.#text(this.#random) }] };
     const response = {
       generations: [[{ text: this.#text(this.#random) }]],
@@ -207,7 +210,12 @@ export class Sender {
 
   #made(
     event: Json,
-    { input = 0, output = 0, spans = 1, texts = spans }: { input?: number; output?: number; spans?: number; texts?: number },
+    {
+      input = 0,
+      output = 0,
+      spans = 1,
+      texts = spans,
+    }: { input?: number; output?: number; spans?: number; texts?: number },
   ): Made {
     return { event, spans, texts, input_tokens: input, output_tokens: output };
   }

@@ -46,12 +46,23 @@ export async function sideSpanChecks(runSql: RunSql, { org, spans, maybe }: Side
 }
 
 /** What every API says that an org has used, and what was summed. */
-export async function budgetMatches(runSql: RunSql, client: Client, { org, key }: { org: string; key: string }): Promise<Check[]> {
-  const sum = await runSql(`SELECT sum(input_tokens) + sum(output_tokens) FROM usage_events WHERE org_id = '${org}' FORMAT TSV`);
-  const spans = await runSql(`SELECT sum(input_tokens) + sum(output_tokens) FROM spans WHERE org_id = '${org}' FORMAT TSV`);
+export async function budgetMatches(
+  runSql: RunSql,
+  client: Client,
+  { org, key }: { org: string; key: string },
+): Promise<Check[]> {
+  const sum = await runSql(
+    `SELECT sum(input_tokens) + sum(output_tokens) FROM usage_events WHERE org_id = '${org}' FORMAT TSV`,
+  );
+  const spans = await runSql(
+    `SELECT sum(input_tokens) + sum(output_tokens) FROM spans WHERE org_id = '${org}' FORMAT TSV`,
+  );
   const checks: Check[] = [];
   for (const [api] of client.address.urls.entries()) {
-    const answer = await client.ask('GET', '/v1/budgets', { headers: { authorization: `Bearer ${key}`, 'X-Org-Id': org }, api });
+    const answer = await client.ask('GET', '/v1/budgets', {
+      headers: { authorization: `Bearer ${key}`, 'X-Org-Id': org },
+      api,
+    });
     const used =
       answer?.status === 200
         ? String((JSON.parse(answer.text) as { data: { tokens: { used: number } } }).data.tokens.used)
@@ -87,10 +98,16 @@ export function limitChecks(side: LimitedSide): Check[] {
 }
 
 /** Every platform event that an endpoint is subscribed to came there at least once, and nothing that never was. */
-export async function webhookChecks(read: EventsRead, receiver: Receiver, subscriptions: readonly Subscription[]): Promise<Check[]> {
+export async function webhookChecks(
+  read: EventsRead,
+  receiver: Receiver,
+  subscriptions: readonly Subscription[],
+): Promise<Check[]> {
   const told = await read.all();
   return subscriptions.flatMap(({ path, org, events }) => {
-    const wanted = new Set(told.filter((one) => one.org_id === org && events.includes(one.event)).map((one) => one.event_id));
+    const wanted = new Set(
+      told.filter((one) => one.org_id === org && events.includes(one.event)).map((one) => one.event_id),
+    );
     const got = receiver.at(path).map(({ event_id }) => event_id);
     const distinct = new Set(got);
     const missing = [...wanted].filter((id) => !distinct.has(id));
@@ -98,13 +115,22 @@ export async function webhookChecks(read: EventsRead, receiver: Receiver, subscr
     return [
       none(`webhooks to ${path} (${String(wanted.size)} events) not delivered`, missing.length, missing),
       none(`webhooks to ${path} of events that never were`, foreign.length, foreign),
-      { what: `webhooks to ${path} delivered again`, expected: 'any', found: String(got.length - distinct.size), breach: false },
+      {
+        what: `webhooks to ${path} delivered again`,
+        expected: 'any',
+        found: String(got.length - distinct.size),
+        breach: false,
+      },
     ];
   });
 }
 
 /** How many webhooks are missing yet. */
-export async function webhooksMissing(read: EventsRead, receiver: Receiver, subscriptions: readonly Subscription[]): Promise<number> {
+export async function webhooksMissing(
+  read: EventsRead,
+  receiver: Receiver,
+  subscriptions: readonly Subscription[],
+): Promise<number> {
   const checks = await webhookChecks(read, receiver, subscriptions);
   return checks.filter(({ what }) => what.endsWith('not delivered')).reduce((sum, { found }) => sum + Number(found), 0);
 }

@@ -85,7 +85,10 @@ export class OtlpSide extends Side {
   protected async once(): Promise<void> {
     const trace = this.newTrace();
     this.#json = !this.#json;
-    const tokens = Array.from({ length: 1 + (this.random() % 4) }, () => ({ input: this.random() % 900, output: this.random() % 90 }));
+    const tokens = Array.from({ length: 1 + (this.random() % 4) }, () => ({
+      input: this.random() % 900,
+      output: this.random() % 90,
+    }));
     const spans = tokens.map(({ input, output }, index) =>
       otlpSpan(
         index,
@@ -115,7 +118,8 @@ export class OtlpSide extends Side {
       }
       await pause(RETRY_MS);
     }
-    for (const [index, one] of tokens.entries()) this.expected.spans.set(`${trace} ${String(spans[index]?.['spanId'])}`, one);
+    for (const [index, one] of tokens.entries())
+      this.expected.spans.set(`${trace} ${String(spans[index]?.['spanId'])}`, one);
   }
 }
 
@@ -151,7 +155,8 @@ export class GatewaySide extends Side {
   excuse(api: number, sinceMs: number): void {
     for (const call of this.#calls)
       if (call.api === api && call.at >= sinceMs) {
-        for (const key of this.expected.spans.keys()) if (key.startsWith(`${call.trace} `)) this.expected.spans.delete(key);
+        for (const key of this.expected.spans.keys())
+          if (key.startsWith(`${call.trace} `)) this.expected.spans.delete(key);
         this.expected.maybe.add(call.trace);
       }
     this.#calls = this.#calls.filter(({ at }) => at >= sinceMs - EXCUSE_KEPT_MS);
@@ -187,7 +192,9 @@ export class LimitedSide extends Side {
   /** Sets a limit one step above what is acknowledged now. */
   async raise(): Promise<void> {
     const limit = this.#tokens + LimitedSide.STEP;
-    await this.client.must('PUT', `/orgs/${this.expected.org}/budget`, this.#headers, { tokens: { hard_limit: limit } });
+    await this.client.must('PUT', `/orgs/${this.expected.org}/budget`, this.#headers, {
+      tokens: { hard_limit: limit },
+    });
     this.limits.push({ limit, reached_at: null, refused_at: null, late: 0, over: 0 });
   }
 
@@ -208,7 +215,10 @@ export class LimitedSide extends Side {
     const body = JSON.stringify(event);
     for (let unclear = false; ;) {
       const sentAt = performance.now();
-      const answer = await this.client.ask('POST', `/orgs/${this.expected.org}/ingest/chatcompletion`, { headers: this.#headers, body });
+      const answer = await this.client.ask('POST', `/orgs/${this.expected.org}/ingest/chatcompletion`, {
+        headers: this.#headers,
+        body,
+      });
       if (answer?.status === 200) {
         this.#count({ trace, input, output, sentAt });
         return;

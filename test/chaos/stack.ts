@@ -256,10 +256,14 @@ export class Stack {
               secret: TOKEN,
               listen: local(this.#port(`${name} routes`)),
               routes: nodes.flatMap((_, to) =>
-                to === index ? [] : [local(this.#network?.routePort(index, to) ?? this.#port(`${nodes[to] ?? ''} routes`))],
+                to === index
+                  ? []
+                  : [local(this.#network?.routePort(index, to) ?? this.#port(`${nodes[to] ?? ''} routes`))],
               ),
               // Behind proxies nobody may be told of a way around them.
-              ...(this.#network === null ? {} : { advertise: this.#network.nowhere, clientAdvertise: this.#network.nowhere }),
+              ...(this.#network === null
+                ? {}
+                : { advertise: this.#network.nowhere, clientAdvertise: this.#network.nowhere }),
             },
           }),
     });
@@ -289,10 +293,14 @@ export class Stack {
       ...TIMES,
       SERVICE_DATA_DIR: this.#folder,
       SERVICE_PORT: String(kind === 'api' ? this.#port(name) : 0),
-      SERVICE_NATS_URL: this.#natsUrl((node) => this.#network?.natsPort(kind, this.named('nats').indexOf(node)) ?? this.#port(node)),
+      SERVICE_NATS_URL: this.#natsUrl(
+        (node) => this.#network?.natsPort(kind, this.named('nats').indexOf(node)) ?? this.#port(node),
+      ),
       SERVICE_NATS_REPLICAS: String(this.options.nats),
       SERVICE_CLICKHOUSE_URL: clickhouse.href,
-      ...(this.options.syncedByWorkers === true ? { SERVICE_CLICKHOUSE_DATA_DIR: path.join(this.#folder, 'clickhouse') } : {}),
+      ...(this.options.syncedByWorkers === true
+        ? { SERVICE_CLICKHOUSE_DATA_DIR: path.join(this.#folder, 'clickhouse') }
+        : {}),
       SERVICE_ADMIN_TOKEN: TOKEN,
       SERVICE_BOOTSTRAP_ORG_ID: 'org_chaos',
       SERVICE_BOOTSTRAP_API_KEY: KEY,

@@ -17,7 +17,10 @@ beforeAll(async () => {
   await stack.start();
   sender = new Sender(stack.address, { rate: 300, seed: 1 });
   runSql = sqlRunner(stack.address.clickhouseUrl);
-  log = await openLog(await connectNats({ url: stack.address.natsUrl, name: 'test', waitMs: 5000 }), { replicas: 1, logBytesMax: 2 ** 30 });
+  log = await openLog(await connectNats({ url: stack.address.natsUrl, name: 'test', waitMs: 5000 }), {
+    replicas: 1,
+    logBytesMax: 2 ** 30,
+  });
   events = new EventsRead(log);
   sender.start();
   await eventually(() => sender.acknowledged > 300);
@@ -25,7 +28,8 @@ beforeAll(async () => {
   const rows = [...sender.expected.spans.values()].reduce((sum, count) => sum + count, 0);
   await eventually(
     async () =>
-      Number(await runSql('SELECT count() FROM spans')) === rows && (await runSql('SELECT count() FROM span_texts_recent')) === '0',
+      Number(await runSql('SELECT count() FROM spans')) === rows &&
+      (await runSql('SELECT count() FROM span_texts_recent')) === '0',
     { what: 'all rows landed and searchable' },
   );
   await eventually(() => allCompleted(events, sender.expected.traces), { what: 'all traces complete' });
@@ -49,11 +53,15 @@ it('finds nothing where nothing was lost or doubled', async () => {
 
 it('finds a lost event, a doubled one, a foreign one, a missing text and a trace with a wrong sum', async () => {
   const settings = { mutations_sync: '2', lightweight_deletes_sync: '2' };
-  const [lost = '', doubled = ''] = (await runSql("SELECT span_id FROM spans WHERE kind = 'event' ORDER BY span_id LIMIT 2")).split('\n');
+  const [lost = '', doubled = ''] = (
+    await runSql("SELECT span_id FROM spans WHERE kind = 'event' ORDER BY span_id LIMIT 2")
+  ).split('\n');
   const text = await runSql('SELECT span_id FROM span_texts ORDER BY span_id LIMIT 1');
   await runSql(`DELETE FROM spans WHERE span_id = '${lost}'`, settings);
   await runSql(`INSERT INTO spans SELECT * FROM spans WHERE span_id = '${doubled}'`);
-  await runSql(`INSERT INTO spans SELECT * REPLACE (toUInt64(42) AS event_key) FROM spans WHERE span_id = '${doubled}' LIMIT 1`);
+  await runSql(
+    `INSERT INTO spans SELECT * REPLACE (toUInt64(42) AS event_key) FROM spans WHERE span_id = '${doubled}' LIMIT 1`,
+  );
   await runSql(`DELETE FROM span_texts WHERE span_id = '${text}'`, settings);
   const found = await breaches();
   expect(found).toEqual(

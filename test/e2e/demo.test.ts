@@ -17,9 +17,13 @@ afterAll(async () => {
 });
 
 async function runDemo(...args: string[]): Promise<{ code: number | null; output: string }> {
-  const child = spawn(process.execPath, [DEMO, '--url', target.url, '--key', target.key, '--at', '2026-01-31T12:00:00Z', ...args], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    [DEMO, '--url', target.url, '--key', target.key, '--at', '2026-01-31T12:00:00Z', ...args],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   const output = text(child.stdout);
   const code = await new Promise<number | null>((resolve) => child.once('exit', resolve));
   return { code, output: await output };
@@ -40,7 +44,10 @@ it('says in one line what keeps it from running', async () => {
   const child = spawn(process.execPath, [DEMO, '--url', target.url, '--key', 'sk_svc_nobody_has_this_key'], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  const [complaint, code] = await Promise.all([text(child.stderr), new Promise<number | null>((resolve) => child.once('exit', resolve))]);
+  const [complaint, code] = await Promise.all([
+    text(child.stderr),
+    new Promise<number | null>((resolve) => child.once('exit', resolve)),
+  ]);
   expect(code).toBe(1);
   expect(complaint).toMatch(/^GET \/v1\/traces: 401 unauthenticated: .*\n$/);
 });

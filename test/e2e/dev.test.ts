@@ -16,7 +16,10 @@ it('npm run dev restarts the API and the worker on the same port when a source f
     withinMs: 60_000,
     what: 'a new API and a new worker',
   });
-  await eventually(async () => (await fetch(`${service.baseUrl}/readyz`)).status === 200, { withinMs: 60_000, what: 'readiness' });
+  await eventually(async () => (await fetch(`${service.baseUrl}/readyz`)).status === 200, {
+    withinMs: 60_000,
+    what: 'readiness',
+  });
   expect([service.pidOf('nats'), service.pidOf('clickhouse')]).toEqual(stores);
   expect(service.stdout()).toContain('api/main.ts changed: restarting the API and the worker.');
   await service.stop();

@@ -62,7 +62,9 @@ function freeAll(): void {
 
 let sent = 0;
 /** Sends a hundred events of 2 kB; gives the answer, and the traces of those that were acknowledged. */
-async function send(to: TestService): Promise<{ status: number; retryAfter: string | null; text: string; ids: string[] }> {
+async function send(
+  to: TestService,
+): Promise<{ status: number; retryAfter: string | null; text: string; ids: string[] }> {
   const ids = Array.from({ length: 100 }, () => `disk-${String(sent++)}`);
   const events = ids.map((trace_id) => ({
     name: 'step',
@@ -83,9 +85,12 @@ async function send(to: TestService): Promise<{ status: number; retryAfter: stri
 async function landed(of: TestService): Promise<Map<string, number>> {
   const found = new Map<string, number>();
   for (let cursor: string | null = ''; cursor !== null;) {
-    const res: Response = await fetch(`${of.baseUrl}/v1/traces?limit=200${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`, {
-      headers: { authorization: `Bearer ${of.secrets.api_key}`, 'x-org-id': of.orgId },
-    });
+    const res: Response = await fetch(
+      `${of.baseUrl}/v1/traces?limit=200${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+      {
+        headers: { authorization: `Bearer ${of.secrets.api_key}`, 'x-org-id': of.orgId },
+      },
+    );
     const { data, meta } = (await res.json()) as { data: { trace_id: string }[]; meta: { next_cursor: string | null } };
     for (const { trace_id } of data) found.set(trace_id, (found.get(trace_id) ?? 0) + 1);
     cursor = meta.next_cursor;
@@ -126,7 +131,10 @@ describe.skipIf(!mounted)('a disk of half a gigabyte', () => {
       return false;
     });
     expect(refused).toMatchObject({ status: 429, retryAfter: '10' });
-    expect(JSON.parse(refused.text)).toMatchObject({ code: 'rate_limited', detail: expect.stringContaining('disk') as unknown });
+    expect(JSON.parse(refused.text)).toMatchObject({
+      code: 'rate_limited',
+      detail: expect.stringContaining('disk') as unknown,
+    });
     expect((await landed(running)).size).toBeGreaterThan(0);
     freeAll();
     await eventually(async () => (await landed(running)).size >= acknowledged.length);
@@ -179,7 +187,11 @@ describe.skipIf(!mounted)('a disk of half a gigabyte', () => {
       });
       expect(counts?.spans).toBe(counts?.events);
       for (const table of ['spans', 'span_texts', 'span_texts_recent', 'traces', 'usage_events']) {
-        const parts = await clickhouse.rows<{ is_passed: number }>({ name: 'check', sql: `CHECK TABLE ${table}`, timeoutMs: 60_000 });
+        const parts = await clickhouse.rows<{ is_passed: number }>({
+          name: 'check',
+          sql: `CHECK TABLE ${table}`,
+          timeoutMs: 60_000,
+        });
         expect(parts.every(({ is_passed }) => is_passed === 1)).toBe(true);
       }
     } finally {

@@ -11,7 +11,14 @@ import { shellBlocks } from '../support/shell_blocks.ts';
 
 const DOCS = path.resolve(import.meta.dirname, '../../ops/docs');
 /** Pages whose blocks need what earlier ones made, in the order of the table in README; then all others. */
-const ORDER = ['guides/sending', 'guides/people-and-keys', 'guides/opentelemetry', 'guides/gateway', 'guides/reading', 'guides/prompts'];
+const ORDER = [
+  'guides/sending',
+  'guides/people-and-keys',
+  'guides/opentelemetry',
+  'guides/gateway',
+  'guides/reading',
+  'guides/prompts',
+];
 const SCRIPT_MS_MAX = 80_000;
 /** What was sent is readable a moment later, so commands that fail are repeated as a person would repeat them. */
 const PROLOGUE = `set -euo pipefail
@@ -32,7 +39,9 @@ const ANSWER = JSON.stringify({
   id: 'chatcmpl-1',
   object: 'chat.completion',
   model: 'gpt-4o-mini',
-  choices: [{ index: 0, message: { role: 'assistant', content: '{"score": 4, "reason": "Paris"}' }, finish_reason: 'stop' }],
+  choices: [
+    { index: 0, message: { role: 'assistant', content: '{"score": 4, "reason": "Paris"}' }, finish_reason: 'stop' },
+  ],
   usage: { prompt_tokens: 12, completion_tokens: 3, total_tokens: 15 },
 });
 
@@ -57,7 +66,9 @@ beforeAll(async () => {
   model = await startModelServer();
   model.behave(json(200, ANSWER));
   receiver = await startReceiver();
-  service = await startService({ env: { SERVICE_LLM_BASE_URL: model.url, SERVICE_LLM_API_KEY: 'key-of-the-provider' } });
+  service = await startService({
+    env: { SERVICE_LLM_BASE_URL: model.url, SERVICE_LLM_API_KEY: 'key-of-the-provider' },
+  });
   state = path.join(serviceDir(), '..', 'state.sh');
 });
 
@@ -86,17 +97,20 @@ function bash(script: string): Promise<string> {
   });
 }
 
-it.each(pages.filter((page) => blocksOf(page).some(({ notRun }) => notRun === null)))('runs every shell block of %s', async (page) => {
-  const commands = blocksOf(page)
-    .filter(({ notRun }) => notRun === null)
-    .map(({ text }) => text)
-    .join('\n')
-    .replaceAll('./data/secrets.json', path.join(service.dataDir, 'secrets.json'))
-    // The service under test reaches no address outside this machine.
-    .replaceAll('https://example.com/hook', `${receiver.url}/hook`);
-  const output = await bash(`${PROLOGUE}${commands}\nexport -p > "$STATE"\n`);
-  expect(output).not.toBe('');
-});
+it.each(pages.filter((page) => blocksOf(page).some(({ notRun }) => notRun === null)))(
+  'runs every shell block of %s',
+  async (page) => {
+    const commands = blocksOf(page)
+      .filter(({ notRun }) => notRun === null)
+      .map(({ text }) => text)
+      .join('\n')
+      .replaceAll('./data/secrets.json', path.join(service.dataDir, 'secrets.json'))
+      // The service under test reaches no address outside this machine.
+      .replaceAll('https://example.com/hook', `${receiver.url}/hook`);
+    const output = await bash(`${PROLOGUE}${commands}\nexport -p > "$STATE"\n`);
+    expect(output).not.toBe('');
+  },
+);
 
 it('says for every shell block that is not run why it is not', () => {
   const reasons = pages.flatMap((page) => blocksOf(page).flatMap(({ notRun }) => (notRun === null ? [] : [notRun])));

@@ -13,7 +13,9 @@ const CHILDREN: readonly ChildName[] = ['api', 'pipeline', 'nats', 'clickhouse']
 const shell = promisify(execFile);
 
 const answerShape = z.object({ data: z.object({ trace_id: z.string() }) });
-const tracesShape = z.object({ data: z.array(z.object({ trace_id: z.string(), root_span_name: z.string(), input_tokens: z.number() })) });
+const tracesShape = z.object({
+  data: z.array(z.object({ trace_id: z.string(), root_span_name: z.string(), input_tokens: z.number() })),
+});
 
 const lineOf = (service: TestService, part: string): string =>
   service
@@ -33,7 +35,11 @@ async function traceIds(service: TestService): Promise<string[]> {
 async function send(service: TestService, traceId: string): Promise<number> {
   const res = await fetch(`${service.baseUrl}/orgs/${service.orgId}/ingest/custom`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-org-api-key': service.secrets.api_key, 'x-org-id': service.orgId },
+    headers: {
+      'content-type': 'application/json',
+      'x-org-api-key': service.secrets.api_key,
+      'x-org-id': service.orgId,
+    },
     body: JSON.stringify({ events: [{ name: 'step', outcome: 'success', duration_ms: 1, trace_id: traceId }] }),
   });
   return res.status;
@@ -62,12 +68,17 @@ describe('a fresh data folder', () => {
     expect(statSync(path.join(dataDir, 'secrets.json')).mode & 0o777).toBe(0o600);
     const { shown, ...secrets } = first.secrets;
     expect(first.stdout()).toContain(secrets.api_key);
-    const files = readdirSync(path.join(dataDir, 'logs'), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const files = readdirSync(path.join(dataDir, 'logs'), { recursive: true, withFileTypes: true }).filter((entry) =>
+      entry.isFile(),
+    );
     const logs = files.map((entry) => readFileSync(path.join(entry.parentPath, entry.name), 'utf8')).join('\n');
     expect(logs).toContain('API is up');
     for (const secret of Object.values(secrets)) expect(logs).not.toContain(secret);
     await eventually(
-      () => z.object({ shown: z.literal(true) }).safeParse(JSON.parse(readFileSync(path.join(dataDir, 'secrets.json'), 'utf8'))).success,
+      () =>
+        z
+          .object({ shown: z.literal(true) })
+          .safeParse(JSON.parse(readFileSync(path.join(dataDir, 'secrets.json'), 'utf8'))).success,
     );
     expect(shown).toBeTypeOf('boolean');
   });

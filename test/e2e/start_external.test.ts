@@ -25,7 +25,11 @@ it('lands an event there, and stops without stopping them', async () => {
 
   const res = await fetch(`${service.baseUrl}/orgs/${service.orgId}/ingest/custom`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-org-api-key': service.secrets.api_key, 'x-org-id': service.orgId },
+    headers: {
+      'content-type': 'application/json',
+      'x-org-api-key': service.secrets.api_key,
+      'x-org-id': service.orgId,
+    },
     body: JSON.stringify({ events: [{ name: 'step', outcome: 'success', duration_ms: 1, trace_id: 'trc_external' }] }),
   });
   expect(res.status).toBe(200);

@@ -48,7 +48,9 @@ it('an external ClickHouse that is not there, without showing its password', asy
 });
 
 it('a data folder that cannot be made', async () => {
-  expect(await refused({ SERVICE_DATA_DIR: '/dev/null/data' })).toMatch(/^SERVICE_DATA_DIR: \/dev\/null\/data cannot be made or written: /);
+  expect(await refused({ SERVICE_DATA_DIR: '/dev/null/data' })).toMatch(
+    /^SERVICE_DATA_DIR: \/dev\/null\/data cannot be made or written: /,
+  );
 });
 
 it('an argument that it does not know', async () => {

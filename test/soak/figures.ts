@@ -85,14 +85,18 @@ export function bytesBelow(folder: string): number {
 const LINE = /^(\w+)(?:\{(.*)\})? (\S+)/;
 
 /** Samples of a Prometheus text, with their labels. */
-export function* metricSamples(text: string): Generator<{ name: string; labels: Record<string, string>; value: number }> {
+export function* metricSamples(
+  text: string,
+): Generator<{ name: string; labels: Record<string, string>; value: number }> {
   for (const line of text.split('\n')) {
     const match = LINE.exec(line);
     if (match === null) continue;
     const [, name = '', pairs = '', value = ''] = match;
     yield {
       name,
-      labels: Object.fromEntries([...pairs.matchAll(/(\w+)="([^"]*)"/g)].map(([, label = '', text_ = '']) => [label, text_])),
+      labels: Object.fromEntries(
+        [...pairs.matchAll(/(\w+)="([^"]*)"/g)].map(([, label = '', text_ = '']) => [label, text_]),
+      ),
       value: Number(value),
     };
   }

@@ -103,7 +103,12 @@ function charts(samples: readonly Sample[]): Drawn[] {
       line('active parts', ({ part_bytes }) => part_bytes / MIB),
     ]),
     chart('stream_bytes', 'Bytes of the streams', 'MiB', largest(named(({ stream_bytes }) => stream_bytes, MIB))),
-    chart('stream_messages', 'Messages of the streams', 'messages', largest(named(({ stream_messages }) => stream_messages))),
+    chart(
+      'stream_messages',
+      'Messages of the streams',
+      'messages',
+      largest(named(({ stream_messages }) => stream_messages)),
+    ),
     chart('ids', 'Ids in the dedupe windows', 'ids', [line('ids', ({ dedupe_ids }) => dedupe_ids)]),
   ];
 }

@@ -173,7 +173,10 @@ class Soak {
     if (disk) this.#disk = diskFigures(target.dataDir ?? '');
     const latencies = sender.takeLatencies();
     const acknowledged = sender.acknowledged;
-    const [service, store] = await Promise.all([readService(target.url), readStore(sqlRunner(target.clickhouseUrl ?? ''))]);
+    const [service, store] = await Promise.all([
+      readService(target.url),
+      readStore(sqlRunner(target.clickhouseUrl ?? '')),
+    ]);
     this.#samples.push({
       at_s,
       restarts: this.#restarts,
@@ -191,7 +194,9 @@ class Soak {
   #print(): void {
     const last = this.#samples.at(-1);
     if (last === undefined) return;
-    const memory = last.processes.map(({ part, rss_bytes }) => `${part} ${String(Math.round(rss_bytes / 1024 ** 2))}`).join(', ');
+    const memory = last.processes
+      .map(({ part, rss_bytes }) => `${part} ${String(Math.round(rss_bytes / 1024 ** 2))}`)
+      .join(', ');
     progress(
       `  ${(last.at_s / 60).toFixed(1)} min  acknowledged ${thousands(last.acknowledged)}  landed ${thousands(last.landed)}  lag ${last.lag_seconds.toFixed(1)} s  ack p99 ${last.ack_p99_ms.toFixed(0)} ms  MiB: ${memory}`,
     );
@@ -232,7 +237,8 @@ try {
   else if (await new Soak(options, stop.signal).run()) process.exitCode = 1;
 } catch (error) {
   const usage =
-    error instanceof UsageError || (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
+    error instanceof UsageError ||
+    (error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
   console.error(usage ? `${error.message}\n${USAGE}` : error);
   process.exitCode = 1;
 }

@@ -34,7 +34,11 @@ const app = (vocabulary: Vocabulary, random: Random): Body => {
 const message = (vocabulary: Vocabulary, random: Random): Body =>
   new Body(
     JSON.stringify({
-      request: { model: 'claude-sonnet-4-5', max_tokens: 1024, messages: [{ role: 'user', content: vocabulary.text(120, random) }] },
+      request: {
+        model: 'claude-sonnet-4-5',
+        max_tokens: 1024,
+        messages: [{ role: 'user', content: vocabulary.text(120, random) }],
+      },
       response: {
         id: 'msg_soak',
         type: 'message',
@@ -54,8 +58,20 @@ const message = (vocabulary: Vocabulary, random: Random): Body =>
 
 /** Three quarters in batches of model calls, the rest as single requests of each kind. */
 export const STREAMS: readonly Stream[] = [
-  { format: 'custom', events: BATCH_EVENTS, share: 0.6, lanes: 4, make: (vocabulary, random) => batchBody('texts', vocabulary, random) },
-  { format: 'custom', events: BATCH_EVENTS, share: 0.3, lanes: 2, make: (vocabulary, random) => batchBody('plain', vocabulary, random) },
+  {
+    format: 'custom',
+    events: BATCH_EVENTS,
+    share: 0.6,
+    lanes: 4,
+    make: (vocabulary, random) => batchBody('texts', vocabulary, random),
+  },
+  {
+    format: 'custom',
+    events: BATCH_EVENTS,
+    share: 0.3,
+    lanes: 2,
+    make: (vocabulary, random) => batchBody('plain', vocabulary, random),
+  },
   { format: 'chatcompletion', events: 1, share: 0.06, lanes: 16, make: singleBody },
   { format: 'messages', events: 1, share: 0.03, lanes: 8, make: message },
   { format: 'app', events: 5, share: 0.01, lanes: 2, make: app },
@@ -93,7 +109,9 @@ export class Sender {
     this.#begun = performance.now();
     const random = seededRandom(41);
     this.#running = STREAMS.flatMap((stream) => {
-      const bodies = Array.from({ length: stream.events === 1 ? BODIES * 8 : BODIES }, () => stream.make(this.#vocabulary, random));
+      const bodies = Array.from({ length: stream.events === 1 ? BODIES * 8 : BODIES }, () =>
+        stream.make(this.#vocabulary, random),
+      );
       const taken = { count: 0 };
       return Array.from({ length: stream.lanes }, (_, index) =>
         this.#run(
@@ -123,7 +141,8 @@ export class Sender {
     const heads = bodies.map((body) => requestHead(this.#target, 'POST', path, body.bytes.length));
     const connection = { lane: new Lane(this.#target) };
     for (let turn = 0; this.#stopAt === Infinity;) {
-      const wait = (taken.count * stream.events * 1000) / (this.#rate * stream.share) - (performance.now() - this.#begun);
+      const wait =
+        (taken.count * stream.events * 1000) / (this.#rate * stream.share) - (performance.now() - this.#begun);
       if (wait > 0) {
         await pause(Math.min(wait, 50));
         continue;

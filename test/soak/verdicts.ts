@@ -66,7 +66,11 @@ export function commonSlope(lives: readonly (readonly Point[])[]): number {
 }
 
 /** Values of one part by the life of its process, once it is warm. */
-export function warmLives(samples: readonly Sample[], part: string, pick: (process: ProcessFigures, sample: Sample) => number): Point[][] {
+export function warmLives(
+  samples: readonly Sample[],
+  part: string,
+  pick: (process: ProcessFigures, sample: Sample) => number,
+): Point[][] {
   const lives = new Map<number, Point[]>();
   for (const sample of samples) {
     for (const process of sample.processes) {
@@ -95,10 +99,15 @@ const meanOf = (lives: readonly (readonly Point[])[]): number => {
 function memoryVerdict(samples: readonly Sample[], part: string): Verdict {
   // What a worker recognises repeats by is counted apart: it grows by design, in jumps, up to a bound of its own.
   const isWorker = part === 'worker';
-  const lives = warmLives(samples, part, ({ rss_bytes }, { dedupe_bytes }) => (rss_bytes - (isWorker ? dedupe_bytes : 0)) / MIB);
+  const lives = warmLives(
+    samples,
+    part,
+    ({ rss_bytes }, { dedupe_bytes }) => (rss_bytes - (isWorker ? dedupe_bytes : 0)) / MIB,
+  );
   const what = `memory of ${part}${isWorker ? ' without its window of ids' : ''}`;
   const bound = `grows by ≤ ${String(FLAT_MIB_PER_HOUR)} MiB or ${String(FLAT_SHARE_PER_HOUR * 100)} % an hour`;
-  if (seenS(lives) < SEEN_S_MIN) return { what, found: `seen for ${seenS(lives).toFixed(0)} s after it was warm`, bound, ok: null };
+  if (seenS(lives) < SEEN_S_MIN)
+    return { what, found: `seen for ${seenS(lives).toFixed(0)} s after it was warm`, bound, ok: null };
   const perHour = commonSlope(lives) * HOUR_S;
   const mean = meanOf(lives);
   return {
@@ -113,7 +122,8 @@ function descriptorVerdict(samples: readonly Sample[], part: string): Verdict {
   const lives = warmLives(samples, part, ({ descriptors }) => descriptors);
   const bound = `at most ${String(DESCRIPTORS_MORE)} more at the end of a life than at its beginning`;
   const what = `descriptors of ${part}`;
-  if (seenS(lives) < SEEN_S_MIN) return { what, found: `seen for ${seenS(lives).toFixed(0)} s after it was warm`, bound, ok: null };
+  if (seenS(lives) < SEEN_S_MIN)
+    return { what, found: `seen for ${seenS(lives).toFixed(0)} s after it was warm`, bound, ok: null };
   const third = (life: readonly Point[], last: boolean): number => {
     const size = Math.max(1, Math.floor(life.length / 3));
     return meanOf([last ? life.slice(-size) : life.slice(0, size)]);
@@ -172,15 +182,23 @@ function diskVerdicts(samples: readonly Sample[]): Verdict[] {
       ok: late <= all * DISK_GROWTH_MAX,
     });
   }
-  const beside = store.map(({ part_bytes, disk_bytes }) => ({ part_bytes, bytes: (disk_bytes['clickhouse'] ?? NaN) - part_bytes }));
+  const beside = store.map(({ part_bytes, disk_bytes }) => ({
+    part_bytes,
+    bytes: (disk_bytes['clickhouse'] ?? NaN) - part_bytes,
+  }));
   verdicts.push({
     what: 'disk of the store beside its active parts',
-    found: store.length === 0 ? 'not seen' : `${(Math.max(...beside.map(({ bytes }) => bytes)) / MIB).toFixed(0)} MiB at most`,
+    found:
+      store.length === 0
+        ? 'not seen'
+        : `${(Math.max(...beside.map(({ bytes }) => bytes)) / MIB).toFixed(0)} MiB at most`,
     bound: `≤ ${String(DISK_BESIDE_MAX_BYTES / MIB)} MiB or ${String(DISK_BESIDE_MAX_SHARE * 100)} % of them`,
     ok:
       store.length === 0
         ? null
-        : beside.every(({ bytes, part_bytes }) => bytes <= Math.max(DISK_BESIDE_MAX_BYTES, part_bytes * DISK_BESIDE_MAX_SHARE)),
+        : beside.every(
+            ({ bytes, part_bytes }) => bytes <= Math.max(DISK_BESIDE_MAX_BYTES, part_bytes * DISK_BESIDE_MAX_SHARE),
+          ),
   });
   return verdicts;
 }
@@ -202,7 +220,9 @@ function flowVerdicts(samples: readonly Sample[], outcome: Outcome): Verdict[] {
     {
       what: 'answers that a good request must not have',
       found:
-        outcome.faults.length === 0 ? 'none' : `${String(outcome.faults.length)}: ${[...new Set(outcome.faults)].slice(0, 3).join('; ')}`,
+        outcome.faults.length === 0
+          ? 'none'
+          : `${String(outcome.faults.length)}: ${[...new Set(outcome.faults)].slice(0, 3).join('; ')}`,
       bound: 'none',
       ok: outcome.faults.length === 0,
     },

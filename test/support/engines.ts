@@ -40,7 +40,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
     logFile: path.join(folder, 'logs', 'clickhouse.log'),
     memoryMaxBytes: MEMORY_MAX_BYTES,
   });
-  project.provide('clickhouse', { url: engine.url, analystUrl: engine.analystUrl, template: await makeTemplate(engine.url) });
+  project.provide('clickhouse', {
+    url: engine.url,
+    analystUrl: engine.analystUrl,
+    template: await makeTemplate(engine.url),
+  });
   return async () => {
     await engine.stop();
     removeDir(folder);

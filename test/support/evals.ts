@@ -41,7 +41,13 @@ export async function startEvalWorker({ natsUrl, clickhouseUrl, llmUrl }: EvalWo
   const calls =
     upstream === null
       ? null
-      : new RecordedCalls({ log, upstream, partitions, slots: new FairSlots({ totalMax: 16, orgMax: CALLS_AT_ONCE }), now });
+      : new RecordedCalls({
+          log,
+          upstream,
+          partitions,
+          slots: new FairSlots({ totalMax: 16, orgMax: CALLS_AT_ONCE }),
+          now,
+        });
   const patterns = new PatternRunner();
   const evals = await openEvals({
     log,
@@ -50,7 +56,16 @@ export async function startEvalWorker({ natsUrl, clickhouseUrl, llmUrl }: EvalWo
     llm:
       calls === null
         ? null
-        : { calls, judges: new LlmJudges({ calls, quotas: new JudgeQuotas(log), policyOf: policies.of, redactorOf: () => null, now }) },
+        : {
+            calls,
+            judges: new LlmJudges({
+              calls,
+              quotas: new JudgeQuotas(log),
+              policyOf: policies.of,
+              redactorOf: () => null,
+              now,
+            }),
+          },
     spans: { prices: createPriceBook(() => []), maxPromptTokens: () => null, redactorOf: () => null },
     runner: patterns,
     policyOf: policies.of,
@@ -78,7 +93,8 @@ export async function startEvalWorker({ natsUrl, clickhouseUrl, llmUrl }: EvalWo
 export async function forkEvalWorker(options: EvalWorkerOptions): Promise<ChildProcess> {
   const child = fork(new URL('./eval_worker.ts', import.meta.url), [JSON.stringify(options)], { silent: true });
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => (output += chunk.toString()));
   await new Promise<void>((resolve, reject) => {
     child.once('message', () => {
       resolve();

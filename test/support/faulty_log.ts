@@ -70,7 +70,10 @@ export class FaultyLog {
         this.beats.push({ ...(JSON.parse(text) as { worker_id: string }), at: performance.now() });
         for (const listener of this.#listeners) listener(null, { string: () => text });
       },
-      subscribe: (_subject: string, { callback }: { callback: (error: null, message: { string: () => string }) => void }) => {
+      subscribe: (
+        _subject: string,
+        { callback }: { callback: (error: null, message: { string: () => string }) => void },
+      ) => {
         this.#listeners.add(callback);
         return { unsubscribe: () => this.#listeners.delete(callback) };
       },

@@ -25,7 +25,11 @@ export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
   const to = new URL(target);
   let part: string | null = null;
   let kept: Kept | null = null;
-  const forward = ({ method, path, headers, body }: Kept, answer: (res: IncomingMessage) => void, fail: (error: Error) => void): void => {
+  const forward = (
+    { method, path, headers, body }: Kept,
+    answer: (res: IncomingMessage) => void,
+    fail: (error: Error) => void,
+  ): void => {
     // Whole by now, however it came.
     const own: OutgoingHttpHeaders = { ...headers, host: to.host, 'content-length': body.length };
     delete own['transfer-encoding'];
@@ -36,7 +40,12 @@ export async function startHoldingProxy(target: string): Promise<HoldingProxy> {
   const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = [];
     for await (const chunk of req) chunks.push(chunk as Buffer);
-    const one: Kept = { method: req.method ?? 'POST', path: req.url ?? '/', headers: req.headers, body: Buffer.concat(chunks) };
+    const one: Kept = {
+      method: req.method ?? 'POST',
+      path: req.url ?? '/',
+      headers: req.headers,
+      body: Buffer.concat(chunks),
+    };
     const statement = new URL(one.path, to).searchParams.get('query') ?? one.body.toString();
     if (part !== null && statement.includes(part)) {
       part = null;

@@ -10,7 +10,13 @@ import { INGEST_STREAM, judgingSubject, JUDGING_STREAM } from '../../schemas/str
 import type { PiiRedactor } from '../../pipeline/domain/pii/pii.ts';
 import type { LiveTimings } from '../../pipeline/judging/live.ts';
 import { type Judging, startJudging } from '../../pipeline/wiring/judging.ts';
-import { FINGERPRINT_HEADER, ingestBatchCodec, type IngestEvent, type JudgingTask, judgingTaskCodec } from '../../schemas/codec.ts';
+import {
+  FINGERPRINT_HEADER,
+  ingestBatchCodec,
+  type IngestEvent,
+  type JudgingTask,
+  judgingTaskCodec,
+} from '../../schemas/codec.ts';
 import { judgeKey, type JudgeRecord } from '../../schemas/records/judge.ts';
 import { DEFAULT_POLICY, type Policy } from '../../schemas/records/policy.ts';
 import { createClickHouse } from '../../sql/client/client.ts';
@@ -52,7 +58,10 @@ export function aJudge(over: Partial<JudgeRecord> = {}): JudgeRecord {
 }
 
 export async function openJudgingLog(natsUrl: string): Promise<Log> {
-  return openLog(await connectNats({ url: natsUrl, name: 'test', waitMs: 5000 }), { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
+  return openLog(await connectNats({ url: natsUrl, name: 'test', waitMs: 5000 }), {
+    replicas: 1,
+    logBytesMax: 64 * 1024 * 1024,
+  });
 }
 
 export async function putJudge(log: Log, judge: JudgeRecord): Promise<JudgeRecord> {
@@ -63,7 +72,12 @@ export async function putJudge(log: Log, judge: JudgeRecord): Promise<JudgeRecor
 let tasks = 0;
 
 /** Puts the task of a live trace into the queue. */
-export async function putTask(log: Log, judge: JudgeRecord, trace_id: string, over: Partial<JudgingTask> = {}): Promise<JudgingTask> {
+export async function putTask(
+  log: Log,
+  judge: JudgeRecord,
+  trace_id: string,
+  over: Partial<JudgingTask> = {},
+): Promise<JudgingTask> {
   tasks++;
   const task: JudgingTask = {
     task_id: `${judge.judge_id}.${String(judge.version)}.${trace_id}.${String(tasks)}`,
@@ -162,7 +176,8 @@ export async function loggedCalls(log: Log, org_id: string): Promise<LoggedCall[
   for (const { data, fingerprint } of await messagesOf(log, INGEST_STREAM)) {
     if (fingerprint !== ingestBatchCodec.fingerprint) continue;
     for (const one of ingestBatchCodec.decode(data, fingerprint).events)
-      if (one.org_id === org_id) calls.set(one.event_hex, { ...one, event: JSON.parse(one.body) as LoggedCall['event'] });
+      if (one.org_id === org_id)
+        calls.set(one.event_hex, { ...one, event: JSON.parse(one.body) as LoggedCall['event'] });
   }
   return [...calls.values()];
 }

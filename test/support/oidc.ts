@@ -44,7 +44,8 @@ export async function startOidc(alg: OidcAlg): Promise<TestOidc> {
     issuer,
     jwksUrl: jwks_uri,
     signIn: (login, audience) => signIn(issuer, login, audience),
-    clientToken: (audience) => tokenFor(issuer, { grant_type: 'client_credentials', resource: audience, scope: PRODUCT_SCOPE }),
+    clientToken: (audience) =>
+      tokenFor(issuer, { grant_type: 'client_credentials', resource: audience, scope: PRODUCT_SCOPE }),
     stop: () => closed(server),
     async start(nextAlg) {
       const provider = providerOf(issuer, nextAlg, await newKey(nextAlg));
@@ -73,10 +74,18 @@ function providerOf(issuer: string, alg: OidcAlg, key: JWK): Provider {
       },
     ],
     // Said, so that the provider does not print what it takes instead.
-    ttl: { AccessToken: TOKEN_SECONDS, ClientCredentials: TOKEN_SECONDS, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
+    ttl: {
+      AccessToken: TOKEN_SECONDS,
+      ClientCredentials: TOKEN_SECONDS,
+      Grant: 600,
+      IdToken: 600,
+      Interaction: 600,
+      Session: 600,
+    },
     scopes: ['openid', PRODUCT_SCOPE],
     findAccount: (_, sub) => ({ accountId: sub, claims: () => ({ sub }) }),
-    extraTokenClaims: (_, token) => ('accountId' in token ? { email: `${token.accountId}@Example.com`, email_verified: true } : undefined),
+    extraTokenClaims: (_, token) =>
+      'accountId' in token ? { email: `${token.accountId}@Example.com`, email_verified: true } : undefined,
     enabledJWA: { idTokenSigningAlgValues: [alg] },
     features: {
       devInteractions: { enabled: true },
@@ -136,7 +145,8 @@ async function signIn(issuer: string, login: string, audience: string): Promise<
       response = await visit(url, { prompt, ...(prompt === 'login' ? { login, password: 'any' } : {}) });
     }
     const location = response.headers.get('location');
-    if (location === null) throw new Error(`the sign-in stopped with ${String(response.status)}: ${await response.text()}`);
+    if (location === null)
+      throw new Error(`the sign-in stopped with ${String(response.status)}: ${await response.text()}`);
     url = new URL(location, issuer).href;
     const code = url.startsWith(REDIRECT_URI) ? new URL(url).searchParams.get('code') : null;
     if (code !== null)

@@ -6,7 +6,10 @@ import protobuf from 'protobufjs';
 export type OtlpObject = Record<string, unknown>;
 
 function rootOf(file: string): protobuf.Root {
-  return protobuf.parse(readFileSync(new URL(`../../schemas/otlp/${file}`, import.meta.url), 'utf8'), new protobuf.Root()).root;
+  return protobuf.parse(
+    readFileSync(new URL(`../../schemas/otlp/${file}`, import.meta.url), 'utf8'),
+    new protobuf.Root(),
+  ).root;
 }
 const root = rootOf('trace_service.proto');
 const rpc = rootOf('rpc_status.proto');
@@ -26,7 +29,11 @@ export function spanBytes(span: OtlpObject): Uint8Array {
     spanId: bytes(link['spanId']),
   }));
   const type = typeOf('Span');
-  const ids = { traceId: bytes(span['traceId']), spanId: bytes(span['spanId']), parentSpanId: bytes(span['parentSpanId']) };
+  const ids = {
+    traceId: bytes(span['traceId']),
+    spanId: bytes(span['spanId']),
+    parentSpanId: bytes(span['parentSpanId']),
+  };
   return type.encode(type.fromObject({ ...span, ...ids, links })).finish();
 }
 
@@ -42,7 +49,8 @@ export function field(number: number, bytes: Uint8Array): Buffer {
 
 /** Spans may be given as bytes. */
 export function asProtobuf(resourceSpans: readonly OtlpObject[]): Buffer {
-  const head = (name: string, object: OtlpObject): Uint8Array => typeOf(name).encode(typeOf(name).fromObject(object)).finish();
+  const head = (name: string, object: OtlpObject): Uint8Array =>
+    typeOf(name).encode(typeOf(name).fromObject(object)).finish();
   const groups = resourceSpans.map(({ scopeSpans, ...resource }) => {
     const scopes = ((scopeSpans ?? []) as OtlpObject[]).map(({ spans, ...scope }) => {
       const each = ((spans ?? []) as (OtlpObject | Uint8Array)[]).map((span) =>
@@ -57,7 +65,9 @@ export function asProtobuf(resourceSpans: readonly OtlpObject[]): Buffer {
 
 /** One resource with one scope that holds these spans. */
 export function exportOf(spans: readonly unknown[], resource: OtlpObject = {}): OtlpObject[] {
-  return [{ resource: { attributes: keyValues(resource) }, scopeSpans: [{ scope: { name: 'test', version: '1' }, spans }] }];
+  return [
+    { resource: { attributes: keyValues(resource) }, scopeSpans: [{ scope: { name: 'test', version: '1' }, spans }] },
+  ];
 }
 
 /** Attributes from plain values. */
@@ -97,7 +107,15 @@ export function decodeAnswer(bytes: Uint8Array): OtlpObject {
 /** A google.rpc.Status and the ErrorInfo in it. */
 export function decodeStatus(bytes: Uint8Array): { code: number; message: string; info: OtlpObject } {
   const status = rpc.lookupType('google.rpc.Status');
-  const decoded = status.toObject(status.decode(bytes)) as { code: number; message: string; details: { value: Uint8Array }[] };
+  const decoded = status.toObject(status.decode(bytes)) as {
+    code: number;
+    message: string;
+    details: { value: Uint8Array }[];
+  };
   const info = rpc.lookupType('google.rpc.ErrorInfo');
-  return { code: decoded.code, message: decoded.message, info: info.toObject(info.decode(decoded.details[0]?.value ?? new Uint8Array())) };
+  return {
+    code: decoded.code,
+    message: decoded.message,
+    info: info.toObject(info.decode(decoded.details[0]?.value ?? new Uint8Array())),
+  };
 }

@@ -55,8 +55,16 @@ export function scorePii(cases: readonly PiiCase[]): PiiScore[] {
     missed.push(...labels.filter((label) => !finds.includes(label)));
   }
   return [...PII_KINDS, 'all' as const].map((kind) => {
-    const count = (of: readonly string[]): number => of.filter((one) => kind === 'all' || one.startsWith(`${kind}:`)).length;
+    const count = (of: readonly string[]): number =>
+      of.filter((one) => kind === 'all' || one.startsWith(`${kind}:`)).length;
     const [right, left, extra] = [count(found), count(missed), count(wrong)];
-    return { kind, found: right, missed: left, wrong: extra, precision: right / (right + extra), recall: right / (right + left) };
+    return {
+      kind,
+      found: right,
+      missed: left,
+      wrong: extra,
+      precision: right / (right + extra),
+      recall: right / (right + left),
+    };
   });
 }

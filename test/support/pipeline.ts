@@ -20,7 +20,11 @@ export interface TestWorker {
 }
 
 /** Starts a worker. What it prints is kept for the message of a failure. */
-export function startWorker(env: { natsUrl: string; clickhouseUrl: string; more?: Record<string, string> }): TestWorker {
+export function startWorker(env: {
+  natsUrl: string;
+  clickhouseUrl: string;
+  more?: Record<string, string>;
+}): TestWorker {
   const child = fork(new URL('../../pipeline/main.ts', import.meta.url), [], {
     silent: true,
     env: {
@@ -127,7 +131,11 @@ export async function openTestLog(natsUrl: string): Promise<TestLog> {
 }
 
 /** An event of the log around a body, with the id that ingest would give it. */
-export function logged(format: SourceFormat, body: Record<string, unknown>, over: Partial<IngestEvent> = {}): IngestEvent {
+export function logged(
+  format: SourceFormat,
+  body: Record<string, unknown>,
+  over: Partial<IngestEvent> = {},
+): IngestEvent {
   const text = JSON.stringify(body);
   const hex = createHash('sha256').update(text).digest('hex').slice(0, 16);
   return {

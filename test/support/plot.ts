@@ -69,7 +69,9 @@ function linearAxis(values: readonly number[], count: number): Axis {
   const last = Math.max(Math.ceil(high / step), first + 1);
   // Multiples, not sums: no tick at 0.30000000000000004.
   const digits = Math.max(0, -Math.floor(Math.log10(step)));
-  const ticks = Array.from({ length: last - first + 1 }, (_, index) => Number(((first + index) * step).toFixed(Math.min(digits, 100))));
+  const ticks = Array.from({ length: last - first + 1 }, (_, index) =>
+    Number(((first + index) * step).toFixed(Math.min(digits, 100))),
+  );
   return { ticks, place: (value) => (value - first * step) / ((last - first) * step) };
 }
 
@@ -91,7 +93,10 @@ function logAxis(values: readonly number[]): Axis {
 
 /** Not Math.min of them all: a run has more points than a call takes arguments. */
 const bounds = (values: readonly number[]): [number, number] =>
-  values.reduce<[number, number]>(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
+  values.reduce<[number, number]>(
+    ([low, high], value) => [Math.min(low, value), Math.max(high, value)],
+    [Infinity, -Infinity],
+  );
 
 const UNITS: readonly (readonly [number, string])[] = [
   [1e12, 'T'],
@@ -122,7 +127,10 @@ function strokes(points: Series['points'], x: Axis, y: Axis, top: number): strin
   for (const [px, py] of points) {
     const [along, up] = [x.place(px), y.place(py)];
     if (Number.isNaN(along + up)) parts.push([]);
-    else parts.at(-1)?.push(`${rounded(PLOT.left + along * (PLOT.right - PLOT.left))},${rounded(top + (1 - up) * PLOT.height)}`);
+    else
+      parts
+        .at(-1)
+        ?.push(`${rounded(PLOT.left + along * (PLOT.right - PLOT.left))},${rounded(top + (1 - up) * PLOT.height)}`);
   }
   return parts.filter((part) => part.length > 0).map((part) => part.join(' '));
 }
@@ -191,7 +199,9 @@ export function lineChart({ title, x_label, y_label, series, log_x = false, log_
     const at = top + (1 - y.place(tick)) * PLOT.height;
     return `${grid(PLOT.left, at, PLOT.right, at)}<text x="${String(PLOT.left - 7)}" y="${rounded(at + 4)}" text-anchor="end">${tickText(tick)}</text>`;
   });
-  const lines = all.flatMap((one, index) => strokes(one, x, y, top).flatMap((points) => strokeSvg(points, pens[index])));
+  const lines = all.flatMap((one, index) =>
+    strokes(one, x, y, top).flatMap((points) => strokeSvg(points, pens[index])),
+  );
   const middle = top + PLOT.height / 2;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${String(WIDTH)} ${String(height)}" width="${String(WIDTH)}" height="${String(height)}" font-family="sans-serif" font-size="12" fill="#222">`,

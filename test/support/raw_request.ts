@@ -65,6 +65,7 @@ export function* pieces(bytes: number): Generator<Uint8Array> {
 
 /** The same in chunked transfer encoding. */
 export function* chunks(bytes: number): Generator<Uint8Array | string> {
-  for (const piece of pieces(bytes)) yield Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')]);
+  for (const piece of pieces(bytes))
+    yield Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')]);
   yield '0\r\n\r\n';
 }

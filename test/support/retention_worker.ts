@@ -61,7 +61,13 @@ const log = createLogger('test', 'silent');
 const now = Number(TEST_NOW);
 
 if (TEST_WORK === 'restore') {
-  const restore = createRestore({ cold, tables, retentionOf: () => DEFAULT_RETENTION, openJobs: () => new Set(), now: () => now });
+  const restore = createRestore({
+    cold,
+    tables,
+    retentionOf: () => DEFAULT_RETENTION,
+    openJobs: () => new Set(),
+    now: () => now,
+  });
   const args = { since_day: null, until_day: null, trace_ids: null };
   await restore({ job_id: 'job_00000000000000ff', org_id: 'org_a', args, progress: () => undefined, signal, log });
 } else {
@@ -69,8 +75,17 @@ if (TEST_WORK === 'restore') {
   const days = Number(TEST_DELETE_DAYS);
   const telemetry_events = { full_prompt_response_days: days, metadata_only_days: days, delete_after_days: days };
   const policies =
-    days > 0 ? [{ org_id: 'org_a', policy: changedRetention(DEFAULT_RETENTION, { telemetry_events }), budget: MONTHLY }] : [];
-  await createRetention({ store, tables, cold, policies: () => Promise.resolve(policies), tracesDeleted: () => Promise.resolve(), step })({
+    days > 0
+      ? [{ org_id: 'org_a', policy: changedRetention(DEFAULT_RETENTION, { telemetry_events }), budget: MONTHLY }]
+      : [];
+  await createRetention({
+    store,
+    tables,
+    cold,
+    policies: () => Promise.resolve(policies),
+    tracesDeleted: () => Promise.resolve(),
+    step,
+  })({
     now,
     signal,
     log,

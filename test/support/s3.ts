@@ -30,9 +30,16 @@ export interface TestS3 {
 export async function startTestS3(): Promise<TestS3> {
   const S3rver = createRequire(import.meta.url)('s3rver') as S3rverClass;
   const directory = tempDir('s3');
-  const server = new S3rver({ address: '127.0.0.1', port: 0, silent: true, directory, configureBuckets: [{ name: 'cold', configs: [] }] });
+  const server = new S3rver({
+    address: '127.0.0.1',
+    port: 0,
+    silent: true,
+    directory,
+    configureBuckets: [{ name: 'cold', configs: [] }],
+  });
   const { port } = await server.run();
-  const urlOf = (bucket: string): string => `s3://${bucket}/some/prefix?endpoint=http://127.0.0.1:${String(port)}&region=eu-central-1`;
+  const urlOf = (bucket: string): string =>
+    `s3://${bucket}/some/prefix?endpoint=http://127.0.0.1:${String(port)}&region=eu-central-1`;
   return {
     url: urlOf('cold'),
     noBucketUrl: urlOf('none'),

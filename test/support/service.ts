@@ -63,7 +63,11 @@ export function serviceDir(): string {
 }
 
 /** Runs the start command without waiting for anything. */
-export function runStart({ dataDir = serviceDir(), env = {}, command = ['ops/launch/start.ts'] }: ServiceOptions = {}): Started {
+export function runStart({
+  dataDir = serviceDir(),
+  env = {},
+  command = ['ops/launch/start.ts'],
+}: ServiceOptions = {}): Started {
   // Settings of whoever runs the tests must not reach the service under test.
   const clean = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(SERVICE_|MILLRACE_|npm_|VITEST|NODE_ENV$)/i.test(name)),
@@ -98,7 +102,8 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
     withinMs: READY_MS_MAX,
     what: 'a ready service',
   });
-  if (hasEnded(run.child)) throw new Error(`the service ended (${describeExit(await run.exited)}):\n${run.stdout()}${run.stderr()}`);
+  if (hasEnded(run.child))
+    throw new Error(`the service ended (${describeExit(await run.exited)}):\n${run.stdout()}${run.stderr()}`);
   const { base_url, org_id } = readAddresses(dataDir);
   return {
     ...run,
@@ -115,5 +120,7 @@ export async function startService(options: ServiceOptions = {}): Promise<TestSe
 }
 
 function pidIn(dataDir: string, name: ChildName): number {
-  return z.object({ pid: z.number() }).parse(JSON.parse(readFileSync(path.join(dataDir, 'run', `${name}.pid.json`), 'utf8'))).pid;
+  return z
+    .object({ pid: z.number() })
+    .parse(JSON.parse(readFileSync(path.join(dataDir, 'run', `${name}.pid.json`), 'utf8'))).pid;
 }

@@ -4,7 +4,14 @@ import type { Span } from '../../pipeline/domain/traces/span.ts';
 import { addSpan, emptyTrace, type TraceState } from '../../pipeline/domain/traces/trace_state.ts';
 import { usageOf } from '../../pipeline/domain/budgets/usage.ts';
 import { spanLine, textLine, traceCells, traceLine, usageLine } from '../../pipeline/landing/row_encoders.ts';
-import { landingStatement, SPAN_TEXTS, SPANS, type TableSpec, TRACES, USAGE_EVENTS } from '../../pipeline/landing/tables.ts';
+import {
+  landingStatement,
+  SPAN_TEXTS,
+  SPANS,
+  type TableSpec,
+  TRACES,
+  USAGE_EVENTS,
+} from '../../pipeline/landing/tables.ts';
 import { type ClickHouse, createClickHouse } from '../../sql/client/client.ts';
 import { createTestDatabase, type TestDatabase } from './clickhouse.ts';
 
@@ -38,7 +45,8 @@ export async function openTestStore(): Promise<TestStore> {
       body: lines.join('\n'),
       timeoutMs: TIMEOUT_MS,
     });
-    if (written_rows < lines.length) throw new Error(`landed ${String(written_rows)} of ${String(lines.length)} rows of ${spec.table}`);
+    if (written_rows < lines.length)
+      throw new Error(`landed ${String(written_rows)} of ${String(lines.length)} rows of ${spec.table}`);
   };
   return {
     client,

@@ -30,7 +30,9 @@ export interface ModelEvent {
   n: number;
   trace_id: string;
   partition: number;
-  span: Partial<Pick<Span, 'outcome' | 'parent_span_id' | 'name' | 'started_at' | 'ended_at' | 'prompt' | 'attributes'>>;
+  span: Partial<
+    Pick<Span, 'outcome' | 'parent_span_id' | 'name' | 'started_at' | 'ended_at' | 'prompt' | 'attributes'>
+  >;
 }
 
 /** A span's row as landed. */
@@ -141,7 +143,13 @@ export class TailModel {
         })),
       });
       const seq = this.#log.length + 1;
-      this.#log.push({ partition, seq, data, fingerprint: ingestBatchCodec.fingerprint, partitions: new Set([partition]) });
+      this.#log.push({
+        partition,
+        seq,
+        data,
+        fingerprint: ingestBatchCodec.fingerprint,
+        partitions: new Set([partition]),
+      });
     }
   }
 
@@ -189,9 +197,12 @@ export class TailModel {
   #land(rows: LandingUnit, cut: Cut | null): void {
     const any = (flags: readonly boolean[] | undefined) => (_: unknown, at: number) =>
       flags === undefined || flags[at % flags.length] === true;
-    this.spans.push(...rows.spans.filter(any(cut?.spans)).map((row) => spanRow(row, 4, cells(row.line).at(-5) === true)));
+    this.spans.push(
+      ...rows.spans.filter(any(cut?.spans)).map((row) => spanRow(row, 4, cells(row.line).at(-5) === true)),
+    );
     this.texts.push(...rows.span_texts_recent.filter(any(cut?.texts)).map((row) => spanRow(row, 2, true)));
-    if (cut?.traces !== false) this.traces.push(...rows.traces.map(({ line, partition }) => traceRow(cells(line), partition)));
+    if (cut?.traces !== false)
+      this.traces.push(...rows.traces.map(({ line, partition }) => traceRow(cells(line), partition)));
     if (cut?.usage !== false)
       for (const { line, partition, log_seq } of rows.usage_events)
         this.usage.push({ partition, log_seq, events: Number(cells(line)[8]), cost: String(cells(line)[13]) });
@@ -239,27 +250,46 @@ export class TailModel {
       now: () => this.now,
       yield: () => Promise.resolve(),
     };
-    return { states, deps, next: 1 + Math.min(...[...this.#records.values()].map(({ checkpoint }) => checkpoint)), marks: new Map() };
+    return {
+      states,
+      deps,
+      next: 1 + Math.min(...[...this.#records.values()].map(({ checkpoint }) => checkpoint)),
+      marks: new Map(),
+    };
   }
 
-  #rebuilt(partition: number, record: { checkpoint: number; completed_through: number; epoch: number }): PartitionState {
+  #rebuilt(
+    partition: number,
+    record: { checkpoint: number; completed_through: number; epoch: number },
+  ): PartitionState {
     const memory = emptyMemory(86_400_000, 1_000_000);
     const above = (row: ModelRow): boolean => row.partition === partition && row.log_seq > record.checkpoint;
     const mine = this.spans.filter((row) => row.partition === partition);
     for (const { hex, log_seq } of mine)
-      if (log_seq <= record.checkpoint) memory.id(Number.parseInt(hex.slice(0, 8), 16), Number.parseInt(hex.slice(8), 16), this.now);
+      if (log_seq <= record.checkpoint)
+        memory.id(Number.parseInt(hex.slice(0, 8), 16), Number.parseInt(hex.slice(8), 16), this.now);
     const live = this.#liveTraces(partition);
     for (const { state } of live) memory.trace(traceHash(ORG, state.trace_id));
     const history = {
       spans: new Set(this.spans.filter(above).map(({ key }) => key)),
       texts: new Set(this.texts.filter(above).map(({ key }) => key)),
-      usage_through: Math.max(0, ...this.usage.filter((row) => row.partition === partition).map(({ log_seq }) => log_seq)),
+      usage_through: Math.max(
+        0,
+        ...this.usage.filter((row) => row.partition === partition).map(({ log_seq }) => log_seq),
+      ),
       decided: decisions([...this.spans.filter(above), ...this.texts.filter(above)]),
-      traces: live.filter(({ version }) => version > record.completed_through).toSorted((a, b) => a.version - b.version),
+      traces: live
+        .filter(({ version }) => version > record.completed_through)
+        .toSorted((a, b) => a.version - b.version),
     };
     const limits = { graceMs: GRACE_MS, idleMs: IDLE_MS, openMax: 1000, doneMax: 3 };
     const at = { partition, owner: '', at: '', ...record };
-    return rebuild(at, history, memory, { logBase: 0, limits, inputs: new JudgedInputs(() => this.hasJudges, 0), now: this.now });
+    return rebuild(at, history, memory, {
+      logBase: 0,
+      limits,
+      inputs: new JudgedInputs(() => this.hasJudges, 0),
+      now: this.now,
+    });
   }
 
   #liveTraces(partition: number): StoredTrace[] {
@@ -267,7 +297,8 @@ export class TailModel {
     for (const { trace, sign, partition: of } of this.traces) {
       if (of !== partition || sign !== 1) continue;
       const known = newest.get(trace.state.trace_id);
-      if (known === undefined || known.version <= trace.version) newest.set(trace.state.trace_id, structuredClone(trace));
+      if (known === undefined || known.version <= trace.version)
+        newest.set(trace.state.trace_id, structuredClone(trace));
     }
     return [...newest.values()];
   }
@@ -276,14 +307,26 @@ export class TailModel {
 function spanRow({ line, partition, log_seq, key }: LandingRow, traceCell: number, sampled: boolean): ModelRow {
   const row = cells(line);
   const hex = row.find((cell) => typeof cell === 'string' && /^[0-9a-f]{16}$/.test(cell));
-  return { hex: String(hex), trace_id: String(row[traceCell]), partition, log_seq, log_index: Number(key.split(':')[1]), sampled, key };
+  return {
+    hex: String(hex),
+    trace_id: String(row[traceCell]),
+    partition,
+    log_seq,
+    log_index: Number(key.split(':')[1]),
+    sampled,
+    key,
+  };
 }
 
 function decisions(rows: readonly ModelRow[]): Map<string, FullFrom> {
   return new Map(
     [...Map.groupBy(rows, (row) => row.trace_id)].map(([trace_id, own]) => {
-      const full = own.filter(({ sampled }) => sampled).sort((a, b) => a.log_seq - b.log_seq || a.log_index - b.log_index)[0];
-      const from = own.every(({ sampled }) => sampled) ? { log_seq: 0, log_index: 0 } : (full ?? { log_seq: Infinity, log_index: 0 });
+      const full = own
+        .filter(({ sampled }) => sampled)
+        .sort((a, b) => a.log_seq - b.log_seq || a.log_index - b.log_index)[0];
+      const from = own.every(({ sampled }) => sampled)
+        ? { log_seq: 0, log_index: 0 }
+        : (full ?? { log_seq: Infinity, log_index: 0 });
       return [traceKey(ORG, trace_id), { log_seq: from.log_seq, log_index: from.log_index }];
     }),
   );
@@ -318,7 +361,19 @@ function traceRow(row: unknown[], partition: number): TailModel['traces'][number
     root_span_name,
     agent_id,
   };
-  const rest = { outcome, session_id, user_id, tags, spans, input_tokens, output_tokens, cost, sampled, forced_from, version };
+  const rest = {
+    outcome,
+    session_id,
+    user_id,
+    tags,
+    spans,
+    input_tokens,
+    output_tokens,
+    cost,
+    sampled,
+    forced_from,
+    version,
+  };
   const trace = storedTrace({ ...record, ...rest } as unknown as Parameters<typeof storedTrace>[0]);
   return { trace, partition, sign: Number(sign), sampled: sampled === true };
 }

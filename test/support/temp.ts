@@ -17,7 +17,8 @@ const MEMORY_FREE_MIN_BYTES = 4 * 1024 ** 3;
 export function memoryDir(name: string): string {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);
-    if (process.platform === 'linux' && bavail * bsize >= MEMORY_FREE_MIN_BYTES) return mkdtempSync(path.join(MEMORY, `millrace-${name}-`));
+    if (process.platform === 'linux' && bavail * bsize >= MEMORY_FREE_MIN_BYTES)
+      return mkdtempSync(path.join(MEMORY, `millrace-${name}-`));
   } catch {
     // There is none here, or it is not ours to write to.
   }

@@ -27,7 +27,8 @@ async function readOn({ jsm }: Log, reading: Reading): Promise<void> {
   const { state } = await jsm.streams.info(EVENTS_STREAM);
   while (reading.upTo < state.last_seq) {
     const message = await jsm.streams.getMessage(EVENTS_STREAM, { seq: reading.upTo + 1 });
-    if (message !== null) reading.events.push(...serviceEventsCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events);
+    if (message !== null)
+      reading.events.push(...serviceEventsCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events);
     reading.upTo += 1;
   }
 }

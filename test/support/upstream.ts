@@ -48,7 +48,8 @@ export const say =
   };
 
 /** A judgement as it is asked for. */
-export const score = (value: number, reason = 'because'): UpstreamBehaviour => say(JSON.stringify({ score: value, reason }));
+export const score = (value: number, reason = 'because'): UpstreamBehaviour =>
+  say(JSON.stringify({ score: value, reason }));
 
 /** An error as the vendor has it. */
 export const fail =
@@ -92,7 +93,13 @@ export async function startUpstream(): Promise<TestUpstream> {
         return;
       }
       const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as UpstreamRequest['body'];
-      const request: UpstreamRequest = { path, headers: req.headers, body, index: requests.length, at: performance.now() };
+      const request: UpstreamRequest = {
+        path,
+        headers: req.headers,
+        body,
+        index: requests.length,
+        at: performance.now(),
+      };
       requests.push(request);
       open++;
       openMax = Math.max(openMax, open);

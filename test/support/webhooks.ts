@@ -9,7 +9,12 @@ import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
 import { Sealer } from '../../ops/platform/sealing.ts';
 import { type Log, openLog } from '../../ops/platform/nats/open_log.ts';
 import { EVENTS_SUBJECT } from '../../schemas/streams.ts';
-import { startWebhooks, WEBHOOK_TIMINGS, type Webhooks, type WebhooksOptions } from '../../pipeline/delivery/webhooks.ts';
+import {
+  startWebhooks,
+  WEBHOOK_TIMINGS,
+  type Webhooks,
+  type WebhooksOptions,
+} from '../../pipeline/delivery/webhooks.ts';
 import { serviceEventsCodec } from '../../schemas/codec.ts';
 import { webhookKey, type WebhookRecord, webhookSealContext } from '../../schemas/records/webhook.ts';
 import { createClickHouse } from '../../sql/client/client.ts';
@@ -20,7 +25,14 @@ export const SEALING_KEY = Buffer.alloc(32, 5);
 export const NO_CLICKHOUSE = 'http://app:secret@127.0.0.1:9/millrace';
 
 /** The same rules at a hundredth of the time. */
-export const FAST = { ...WEBHOOK_TIMINGS, firstMs: 10, maxMs: 200, timeoutMs: 1500, ackWaitMs: 4000, retryAfterMaxMs: 5000 };
+export const FAST = {
+  ...WEBHOOK_TIMINGS,
+  firstMs: 10,
+  maxMs: 200,
+  timeoutMs: 1500,
+  ackWaitMs: 4000,
+  retryAfterMaxMs: 5000,
+};
 
 export interface TestWebhooks {
   log: Log;
@@ -30,7 +42,10 @@ export interface TestWebhooks {
 }
 
 export async function openWebhookLog(natsUrl: string): Promise<Log> {
-  return openLog(await connectNats({ url: natsUrl, name: 'test', waitMs: 5000 }), { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
+  return openLog(await connectNats({ url: natsUrl, name: 'test', waitMs: 5000 }), {
+    replicas: 1,
+    logBytesMax: 64 * 1024 * 1024,
+  });
 }
 
 /** A worker in this process. */
@@ -80,7 +95,11 @@ export async function forkWebhooks(natsUrl: string): Promise<ChildProcess> {
 }
 
 /** Writes an endpoint as the API would; resolves when the workers that watch have been told, as what happens before that goes to nobody. */
-export async function putEndpoint(log: Log, over: Partial<WebhookRecord> & { url: string }, secret = 'whsec_test'): Promise<WebhookRecord> {
+export async function putEndpoint(
+  log: Log,
+  over: Partial<WebhookRecord> & { url: string },
+  secret = 'whsec_test',
+): Promise<WebhookRecord> {
   const { org_id = 'org_a', webhook_id = `wh_${randomBytes(6).toString('hex')}` } = over;
   const created_at = new Date().toISOString();
   const sealed = new Sealer(SEALING_KEY).seal(secret, webhookSealContext(org_id, webhook_id));
@@ -103,12 +122,17 @@ export async function putEndpoint(log: Log, over: Partial<WebhookRecord> & { url
 /** Whether the server has sent all that a bucket holds to everyone who watches: what it sends them later comes later. */
 async function haveWatchersHeard(log: Log, bucket: KV): Promise<boolean> {
   const { config } = (await bucket.status()).streamInfo;
-  for await (const { push_bound, num_pending } of log.jsm.consumers.list(config.name)) if (push_bound && num_pending > 0) return false;
+  for await (const { push_bound, num_pending } of log.jsm.consumers.list(config.name))
+    if (push_bound && num_pending > 0) return false;
   return true;
 }
 
 /** Publishes events of one kind as a worker of the pipeline would, in one batch; gives their ids. */
-export async function publishEvents(log: Log, count = 1, over: { org_id?: string; event?: string } = {}): Promise<string[]> {
+export async function publishEvents(
+  log: Log,
+  count = 1,
+  over: { org_id?: string; event?: string } = {},
+): Promise<string[]> {
   const { org_id = 'org_a', event = 'trace.completed' } = over;
   const events = Array.from({ length: count }, () => {
     const event_id = `evt_${randomBytes(8).toString('hex')}`;

@@ -63,7 +63,11 @@ async function checkpointsOf({ log, partitions }: BacklogOptions): Promise<numbe
 }
 
 /** Counts message by message, and yields the sequence up to which all of them have been; the newest one at the end of the log. */
-async function* countedFrom(options: BacklogOptions, from: number, checkpoints: readonly number[]): AsyncGenerator<number> {
+async function* countedFrom(
+  options: BacklogOptions,
+  from: number,
+  checkpoints: readonly number[],
+): AsyncGenerator<number> {
   const { log, partitions, newest, signal } = options;
   if (from > newest) return;
   const subjects = new Map<string, number | null>([[MIXED_SUBJECT, null]]);
@@ -115,7 +119,11 @@ interface Message {
   fingerprint: string | undefined;
 }
 
-function countMessage({ partitions, counts, take }: BacklogOptions, checkpoints: readonly number[], message: Message): void {
+function countMessage(
+  { partitions, counts, take }: BacklogOptions,
+  checkpoints: readonly number[],
+  message: Message,
+): void {
   const { seq, data, partition, fingerprint } = message;
   const entering = eventsOf(data, fingerprint).flatMap((event): EnteringEvent[] => {
     if (!counts(event.org_id)) return [];

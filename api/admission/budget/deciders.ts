@@ -26,7 +26,10 @@ export const HOMES_MAX = 2;
 const ASKING_MAX = 10_000;
 
 /** Of each: number, org, whether the asker knows what the org has used, uses. */
-const question = z.object({ asker: z.string(), asks: z.array(z.tuple([z.number(), z.string(), z.boolean(), z.array(useRow)])) });
+const question = z.object({
+  asker: z.string(),
+  asks: z.array(z.tuple([z.number(), z.string(), z.boolean(), z.array(useRow)])),
+});
 const refusal = z.object({
   code: z.enum(Object.keys(STATUS_OF) as [ErrorCode, ...ErrorCode[]]),
   detail: z.string(),
@@ -119,7 +122,8 @@ export class Homes {
     const { sharing } = this.#deps;
     const homes = sharing.homesOf(org_id).slice(0, HOMES_MAX);
     const alone = homes.every((home) => home === sharing.id);
-    if (alone || !sharing.connected || this.#closed || this.#asking >= ASKING_MAX) return this.#decideAlone(org_id, uses);
+    if (alone || !sharing.connected || this.#closed || this.#asking >= ASKING_MAX)
+      return this.#decideAlone(org_id, uses);
     this.#asking++;
     sharing.underWay(org_id, uses, 1);
     return new Promise<Reservation>((resolve, reject) => {
@@ -209,7 +213,10 @@ export class Homes {
     if (nc.isClosed()) return;
     // What was let in here comes before what depends on it.
     sharing.flush();
-    const text = JSON.stringify({ asker: sharing.id, asks: asks.map(({ id, org_id, rows }) => [id, org_id, isKnown(org_id), rows]) });
+    const text = JSON.stringify({
+      asker: sharing.id,
+      asks: asks.map(({ id, org_id, rows }) => [id, org_id, isKnown(org_id), rows]),
+    });
     nc.publish(`${ASK_SUBJECT}.${home}`, text, { reply: `${ANSWER_SUBJECT}.${sharing.id}.${String(serial)}` });
   }
 
@@ -318,9 +325,13 @@ export class Homes {
 const serialOf = (subject: string): number => Number(subject.slice(subject.lastIndexOf('.') + 1));
 
 const notKnown = (): ApiError =>
-  new ApiError('upstream_unavailable', 'What the org has used before the service started is not known yet. Send it again.', {
-    headers: { 'Retry-After': '1' },
-  });
+  new ApiError(
+    'upstream_unavailable',
+    'What the org has used before the service started is not known yet. Send it again.',
+    {
+      headers: { 'Retry-After': '1' },
+    },
+  );
 
 function refusalOf(error: unknown): Answer {
   if (!(error instanceof ApiError)) return 'unknown';

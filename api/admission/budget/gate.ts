@@ -86,7 +86,8 @@ export class BudgetGate {
     const agentTokens = (agent_id: string): number => ledger.agentTokens(org_id, agent_id);
     let near = false;
     for (const agent_id of new Set(uses.map((use) => use.agent_id))) {
-      const blocked = blockedBy(record, agent_id, used, agentTokens) ?? this.#remembered(record, agent_id, period.start);
+      const blocked =
+        blockedBy(record, agent_id, used, agentTokens) ?? this.#remembered(record, agent_id, period.start);
       if (blocked === null) near ||= view !== null && isNearAny(record, agent_id, used, agentTokens, view);
       else if (this.#passes(org_id, blocked, { period, cost: used.cost_pico_usd, view }) === 'near') near = true;
     }
@@ -102,8 +103,18 @@ export class BudgetGate {
       own === null
         ? { scope: 'tokens', resource: 'tokens', agent_id: null, hard_limit: record.tokens.hard_limit ?? Infinity }
         : { scope: agentScope(agent_id), resource: 'tokens', agent_id, hard_limit: own.hard_limit ?? Infinity },
-      { scope: 'storage_mb', resource: 'storage_mb', agent_id: null, hard_limit: record.storage_mb.hard_limit ?? Infinity },
-      { scope: 'sandbox_seconds', resource: 'sandbox_seconds', agent_id: null, hard_limit: record.sandbox_seconds.hard_limit ?? Infinity },
+      {
+        scope: 'storage_mb',
+        resource: 'storage_mb',
+        agent_id: null,
+        hard_limit: record.storage_mb.hard_limit ?? Infinity,
+      },
+      {
+        scope: 'sandbox_seconds',
+        resource: 'sandbox_seconds',
+        agent_id: null,
+        hard_limit: record.sandbox_seconds.hard_limit ?? Infinity,
+      },
     ];
     return scopes.find(({ scope, hard_limit }) => (crossings[scope]?.hard_limit ?? -Infinity) >= hard_limit) ?? null;
   }
@@ -124,14 +135,17 @@ export class BudgetGate {
     const headers = headersOf(blocked, Math.max(1, Math.ceil((period.end - this.#deps.now()) / 1000)));
     const whose = blocked.agent_id === null ? 'of the org' : `of the agent ${blocked.agent_id}`;
     const what = `The hard limit ${whose} on ${blocked.resource} (${String(blocked.hard_limit)}) is reached`;
-    if (overage === null) throw new ApiError('rate_limited', `${what}; it starts over with the next period.`, { headers });
+    if (overage === null)
+      throw new ApiError('rate_limited', `${what}; it starts over with the next period.`, { headers });
     const spent = cost - this.#costAtCrossing(org_id, blocked, period.start, cost);
     const budget = usdToPico(overage);
     if (overage > 0 && spent < budget) {
       const near = view !== null && isNear(Number(budget), Number(spent), Number(view.burst.cost_pico_usd), view);
       return near ? 'near' : 'far';
     }
-    throw new ApiError('payment_required', `${what}, and the overage budget of ${String(overage)} USD is spent.`, { headers });
+    throw new ApiError('payment_required', `${what}, and the overage budget of ${String(overage)} USD is spent.`, {
+      headers,
+    });
   }
 
   /**
@@ -170,5 +184,9 @@ function headersOf({ resource }: Blocked, retryAfter: number): Record<string, st
     .split('_')
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join('-');
-  return { 'Retry-After': String(retryAfter), 'X-Quota-Tokens-Status': 'hard_exceeded', [`X-Quota-${name}-Status`]: 'hard_exceeded' };
+  return {
+    'Retry-After': String(retryAfter),
+    'X-Quota-Tokens-Status': 'hard_exceeded',
+    [`X-Quota-${name}-Status`]: 'hard_exceeded',
+  };
 }

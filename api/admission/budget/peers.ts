@@ -59,7 +59,10 @@ export class Peers {
   /** Who decides about the org, and who does when the one before does not answer. Those that are not ready come last. */
   homesOf(org_id: string, ownReady: boolean): string[] {
     const asked = [...this.#peers].filter(([, { silent }]) => !silent);
-    const readiness = new Map([...asked.map(([id, { ready }]) => [id, ready] as const), [this.#own, ownReady] as const]);
+    const readiness = new Map([
+      ...asked.map(([id, { ready }]) => [id, ready] as const),
+      [this.#own, ownReady] as const,
+    ]);
     const ranked = rankedFor(org_id, [...readiness.keys()]);
     return [...ranked.filter((id) => readiness.get(id) === true), ...ranked.filter((id) => readiness.get(id) !== true)];
   }

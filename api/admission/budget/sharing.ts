@@ -254,7 +254,9 @@ export class LetInSharing {
       this.#hear(received.subject.slice(SUBJECT.length + 1), received.string());
       return;
     }
-    this.#echo.heard(Number.parseInt(Buffer.from(received.data.subarray(N_AT, N_AT + N_LENGTH)).toString('latin1'), 10));
+    this.#echo.heard(
+      Number.parseInt(Buffer.from(received.data.subarray(N_AT, N_AT + N_LENGTH)).toString('latin1'), 10),
+    );
     const { surely } = this.#echo;
     this.#toldReady = surely - (this.#connected_at ?? Infinity) >= READY_MS;
     if (surely - (this.#connected_at ?? Infinity) >= GONE_MS) this.#peers.forget(surely);

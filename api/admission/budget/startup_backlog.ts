@@ -50,7 +50,8 @@ export class Before {
   /** Takes reports of landings: what has landed is in the sums of the store. */
   heard(reports: readonly Pick<Landing, 'partition' | 'read_through' | 'behind'>[]): void {
     if (this.#knownAt !== null) return;
-    for (const { partition, read_through, behind } of reports) if (!behind || read_through >= this.#newest) this.#missing.delete(partition);
+    for (const { partition, read_through, behind } of reports)
+      if (!behind || read_through >= this.#newest) this.#missing.delete(partition);
     if (this.#missing.size === 0) this.counted();
   }
 

@@ -7,15 +7,15 @@ const count = z.number();
 export const useRow = z.tuple([z.string(), count, count, count, count, count, z.string().regex(/^-?\d+$/)]);
 export type UseRow = z.infer<typeof useRow>;
 
-export const rowOf = ({ agent_id, partition, hour, tokens, storage_bytes, sandbox_micros, cost_pico_usd }: AskedUse): UseRow => [
+export const rowOf = ({
   agent_id,
   partition,
   hour,
   tokens,
   storage_bytes,
   sandbox_micros,
-  String(cost_pico_usd),
-];
+  cost_pico_usd,
+}: AskedUse): UseRow => [agent_id, partition, hour, tokens, storage_bytes, sandbox_micros, String(cost_pico_usd)];
 
 export const useOf = ([agent_id, partition, hour, tokens, storage_bytes, sandbox_micros, cost]: UseRow): AskedUse => ({
   agent_id,

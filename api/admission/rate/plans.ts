@@ -30,7 +30,9 @@ const PERSON_PREFIX = 'person:';
  * Looks a tenant's limits up; null where it is unlimited. A person without an org, and an org whose record cannot be read,
  * have the free plan's.
  */
-export function limitsOfTenant(orgs: { get: (org_id: string) => PlannedOrg | null }): (tenant: string) => PlanLimits | null {
+export function limitsOfTenant(orgs: {
+  get: (org_id: string) => PlannedOrg | null;
+}): (tenant: string) => PlanLimits | null {
   return (tenant) => {
     const org = tenant.startsWith(PERSON_PREFIX) ? null : orgs.get(tenant);
     if (org === null) return PLANS.free;

@@ -78,7 +78,8 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
   const adopt = (message: Msg) => {
     limits.adopt(rowsOf(message, stateShape).map(([kind, tenant, units]) => ({ kind, tenant, units })));
   };
-  const stateText = () => rowsText(limits.state(STATE_TENANTS_MAX).map(({ kind, tenant, units }): Row => [kind, tenant, units]));
+  const stateText = () =>
+    rowsText(limits.state(STATE_TENANTS_MAX).map(({ kind, tenant, units }): Row => [kind, tenant, units]));
   // The question tells what the asker knows: of two processes that come back, the first would not find the second yet.
   const askOthers = async () => {
     try {
@@ -99,7 +100,8 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
   });
   const outbox = new Outbox(limits, (spent) => {
     // Lost while NATS is away, and meant to be.
-    if (tracked.connected && !nc.isClosed()) nc.publish(own, rowsText(spent.map(({ kind, tenant, tokens }) => [kind, tenant, tokens])));
+    if (tracked.connected && !nc.isClosed())
+      nc.publish(own, rowsText(spent.map(({ kind, tenant, tokens }) => [kind, tenant, tokens])));
   });
   const stopped = new AbortController();
   void (async () => {
@@ -126,7 +128,8 @@ export async function shareLimits(limits: TenantLimits, deps: SharingDeps): Prom
 
 type Row = z.infer<typeof row>;
 
-const rowsText = (rows: readonly Row[]): string => JSON.stringify(rows.filter(([, tenant]) => tenant.length <= TENANT_LENGTH_MAX));
+const rowsText = (rows: readonly Row[]): string =>
+  JSON.stringify(rows.filter(([, tenant]) => tenant.length <= TENANT_LENGTH_MAX));
 
 /** Sends what the limits granted, at the pace above. */
 class Outbox {
@@ -163,7 +166,11 @@ class Outbox {
 
   #flush(): void {
     if (this.#closed) return;
-    for (let spent = this.#limits.takeSpent(SPENT_TENANTS_MAX); spent.length > 0; spent = this.#limits.takeSpent(SPENT_TENANTS_MAX))
+    for (
+      let spent = this.#limits.takeSpent(SPENT_TENANTS_MAX);
+      spent.length > 0;
+      spent = this.#limits.takeSpent(SPENT_TENANTS_MAX)
+    )
       this.#send(spent);
   }
 }

@@ -57,7 +57,11 @@ interface TenantBucket extends Bucket {
 
 export class TenantLimits implements RateLimits {
   readonly #deps: TenantLimitsDeps;
-  readonly #buckets: Record<RateKind, Map<string, TenantBucket>> = { ingest: new Map(), api: new Map(), app: new Map() };
+  readonly #buckets: Record<RateKind, Map<string, TenantBucket>> = {
+    ingest: new Map(),
+    api: new Map(),
+    app: new Map(),
+  };
   /** Buckets with something unsent, each once. */
   #spending: TenantBucket[] = [];
   #onSpent: () => void = () => undefined;

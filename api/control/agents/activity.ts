@@ -3,7 +3,13 @@
 // Guarantees: what a read finds takes POLL_MS to get here; every read is bounded in rows and time; while the store is away
 // the last known times stay.
 import type { ClickHouse } from '../../../sql/client/client.ts';
-import { type AgentRef, lastSeenOf, lookupBatches, newestLanding, seenSince } from '../../../sql/stores/agent_activity.ts';
+import {
+  type AgentRef,
+  lastSeenOf,
+  lookupBatches,
+  newestLanding,
+  seenSince,
+} from '../../../sql/stores/agent_activity.ts';
 import { agentKey } from '../../../schemas/records/agent.ts';
 import type { AgentStore } from './store.ts';
 
@@ -77,7 +83,8 @@ export class AgentActivity {
       await this.#read();
       this.#failing = false;
     } catch (cause) {
-      if (!this.#failing && !this.#stopped.signal.aborted) this.#options.onProblem('when agents were seen last cannot be read', cause);
+      if (!this.#failing && !this.#stopped.signal.aborted)
+        this.#options.onProblem('when agents were seen last cannot be read', cause);
       this.#failing = true;
     }
   }
@@ -108,7 +115,9 @@ export class AgentActivity {
 
   /** Asks for the agents that were not looked up yet, neighbours in the store together. */
   async #lookUp(signal: AbortSignal): Promise<void> {
-    const waiting = [...this.#unknown.values()].sort((a, b) => compare(a.org_id, b.org_id) || compare(a.agent_id, b.agent_id));
+    const waiting = [...this.#unknown.values()].sort(
+      (a, b) => compare(a.org_id, b.org_id) || compare(a.agent_id, b.agent_id),
+    );
     for (const batch of lookupBatches(waiting)) {
       const found = await lastSeenOf(this.#options.clickhouse, batch, { signal });
       for (const { org_id, agent_id } of batch) {

@@ -1,6 +1,12 @@
 // What can be done to agents: the rules between a route and the stores. A registration is an upsert on (org, agent id); the
 // first one spends a register token.
-import { archived, newAgent, registeredAgain, statusOf, type GivenAgent } from '../../../pipeline/domain/agents/agent_life.ts';
+import {
+  archived,
+  newAgent,
+  registeredAgain,
+  statusOf,
+  type GivenAgent,
+} from '../../../pipeline/domain/agents/agent_life.ts';
 import { RevisionConflict } from '../../../ops/platform/nats/watched_bucket.ts';
 import { type AgentRecord, type Framework, FRAMEWORKS } from '../../../schemas/records/agent.ts';
 import { ApiError } from '../../http/errors.ts';
@@ -60,7 +66,11 @@ interface Registrant {
   isNamed: boolean;
 }
 
-async function upsert(deps: AgentsDeps, { org_id, agent_id, tokenHash, isNamed }: Registrant, given: GivenAgent): Promise<Registration> {
+async function upsert(
+  deps: AgentsDeps,
+  { org_id, agent_id, tokenHash, isNamed }: Registrant,
+  given: GivenAgent,
+): Promise<Registration> {
   if ((await deps.agents.read(org_id, agent_id)) === null) {
     if (tokenHash === null) throw refused('is missing');
     await makeRoom(deps, org_id);
@@ -72,7 +82,10 @@ async function upsert(deps: AgentsDeps, { org_id, agent_id, tokenHash, isNamed }
     seen.before = before;
     if (before === undefined) return newAgent({ org_id, agent_id, register_token_hash: tokenHash ?? '' }, given, now);
     if (tokenHash !== null && tokenHash !== before.register_token_hash)
-      throw new ApiError('agent_already_registered', `The agent ${agent_id} is registered, with another register_token.`);
+      throw new ApiError(
+        'agent_already_registered',
+        `The agent ${agent_id} is registered, with another register_token.`,
+      );
     const next = registeredAgain(before, given, now);
     if (next !== null) checkBytes(deps, org_id, agentBytes(next) - agentBytes(before));
     // By its token alone an agent can only be repeated: a used token that comes with something else is a used token.
@@ -81,7 +94,11 @@ async function upsert(deps: AgentsDeps, { org_id, agent_id, tokenHash, isNamed }
   });
   if (agent === undefined) throw new Error('a registration came to nothing');
   const { before } = seen;
-  return { agent, is_new: before === undefined, changes: before === undefined ? shown(agent) : difference(before, agent) };
+  return {
+    agent,
+    is_new: before === undefined,
+    changes: before === undefined ? shown(agent) : difference(before, agent),
+  };
 }
 
 /** Makes room for one more agent: archived ones go, those archived longest ago first. @throws ApiError conflict when all are in use */
@@ -101,7 +118,10 @@ function checkBytes({ agents }: AgentsDeps, org_id: string, more: number): void 
 
 function full(): ApiError {
   const detail = `An organization has at most ${String(AGENTS_ORG_MAX)} agents with ${String(AGENTS_BYTES_ORG_MAX)} bytes of records`;
-  return new ApiError('conflict', `${detail}. Archive agents that are no longer used: new ones take the places of archived ones.`);
+  return new ApiError(
+    'conflict',
+    `${detail}. Archive agents that are no longer used: new ones take the places of archived ones.`,
+  );
 }
 
 /**
@@ -184,7 +204,9 @@ function difference(before: AgentRecord, after: AgentRecord): Record<string, unk
   const old = { ...shown(before), archived_at: before.archived_at, deprecated_at: before.deprecated_at };
   const fresh = { ...shown(after), archived_at: after.archived_at, deprecated_at: after.deprecated_at };
   return Object.fromEntries(
-    Object.entries(fresh).filter(([field, value]) => JSON.stringify(value) !== JSON.stringify(old[field as keyof typeof old])),
+    Object.entries(fresh).filter(
+      ([field, value]) => JSON.stringify(value) !== JSON.stringify(old[field as keyof typeof old]),
+    ),
   );
 }
 

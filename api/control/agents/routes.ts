@@ -68,7 +68,13 @@ export function agentRoutes(deps: AgentsDeps): Route[] {
         register_token: 'rt_…',
       },
       response: registeredAnswer,
-      errors: ['invalid_register_token', 'agent_already_registered', 'invalid_framework', 'conflict', 'upstream_unavailable'],
+      errors: [
+        'invalid_register_token',
+        'agent_already_registered',
+        'invalid_framework',
+        'conflict',
+        'upstream_unavailable',
+      ],
       handler: async (ctx) => {
         const { agent, is_new, changes } = await registerAgent(deps, ctx.org_id, ctx.body);
         const { agent_id, registered_at, name, framework, version } = agent;

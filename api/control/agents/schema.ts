@@ -18,9 +18,11 @@ const agentId = z
   .refine(isAddressable, { error: NOT_ADDRESSABLE });
 /** Checked by the handler, as an unknown one has an error code of its own. */
 const framework = z.string().meta({ enum: [...FRAMEWORKS], description: 'What the agent is built with' });
-const metadata = z.record(z.string(), z.unknown()).refine((value) => Buffer.byteLength(JSON.stringify(value)) <= METADATA_BYTES_MAX, {
-  error: `takes an object of at most ${String(METADATA_BYTES_MAX)} bytes of JSON`,
-});
+const metadata = z
+  .record(z.string(), z.unknown())
+  .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= METADATA_BYTES_MAX, {
+    error: `takes an object of at most ${String(METADATA_BYTES_MAX)} bytes of JSON`,
+  });
 
 export const agentOrgParams = z.object({ org_id: z.string() });
 export const agentParams = z.object({ org_id: z.string(), agent_id: z.string() });
@@ -72,7 +74,10 @@ export const agentRow = z
     version: z.string().nullable(),
     repo_url: z.string().nullable(),
     registered_at: z.iso.datetime(),
-    last_seen_at: z.iso.datetime().nullable().describe('When an event of it was received last; follows within 60 seconds'),
+    last_seen_at: z.iso
+      .datetime()
+      .nullable()
+      .describe('When an event of it was received last; follows within 60 seconds'),
     tags: z.array(z.string()),
     metadata: z.record(z.string(), z.unknown()),
     status: z.enum(['registered', 'archived', 'deprecated']),

@@ -48,7 +48,10 @@ export class AgentStore {
 
   static async open(log: Log, onProblem: OnProblem): Promise<AgentStore> {
     const kv = await log.bucket('agents');
-    return new AgentStore(await WatchedBucket.open(log.nc, kv, { name: 'agents', parse: parseAgentRecord, onProblem }), kv);
+    return new AgentStore(
+      await WatchedBucket.open(log.nc, kv, { name: 'agents', parse: parseAgentRecord, onProblem }),
+      kv,
+    );
   }
 
   get(org_id: string, agent_id: string): AgentRecord | null {
@@ -112,7 +115,8 @@ export class AgentStore {
   async forgetArchived(org_id: string): Promise<boolean> {
     let oldest: { key: string; at: string } | null = null;
     for (const { key, agent } of this.#orgs.get(org_id)?.agents.values() ?? [])
-      if (agent.archived_at !== null && (oldest === null || agent.archived_at < oldest.at)) oldest = { key, at: agent.archived_at };
+      if (agent.archived_at !== null && (oldest === null || agent.archived_at < oldest.at))
+        oldest = { key, at: agent.archived_at };
     const held = oldest === null ? undefined : this.#bucket.held(oldest.key);
     if (oldest === null || held === undefined) return false;
     try {
@@ -126,7 +130,8 @@ export class AgentStore {
 
   /** Org, id and key of every agent. */
   *all(): IterableIterator<{ org_id: string; agent_id: string; key: string }> {
-    for (const [key, { value }] of this.#bucket.entries()) yield { key, org_id: value.org_id, agent_id: value.agent_id };
+    for (const [key, { value }] of this.#bucket.entries())
+      yield { key, org_id: value.org_id, agent_id: value.agent_id };
   }
 
   /** Whether there is an agent with this key. */

@@ -83,9 +83,13 @@ export class RegisterTokens {
     }
     if (count < TOKENS_ORG_MAX) return;
     const waitMs = Math.max(1000, oldest + KEPT_MS - this.#now());
-    throw new ApiError('rate_limited', `An organization makes at most ${String(TOKENS_ORG_MAX)} register tokens in 48 hours.`, {
-      headers: { 'Retry-After': String(Math.ceil(waitMs / 1000)) },
-    });
+    throw new ApiError(
+      'rate_limited',
+      `An organization makes at most ${String(TOKENS_ORG_MAX)} register tokens in 48 hours.`,
+      {
+        headers: { 'Retry-After': String(Math.ceil(waitMs / 1000)) },
+      },
+    );
   }
 
   /**
@@ -116,5 +120,8 @@ const keyOf = (org_id: string, tokenHash: string): string => `${orgKey(org_id)}.
 
 /** The error for a token that does not let an agent in; says why, never which. */
 export function refused(why: string): ApiError {
-  return new ApiError('invalid_register_token', `register_token: ${why}; an agent that is new to the org needs a valid, unused one`);
+  return new ApiError(
+    'invalid_register_token',
+    `register_token: ${why}; an agent that is new to the org needs a valid, unused one`,
+  );
 }

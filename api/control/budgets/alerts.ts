@@ -1,12 +1,22 @@
 // Alerts of a budget: which thresholds are told, and to whom. The webhook's secret is made here, shown once and kept sealed.
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Sealer } from '../../../ops/platform/sealing.ts';
-import { type AlertEvent, type AlertPlace, eventsOfAlert, mailOfAlert } from '../../../pipeline/domain/budgets/alert_events.ts';
+import {
+  type AlertEvent,
+  type AlertPlace,
+  eventsOfAlert,
+  mailOfAlert,
+} from '../../../pipeline/domain/budgets/alert_events.ts';
 import type { DueAlert } from '../../../pipeline/domain/budgets/alerts.ts';
 import type { Period } from '../../../pipeline/domain/budgets/period.ts';
 import { webhookUrlProblem } from '../../../pipeline/domain/webhooks/url.ts';
 import type { Mail } from '../../../schemas/codec.ts';
-import { type AlertConfig, alertSealContext, type AlertThreshold, type BudgetRecord } from '../../../schemas/records/budget.ts';
+import {
+  type AlertConfig,
+  alertSealContext,
+  type AlertThreshold,
+  type BudgetRecord,
+} from '../../../schemas/records/budget.ts';
 import { ApiError } from '../../http/errors.ts';
 import { changeRecord } from './budgets.ts';
 import type { Alerts, AlertsBody } from './schema.ts';
@@ -55,7 +65,10 @@ export async function putAlerts(
 ): Promise<{ before: Alerts; after: Alerts & { secret?: string } }> {
   for (const [index, { percent }] of body.thresholds.entries()) {
     if (!(percent > 0 && percent < 100))
-      throw new ApiError('invalid_threshold', `thresholds[${String(index)}].percent: takes a number above 0 and below 100`);
+      throw new ApiError(
+        'invalid_threshold',
+        `thresholds[${String(index)}].percent: takes a number above 0 and below 100`,
+      );
   }
   const webhook_url = body.webhook_url ?? null;
   const problem = webhook_url === null ? null : webhookUrlProblem(webhook_url, { development: deps.development });
@@ -71,7 +84,10 @@ export async function putAlerts(
     const kept = before.alerts?.webhook_url === webhook_url ? before.alerts.sealed_secret : null;
     secret.fresh = webhook_url !== null && kept === null;
     const sealed_secret = webhook_url === null ? null : (kept ?? deps.sealer.seal(made, alertSealContext(org_id)));
-    return { ...before, alerts: { channels: [...new Set(body.channels)], thresholds: body.thresholds, webhook_url, sealed_secret } };
+    return {
+      ...before,
+      alerts: { channels: [...new Set(body.channels)], thresholds: body.thresholds, webhook_url, sealed_secret },
+    };
   });
   const before = shown(former.record?.alerts ?? null, former.record?.updated_at ?? null);
   const after = shown(record.alerts, record.updated_at);
@@ -79,13 +95,20 @@ export async function putAlerts(
 }
 
 /** Sends an alert that nothing has caused through every channel of the org. @returns the channels that it went to */
-export async function testAlerts(deps: AlertsDeps, org_id: string): Promise<{ event_id: string; sent: AlertConfig['channels'] }> {
+export async function testAlerts(
+  deps: AlertsDeps,
+  org_id: string,
+): Promise<{ event_id: string; sent: AlertConfig['channels'] }> {
   const record = deps.budgets.get(org_id);
   const alerts = record?.alerts ?? null;
   if (record === null || alerts === null || alerts.channels.length === 0)
     throw new ApiError('conflict', 'The org has no alert channels yet: set some first.');
   const org = deps.ownerOf(org_id);
-  const place: AlertPlace = { org_id, org_name: org?.name ?? org_id, period_start: new Date(deps.periodOf(org_id).start).toISOString() };
+  const place: AlertPlace = {
+    org_id,
+    org_name: org?.name ?? org_id,
+    period_start: new Date(deps.periodOf(org_id).start).toISOString(),
+  };
   const threshold = alerts.thresholds[0] ?? TEST_THRESHOLD;
   const limits = record[threshold.resource];
   const alert: DueAlert = {
@@ -105,7 +128,14 @@ export async function testAlerts(deps: AlertsDeps, org_id: string): Promise<{ ev
   try {
     if (alerts.channels.includes('email') && org !== null) {
       const mail = mailOfAlert(alert, place);
-      await deps.mail({ ...mail, subject: `[test] ${mail.subject}`, org_id, to: org.email, secret: '', created_at: deps.now() });
+      await deps.mail({
+        ...mail,
+        subject: `[test] ${mail.subject}`,
+        org_id,
+        to: org.email,
+        secret: '',
+        created_at: deps.now(),
+      });
       sent.push('email');
     }
     if (alerts.channels.includes('webhook')) {

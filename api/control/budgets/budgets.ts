@@ -12,7 +12,14 @@ import {
 } from '../../../pipeline/domain/budgets/budget.ts';
 import { picoToUsd, usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import type { Period } from '../../../pipeline/domain/budgets/period.ts';
-import { AGENT_LIMITS_MAX, agentScope, type BudgetRecord, type Limits, NO_LIMITS, RESOURCES } from '../../../schemas/records/budget.ts';
+import {
+  AGENT_LIMITS_MAX,
+  agentScope,
+  type BudgetRecord,
+  type Limits,
+  NO_LIMITS,
+  RESOURCES,
+} from '../../../schemas/records/budget.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { readPeriodSums } from '../../../sql/stores/usage.ts';
 import { touched } from '../../http/changes.ts';
@@ -41,7 +48,12 @@ async function usedOf(
 ): Promise<{ org: Used; tokens: Map<string, number> }> {
   const org = nothingUsed();
   const tokens = new Map<string, number>();
-  for (const { cost_usd, ...row } of await readPeriodSums(deps.clickhouse, { org_id, from: period.start, until: period.end, agents })) {
+  for (const { cost_usd, ...row } of await readPeriodSums(deps.clickhouse, {
+    org_id,
+    from: period.start,
+    until: period.end,
+    agents,
+  })) {
     addUsed(org, { ...row, cost_pico_usd: usdToPico(cost_usd) });
     tokens.set(row.agent_id, (tokens.get(row.agent_id) ?? 0) + row.tokens);
   }
@@ -83,10 +95,17 @@ export async function readAgentBudgets(deps: BudgetsDeps, org_id: string): Promi
   const record = deps.budgets.get(org_id) ?? unlimited(org_id);
   const agents = limitedAgents(record).sort();
   const { tokens } = await usedOf(deps, org_id, period, agents);
-  return agents.map((agent_id) => agentBudgetOf(agent_id, limitsOfAgent(record, agent_id) ?? NO_LIMITS, period, tokens));
+  return agents.map((agent_id) =>
+    agentBudgetOf(agent_id, limitsOfAgent(record, agent_id) ?? NO_LIMITS, period, tokens),
+  );
 }
 
-const agentBudgetOf = (agent_id: string, own: Limits, period: Period, tokens: ReadonlyMap<string, number>): AgentBudget => ({
+const agentBudgetOf = (
+  agent_id: string,
+  own: Limits,
+  period: Period,
+  tokens: ReadonlyMap<string, number>,
+): AgentBudget => ({
   agent_id,
   period_start: new Date(period.start).toISOString(),
   tokens: resourceOf(tokens.get(agent_id) ?? 0, own),
@@ -137,12 +156,19 @@ export async function putAgentBudget(
     const others = Object.entries(record.agents).filter(([other]) => other !== scope);
     const kept = own.soft_limit === null && own.hard_limit === null ? others : [...others, [scope, own] as const];
     if (kept.length > AGENT_LIMITS_MAX)
-      throw new ApiError('invalid_request', `agent_id: at most ${String(AGENT_LIMITS_MAX)} agents of an org have limits of their own`);
+      throw new ApiError(
+        'invalid_request',
+        `agent_id: at most ${String(AGENT_LIMITS_MAX)} agents of an org have limits of their own`,
+      );
     return { ...record, agents: Object.fromEntries(kept) };
   });
   await deps.inForce(org_id);
   const after = limitsOfAgent(changed, agent_id) ?? NO_LIMITS;
-  return { before: { tokens: before }, after: { tokens: after }, budget: agentBudgetOf(agent_id, after, period, used.tokens) };
+  return {
+    before: { tokens: before },
+    after: { tokens: after },
+    budget: agentBudgetOf(agent_id, after, period, used.tokens),
+  };
 }
 
 function mergedLimits(now: Limits, given: GivenLimits, field: string): Limits {
@@ -161,6 +187,8 @@ export async function changeRecord(
     return await deps.budgets.change(org_id, (record) => touched(record, apply(record), deps.now()));
   } catch (error) {
     if (error instanceof ApiError) throw error;
-    throw new ApiError('upstream_unavailable', 'The store of budgets cannot be written to. Try again.', { cause: error });
+    throw new ApiError('upstream_unavailable', 'The store of budgets cannot be written to. Try again.', {
+      cause: error,
+    });
   }
 }

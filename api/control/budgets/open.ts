@@ -137,7 +137,14 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     onProblem,
   });
   const planOf = (org_id: string) => orgOf(org_id)?.plan_name ?? '';
-  const deps: BudgetsDeps = { budgets, clickhouse, now, periodOf, planOf, inForce: (org_id) => follower.whenRead(org_id, IN_FORCE_MS) };
+  const deps: BudgetsDeps = {
+    budgets,
+    clickhouse,
+    now,
+    periodOf,
+    planOf,
+    inForce: (org_id) => follower.whenRead(org_id, IN_FORCE_MS),
+  };
   const alerts = alertRoutes({
     budgets,
     sealer,
@@ -150,7 +157,11 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     mail: (mail) => queueMail(log, mail),
     deliver: (org_id, { event_id, event, payload }) => {
       const target = { org_id, target_kind: 'alert' as const, target_id: ALERT_TARGET_ID };
-      return publishDelivery(log, freshDelivery({ ...target, event_id, event, body: JSON.stringify(payload), created_at: now() }), 'test');
+      return publishDelivery(
+        log,
+        freshDelivery({ ...target, event_id, event, body: JSON.stringify(payload), created_at: now() }),
+        'test',
+      );
     },
     development,
   });
@@ -197,7 +208,15 @@ type StartDeps = Pick<OpenBudgetsDeps, 'log' | 'partitions' | 'prices' | 'onProb
  * Begins to count what the log holds and has not landed. The subscriptions of this process come first: it hears of what enters
  * the log from now on. A limit that is set later, of a new organization too, does not wait for this.
  */
-async function knowTheLog({ log, partitions, budgets, ledger, follower, prices, onProblem }: StartDeps): Promise<StartKnowledge> {
+async function knowTheLog({
+  log,
+  partitions,
+  budgets,
+  ledger,
+  follower,
+  prices,
+  onProblem,
+}: StartDeps): Promise<StartKnowledge> {
   const limited = new Set([...budgets.all()].filter(hasHardLimit).map(({ org_id }) => org_id));
   await log.nc.flush();
   const { state } = await log.jsm.streams.info(INGEST_STREAM);
@@ -228,7 +247,8 @@ async function knowTheLog({ log, partitions, budgets, ledger, follower, prices, 
       if (whole) before.counted();
     });
   const isKnown = (org_id: string): boolean =>
-    follower.readAt(org_id) > -Infinity && (!limited.has(org_id) || (before.knownAt !== null && follower.readAt(org_id) >= before.knownAt));
+    follower.readAt(org_id) > -Infinity &&
+    (!limited.has(org_id) || (before.knownAt !== null && follower.readAt(org_id) >= before.knownAt));
   const unknown = new Set(limited);
   return {
     before,

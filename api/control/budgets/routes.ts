@@ -31,7 +31,10 @@ export function budgetRoutes(deps: BudgetsDeps): Route[] {
       permission: 'budgets:write',
       params: orgParams,
       body: putBudgetBody,
-      example: { tokens: { soft_limit: 8_000_000, hard_limit: 10_000_000 }, storage_mb: { soft_limit: null, hard_limit: 5000 } },
+      example: {
+        tokens: { soft_limit: 8_000_000, hard_limit: 10_000_000 },
+        storage_mb: { soft_limit: null, hard_limit: 5000 },
+      },
       response: budget,
       audit: { action: 'budget.update', target: 'budget', param: 'org_id' },
       handler: async (ctx) => {

@@ -28,7 +28,9 @@ export type AgentBudgetBody = z.infer<typeof agentBudgetBody>;
 
 const resource = limits.extend({
   used: z.number().describe('In the period, whatever sampling kept'),
-  percentage: z.number().describe('Of the hard limit, of the soft one where there is no hard one, 0 where there is none'),
+  percentage: z
+    .number()
+    .describe('Of the hard limit, of the soft one where there is no hard one, 0 where there is none'),
   status,
 });
 
@@ -47,7 +49,9 @@ export const budget = z
   .meta({ id: 'Budget' });
 export type Budget = z.infer<typeof budget>;
 
-export const agentBudget = z.object({ agent_id: z.string(), period_start: z.iso.datetime(), tokens: resource }).meta({ id: 'AgentBudget' });
+export const agentBudget = z
+  .object({ agent_id: z.string(), period_start: z.iso.datetime(), tokens: resource })
+  .meta({ id: 'AgentBudget' });
 export type AgentBudget = z.infer<typeof agentBudget>;
 
 export const orgParams = z.object({ org_id: z.string() });
@@ -56,7 +60,11 @@ export const alertsBody = z
   .strictObject({
     channels: z.array(z.enum(ALERT_CHANNELS)).max(10),
     thresholds: z.array(z.strictObject(alertThreshold.shape)).max(50),
-    webhook_url: z.string().max(URL_CHARS_MAX).nullish().describe('Gets budget.threshold_breach; needed for the channel webhook'),
+    webhook_url: z
+      .string()
+      .max(URL_CHARS_MAX)
+      .nullish()
+      .describe('Gets budget.threshold_breach; needed for the channel webhook'),
   })
   .meta({ id: 'AlertConfig' });
 export type AlertsBody = z.infer<typeof alertsBody>;

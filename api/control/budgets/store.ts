@@ -37,8 +37,16 @@ export class BudgetStore {
   static async open(log: Log, onProblem: OnProblem): Promise<BudgetStore> {
     const [records, states] = await Promise.all([log.bucket('budgets'), log.bucket('budget_states')]);
     return new BudgetStore(
-      await WatchedBucket.open(log.nc, records, { name: 'budgets', parse: (text) => budgetRecord.parse(JSON.parse(text)), onProblem }),
-      await WatchedBucket.open(log.nc, states, { name: 'budget_states', parse: (text) => budgetState.parse(JSON.parse(text)), onProblem }),
+      await WatchedBucket.open(log.nc, records, {
+        name: 'budgets',
+        parse: (text) => budgetRecord.parse(JSON.parse(text)),
+        onProblem,
+      }),
+      await WatchedBucket.open(log.nc, states, {
+        name: 'budget_states',
+        parse: (text) => budgetState.parse(JSON.parse(text)),
+        onProblem,
+      }),
     );
   }
 

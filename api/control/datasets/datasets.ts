@@ -66,7 +66,8 @@ export async function createDataset(
   }));
   const texts = items.map((item) => canonicalJson(item));
   const large = texts.findIndex((text) => Buffer.byteLength(text) > ITEM_BYTES_MAX);
-  if (large >= 0) throw new ApiError('invalid_request', `items[${String(large)}]: takes up to ${String(ITEM_BYTES_MAX)} bytes`);
+  if (large >= 0)
+    throw new ApiError('invalid_request', `items[${String(large)}]: takes up to ${String(ITEM_BYTES_MAX)} bytes`);
   const digest = createHash('sha256')
     .update(`[${texts.join(',')}]`)
     .digest('hex');
@@ -101,8 +102,10 @@ export async function createDataset(
   } catch (cause) {
     throw new ApiError('upstream_unavailable', 'The store of datasets cannot be written to. Try again.', { cause });
   }
-  if (stands.deleting !== undefined) throw new ApiError('conflict', `version: ${name} ${version} is being deleted. Try again shortly.`);
-  if (stands.digest !== digest) throw new ApiError('conflict', `version: ${name} has a version ${version} with other items.`);
+  if (stands.deleting !== undefined)
+    throw new ApiError('conflict', `version: ${name} ${version} is being deleted. Try again shortly.`);
+  if (stands.digest !== digest)
+    throw new ApiError('conflict', `version: ${name} has a version ${version} with other items.`);
   return { record: stands, made: stands === record };
 }
 
@@ -110,10 +113,16 @@ export async function createDataset(
 function checkRoom(datasets: DatasetsDeps['datasets'], org_id: string, bytes: number): void {
   const held = datasets.sizes(org_id);
   if (held.count >= DATASETS_MAX)
-    throw new ApiError('conflict', `An organization has at most ${String(DATASETS_MAX)} datasets, each version counted. Delete one first.`);
+    throw new ApiError(
+      'conflict',
+      `An organization has at most ${String(DATASETS_MAX)} datasets, each version counted. Delete one first.`,
+    );
   if (held.bytes + bytes > DATASETS_BYTES_MAX) {
     const detail = `The datasets of an organization have at most ${String(DATASETS_BYTES_MAX)} bytes of items`;
-    throw new ApiError('conflict', `${detail}; they have ${String(held.bytes)}, and this one ${String(bytes)}. Delete one first.`);
+    throw new ApiError(
+      'conflict',
+      `${detail}; they have ${String(held.bytes)}, and this one ${String(bytes)}. Delete one first.`,
+    );
   }
 }
 
@@ -128,7 +137,11 @@ export function listDatasets(
 }
 
 /** @throws ApiError dataset_not_found */
-export function findDataset({ datasets }: Pick<DatasetsDeps, 'datasets'>, org_id: string, dataset_id: string): DatasetRecord {
+export function findDataset(
+  { datasets }: Pick<DatasetsDeps, 'datasets'>,
+  org_id: string,
+  dataset_id: string,
+): DatasetRecord {
   const record = datasets.get(org_id, dataset_id);
   if (record === null) throw new ApiError('dataset_not_found', 'There is no dataset of this id.');
   return record;
@@ -146,19 +159,39 @@ export async function listItems(
   const items = await deps.datasets.items(record, offset, to).catch((cause: unknown) => {
     throw new ApiError('upstream_unavailable', 'The store of datasets cannot be read. Try again.', { cause });
   });
-  return { data: items.map((item, i) => ({ item_index: offset + i, ...item })), meta: pageMetaOf(record.item_count, limit, offset) };
+  return {
+    data: items.map((item, i) => ({ item_index: offset + i, ...item })),
+    meta: pageMetaOf(record.item_count, limit, offset),
+  };
 }
 
 /** Begins POST /v1/datasets/{dataset_id}/run. @throws ApiError dataset_not_found, prompt_not_found, invalid_request, and as beginRun */
-export async function runDataset(deps: DatasetsDeps, org_id: string, dataset_id: string, body: RunBody): Promise<EvalRecord> {
+export async function runDataset(
+  deps: DatasetsDeps,
+  org_id: string,
+  dataset_id: string,
+  body: RunBody,
+): Promise<EvalRecord> {
   const found = findDataset(deps, org_id, dataset_id);
   const prompt = body.prompt_version == null ? null : deps.promptOf(org_id, body.prompt_version);
-  if (prompt === null && body.prompt_version != null) throw new ApiError('prompt_not_found', 'prompt_version: the org has no such prompt.');
+  if (prompt === null && body.prompt_version != null)
+    throw new ApiError('prompt_not_found', 'prompt_version: the org has no such prompt.');
   const model = body.model ?? prompt?.model ?? null;
   if (model === null) throw new ApiError('invalid_request', 'model: is missing, and the prompt names none');
   const { digest, item_count: items } = found;
-  const dataset = { dataset_id, prompt_version: prompt === null ? null : `${prompt.name}@${prompt.version}`, model, digest };
-  return deps.beginRun(org_id, { judge_id: body.judge_id, dataset, prompt, items, isThere: () => deps.datasets.stands(found) });
+  const dataset = {
+    dataset_id,
+    prompt_version: prompt === null ? null : `${prompt.name}@${prompt.version}`,
+    model,
+    digest,
+  };
+  return deps.beginRun(org_id, {
+    judge_id: body.judge_id,
+    dataset,
+    prompt,
+    items,
+    isThere: () => deps.datasets.stands(found),
+  });
 }
 
 /**
@@ -177,7 +210,10 @@ export async function deleteDataset(
   const refuseIfUsed = (running: readonly EvalRecord[]): void => {
     const user = running.find(uses);
     if (user !== undefined)
-      throw new ApiError('conflict', `The running eval ${user.eval_id} uses the dataset. Wait for its end, or cancel it.`);
+      throw new ApiError(
+        'conflict',
+        `The running eval ${user.eval_id} uses the dataset. Wait for its end, or cancel it.`,
+      );
   };
   refuseIfUsed(runningEvals.known(org_id));
   try {

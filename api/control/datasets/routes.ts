@@ -3,8 +3,25 @@ import { z } from 'zod';
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
 import { pageMeta } from '../../http/pagination.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
-import { createDataset, type DatasetsDeps, deleteDataset, findDataset, infoOf, listDatasets, listItems, runDataset } from './datasets.ts';
-import { createDatasetBody, datasetInfo, datasetParams, datasetsQuery, indexedItem, itemsQuery, runBody } from './schema.ts';
+import {
+  createDataset,
+  type DatasetsDeps,
+  deleteDataset,
+  findDataset,
+  infoOf,
+  listDatasets,
+  listItems,
+  runDataset,
+} from './datasets.ts';
+import {
+  createDatasetBody,
+  datasetInfo,
+  datasetParams,
+  datasetsQuery,
+  indexedItem,
+  itemsQuery,
+  runBody,
+} from './schema.ts';
 
 const TAG = 'Datasets';
 const ROOT = '/v1/datasets';
@@ -37,7 +54,13 @@ function createRoute(deps: DatasetsDeps): Route {
     example: {
       name: 'refunds',
       version: '1',
-      items: [{ input: { question: 'May I return a sofa?' }, expected: { answer: 'Within 30 days' }, metadata: { tags: ['policy'] } }],
+      items: [
+        {
+          input: { question: 'May I return a sofa?' },
+          expected: { answer: 'Within 30 days' },
+          metadata: { tags: ['policy'] },
+        },
+      ],
     },
     response: datasetInfo,
     errors: ['conflict', 'upstream_unavailable'],
@@ -111,13 +134,29 @@ function runRoute<Item extends z.ZodType>(deps: DatasetsDeps, { item, answered }
     audit: { action: 'dataset.run', target: 'eval' },
     params: datasetParams,
     body: runBody,
-    example: { judge_id: 'judge_0123456789abcdef', prompt_version: 'support-answer@3', model: 'gpt-4o-mini', async: true },
+    example: {
+      judge_id: 'judge_0123456789abcdef',
+      prompt_version: 'support-answer@3',
+      model: 'gpt-4o-mini',
+      async: true,
+    },
     response: item,
-    errors: ['dataset_not_found', 'judge_not_found', 'prompt_not_found', 'judge_quota_exceeded', 'upstream_unavailable'],
+    errors: [
+      'dataset_not_found',
+      'judge_not_found',
+      'prompt_not_found',
+      'judge_quota_exceeded',
+      'upstream_unavailable',
+    ],
     handler: async ({ org_id, params, body, audit, signal }) => {
       const record = await runDataset(deps, org_id, params.dataset_id, body);
       audit.target(record.eval_id);
-      audit.changes({ dataset_id: params.dataset_id, judge_id: record.judge_id, items: record.progress.total, ...record.dataset });
+      audit.changes({
+        dataset_id: params.dataset_id,
+        judge_id: record.judge_id,
+        items: record.progress.total,
+        ...record.dataset,
+      });
       return { data: await answered(record, body.async === true, signal) };
     },
   });

@@ -22,7 +22,11 @@ const item = z.strictObject({
   metadata: fields.nullish(),
 });
 
-export const createDatasetBody = z.strictObject({ name: newName, version: newVersion, items: z.array(item).min(1).max(ITEMS_MAX) });
+export const createDatasetBody = z.strictObject({
+  name: newName,
+  version: newVersion,
+  items: z.array(item).min(1).max(ITEMS_MAX),
+});
 export type CreateDatasetBody = z.output<typeof createDatasetBody>;
 
 export const datasetInfo = z
@@ -37,11 +41,15 @@ export const datasetInfo = z
 export type DatasetInfo = z.infer<typeof datasetInfo>;
 
 export const datasetParams = z.object({ dataset_id: z.string() });
-export const datasetsQuery = z.object({ ...offsetQuery, name: name.optional().describe('Versions of this dataset') }).strip();
+export const datasetsQuery = z
+  .object({ ...offsetQuery, name: name.optional().describe('Versions of this dataset') })
+  .strip();
 export type DatasetsQuery = z.output<typeof datasetsQuery>;
 export const itemsQuery = z.object(offsetQuery).strip();
 export type ItemsQuery = z.output<typeof itemsQuery>;
-export const indexedItem = datasetItem.extend({ item_index: z.int().describe('From 0, in the order given') }).meta({ id: 'DatasetItem' });
+export const indexedItem = datasetItem
+  .extend({ item_index: z.int().describe('From 0, in the order given') })
+  .meta({ id: 'DatasetItem' });
 export type IndexedItem = z.infer<typeof indexedItem>;
 
 export const runBody = z.strictObject({

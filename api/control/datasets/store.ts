@@ -89,7 +89,9 @@ export class DatasetStore {
    */
   async create(record: DatasetRecord, parts: readonly string[]): Promise<DatasetRecord> {
     for (let at = 0; at < parts.length; at += PARTS_AT_ONCE)
-      await Promise.all(parts.slice(at, at + PARTS_AT_ONCE).map((text, i) => this.#items.put(datasetPartKey(record, at + i), text)));
+      await Promise.all(
+        parts.slice(at, at + PARTS_AT_ONCE).map((text, i) => this.#items.put(datasetPartKey(record, at + i), text)),
+      );
     const key = datasetKey(record.org_id, record.dataset_id);
     try {
       await this.#bucket.create(key, record);
@@ -138,7 +140,8 @@ export class DatasetStore {
     const items: DatasetItem[] = [];
     for (const part of partsOf(record.parts, from, to)) {
       const entry = await this.#items.get(datasetPartKey(record, part));
-      if (entry?.operation !== 'PUT') throw new Error(`part ${String(part)} of dataset ${record.dataset_id} is missing`);
+      if (entry?.operation !== 'PUT')
+        throw new Error(`part ${String(part)} of dataset ${record.dataset_id} is missing`);
       const first = record.parts[part] ?? 0;
       items.push(...parseDatasetPart(entry.string()).slice(Math.max(0, from - first), to - first));
     }
@@ -151,7 +154,9 @@ export class DatasetStore {
 
   async #purgeParts(record: DatasetRecord): Promise<void> {
     for (let at = 0; at < record.parts.length; at += PARTS_AT_ONCE)
-      await Promise.all(record.parts.slice(at, at + PARTS_AT_ONCE).map((_, i) => this.#items.purge(datasetPartKey(record, at + i))));
+      await Promise.all(
+        record.parts.slice(at, at + PARTS_AT_ONCE).map((_, i) => this.#items.purge(datasetPartKey(record, at + i))),
+      );
   }
 }
 

@@ -77,11 +77,19 @@ async function judgeFor(deps: EvalsDeps, org_id: string, judge_id: string): Prom
 /** @throws ApiError upstream_unavailable */
 function checkUpstream({ hasUpstream }: EvalsDeps, why: string): void {
   if (!hasUpstream)
-    throw new ApiError('upstream_unavailable', `${why}, and this service has no upstream for models (SERVICE_LLM_BASE_URL).`);
+    throw new ApiError(
+      'upstream_unavailable',
+      `${why}, and this service has no upstream for models (SERVICE_LLM_BASE_URL).`,
+    );
 }
 
 /** Answers POST /v1/evals. @throws ApiError judge_not_found, trace_not_found, cross_org_access, rate_limited, judge_quota_exceeded, upstream_unavailable */
-export async function createEval(deps: EvalsDeps, org_id: string, body: CreateEvalBody, signal: AbortSignal): Promise<EvalRecord> {
+export async function createEval(
+  deps: EvalsDeps,
+  org_id: string,
+  body: CreateEvalBody,
+  signal: AbortSignal,
+): Promise<EvalRecord> {
   const judge = await judgeFor(deps, org_id, body.judge_id);
   const trace_ids =
     body.trace_ids == null
@@ -95,11 +103,15 @@ function checkRunning(own: readonly EvalRecord[], total: number): void {
   const running = own.filter(({ status }) => status === 'running');
   const headers = { 'Retry-After': '60' };
   if (running.length >= RUNNING_MAX)
-    throw new ApiError('rate_limited', `The org has ${String(running.length)} evals running, as many as it can have.`, { headers });
+    throw new ApiError('rate_limited', `The org has ${String(running.length)} evals running, as many as it can have.`, {
+      headers,
+    });
   const queued = running.reduce((sum, { progress }) => sum + progress.total, 0);
   if (queued + total <= RUNNING_TRACES_MAX) return;
   const detail = `The running evals of an organization have at most ${String(RUNNING_TRACES_MAX)} traces and items; they have ${String(queued)}`;
-  throw new ApiError('rate_limited', `${detail}, and this one ${String(total)}. Wait until one has ended.`, { headers });
+  throw new ApiError('rate_limited', `${detail}, and this one ${String(total)}. Wait until one has ended.`, {
+    headers,
+  });
 }
 
 /** Stores an eval and puts it into the queue. @throws ApiError rate_limited, upstream_unavailable */
@@ -179,7 +191,12 @@ export async function beginRun(
 }
 
 /** The eval as it is answered: at once when async, else when it has ended, or after WAIT_MS_MAX. */
-export async function answered(deps: EvalsDeps, record: EvalRecord, isAsync: boolean, signal: AbortSignal): Promise<EvalItem> {
+export async function answered(
+  deps: EvalsDeps,
+  record: EvalRecord,
+  isAsync: boolean,
+  signal: AbortSignal,
+): Promise<EvalItem> {
   if (isAsync) return evalItemOf(record);
   const timeout = AbortSignal.timeout(WAIT_MS_MAX);
   const newest = await deps.evals.ended(record.org_id, record.eval_id, AbortSignal.any([signal, timeout]));
@@ -203,7 +220,8 @@ export async function cancelEval(
   });
   if (found === null) throw new ApiError('eval_not_found', 'There is no eval of this id.');
   const { record, cancelled } = found;
-  if (record.status !== 'cancelled') throw new ApiError('conflict', `The eval is ${record.status} already and cannot be cancelled.`);
+  if (record.status !== 'cancelled')
+    throw new ApiError('conflict', `The eval is ${record.status} already and cannot be cancelled.`);
   if (record.stats !== null) return found;
   // A worker counts again once it has let go of the last chunk, so a store that is away now does no harm.
   const counted = readScoreStats(clickhouse, { org_id, judge_id, eval_id }, { signal }).then(([stats]) =>
@@ -221,12 +239,17 @@ export async function cancelEval(
 /** @throws ApiError eval_not_found */
 export function findEval({ evals }: Pick<EvalsDeps, 'evals'>, org_id: string, eval_id: string, field = ''): EvalRecord {
   const record = evals.get(org_id, eval_id);
-  if (record === null) throw new ApiError('eval_not_found', `${field}${field === '' ? 'There' : ': there'} is no eval of this id.`);
+  if (record === null)
+    throw new ApiError('eval_not_found', `${field}${field === '' ? 'There' : ': there'} is no eval of this id.`);
   return record;
 }
 
 /** Answers GET /v1/evals: newest first. */
-export function listEvals({ evals }: EvalsDeps, org_id: string, query: EvalsQuery): { data: EvalItem[]; meta: PageMeta } {
+export function listEvals(
+  { evals }: EvalsDeps,
+  org_id: string,
+  query: EvalsQuery,
+): { data: EvalItem[]; meta: PageMeta } {
   const { limit, offset, judge_id, dataset_id, status } = query;
   const found = evals
     .list(org_id)
@@ -242,7 +265,11 @@ async function sampled(
   { limit, since }: { limit: number; since?: number | null | undefined },
   signal: AbortSignal,
 ): Promise<string[]> {
-  const rows = await sampleTraces(clickhouse, { org_id, rows: limit, ...(since == null ? {} : { since_ms: since }) }, { signal });
+  const rows = await sampleTraces(
+    clickhouse,
+    { org_id, rows: limit, ...(since == null ? {} : { since_ms: since }) },
+    { signal },
+  );
   return rows.map(({ trace_id }) => trace_id);
 }
 
@@ -250,7 +277,12 @@ async function sampled(
  * The same ids in the order of their traces' starts, so that those of a chunk lie together in the store.
  * @throws ApiError trace_not_found, cross_org_access: when the org has no trace of one
  */
-async function byTime({ clickhouse }: EvalsDeps, org_id: string, trace_ids: readonly string[], signal: AbortSignal): Promise<string[]> {
+async function byTime(
+  { clickhouse }: EvalsDeps,
+  org_id: string,
+  trace_ids: readonly string[],
+  signal: AbortSignal,
+): Promise<string[]> {
   const batches = [...idBatches(trace_ids)];
   const starts = new Map<string, number>();
   for (let at = 0; at < batches.length; at += LOOKUPS_AT_ONCE) {

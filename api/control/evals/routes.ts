@@ -23,7 +23,8 @@ export function evalRoutes(deps: EvalsDeps): Route[] {
   // Whoever may read one judge may read what its evals came to.
   const judged: ResourceName = {
     type: 'judge',
-    find: (org_id, { eval_id }) => (typeof eval_id === 'string' ? deps.evals.get(org_id, eval_id)?.judge_id : undefined),
+    find: (org_id, { eval_id }) =>
+      typeof eval_id === 'string' ? deps.evals.get(org_id, eval_id)?.judge_id : undefined,
   };
   return [
     defineRoute({
@@ -38,13 +39,27 @@ export function evalRoutes(deps: EvalsDeps): Route[] {
       resource: { type: 'judge', body: 'judge_id' },
       audit: { action: 'eval.create', target: 'eval' },
       body: createEvalBody,
-      example: { judge_id: 'judge_0123456789abcdef', sample: { limit: 500, since: '2026-01-01T00:00:00Z' }, async: true },
+      example: {
+        judge_id: 'judge_0123456789abcdef',
+        sample: { limit: 500, since: '2026-01-01T00:00:00Z' },
+        async: true,
+      },
       response: evalItem,
-      errors: ['judge_not_found', 'trace_not_found', 'cross_org_access', 'judge_quota_exceeded', 'upstream_unavailable'],
+      errors: [
+        'judge_not_found',
+        'trace_not_found',
+        'cross_org_access',
+        'judge_quota_exceeded',
+        'upstream_unavailable',
+      ],
       handler: async ({ org_id, body, audit, signal }) => {
         const record = await createEval(deps, org_id, body, signal);
         audit.target(record.eval_id);
-        audit.changes({ judge_id: record.judge_id, judge_version: record.judge_version, queued_traces: record.progress.total });
+        audit.changes({
+          judge_id: record.judge_id,
+          judge_version: record.judge_version,
+          queued_traces: record.progress.total,
+        });
         return { data: await answered(deps, record, body.async === true, signal) };
       },
     }),

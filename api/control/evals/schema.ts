@@ -46,11 +46,15 @@ export const evalItem = z
   .object({
     eval_id: z.string(),
     judge_id: z.string(),
-    judge_version: z.int().describe('The version of the judge that scores; a later change of the judge makes no difference'),
+    judge_version: z
+      .int()
+      .describe('The version of the judge that scores; a later change of the judge makes no difference'),
     status,
     queued_traces: z.int().describe('Traces or items to be judged'),
     progress: z.object({ done: z.int(), total: z.int() }),
-    stats: evalStats.nullable().describe('null while the eval is running; of a failed or cancelled one, what it got to'),
+    stats: evalStats
+      .nullable()
+      .describe('null while the eval is running; of a failed or cancelled one, what it got to'),
     started_at: z.iso.datetime(),
     ended_at: z.iso.datetime().nullable(),
     error: z.string().nullable().describe('Why it failed'),
@@ -62,7 +66,15 @@ export const evalItem = z
 export type EvalItem = z.infer<typeof evalItem>;
 
 /** An eval as answers show it. */
-export function evalItemOf({ eval_id, judge_id, judge_version, status, progress, stats, ...record }: EvalRecord): EvalItem {
+export function evalItemOf({
+  eval_id,
+  judge_id,
+  judge_version,
+  status,
+  progress,
+  stats,
+  ...record
+}: EvalRecord): EvalItem {
   const isCutShort = status === 'failed' || status === 'cancelled';
   return {
     eval_id,
@@ -81,7 +93,9 @@ export function evalItemOf({ eval_id, judge_id, judge_version, status, progress,
 }
 
 /** Which items were run and how, as answers show it. */
-function datasetOf({ dataset }: Pick<EvalRecord, 'dataset'>): Pick<EvalItem, 'dataset_id' | 'prompt_version' | 'model'> {
+function datasetOf({
+  dataset,
+}: Pick<EvalRecord, 'dataset'>): Pick<EvalItem, 'dataset_id' | 'prompt_version' | 'model'> {
   if (dataset === null) return {};
   const { dataset_id, prompt_version, model } = dataset;
   return { dataset_id, prompt_version, model };
@@ -138,11 +152,22 @@ export const compareQuery = z
   .strip();
 export type CompareQuery = z.output<typeof compareQuery>;
 
-const comparedEval = evalItem.pick({ eval_id: true, status: true, stats: true, dataset_id: true, prompt_version: true, model: true });
+const comparedEval = evalItem.pick({
+  eval_id: true,
+  status: true,
+  stats: true,
+  dataset_id: true,
+  prompt_version: true,
+  model: true,
+});
 const comparedItem = z.object({
   item_index: z.int().optional().describe('Of dataset runs'),
   trace_id: z.string().optional().describe('Of evals over stored traces'),
-  baseline_trace_id: z.string().nullable().optional().describe('Of dataset runs: the trace of the answer that was judged'),
+  baseline_trace_id: z
+    .string()
+    .nullable()
+    .optional()
+    .describe('Of dataset runs: the trace of the answer that was judged'),
   candidate_trace_id: z.string().nullable().optional(),
   baseline_score: z.number().nullable(),
   candidate_score: z.number().nullable(),

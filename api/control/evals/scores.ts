@@ -9,7 +9,14 @@ import { ApiError } from '../../http/errors.ts';
 import { type PageMeta, pageMetaOf } from '../../http/pagination.ts';
 import { writePart } from '../../http/written_answers.ts';
 import { type EvalsDeps, findEval } from './evals.ts';
-import { type ComparedItem, type CompareQuery, type EvalComparison, evalItemOf, type ScoreLine, type ScoresQuery } from './schema.ts';
+import {
+  type ComparedItem,
+  type CompareQuery,
+  type EvalComparison,
+  evalItemOf,
+  type ScoreLine,
+  type ScoresQuery,
+} from './schema.ts';
 
 /** Answers GET /v1/evals/{eval_id}/scores: writes what there is now and ends the response. */
 export async function writeScoreLines(
@@ -30,7 +37,10 @@ export async function writeScoreLines(
   const blocks = streamScores.stream(clickhouse, params, { signal });
   // The first rows decide whether there is an answer at all: a store that is away is 502, not half a file.
   let block = await blocks.next();
-  res.writeHead(200, { 'Content-Type': 'application/x-ndjson', 'Content-Disposition': `attachment; filename="${eval_id}.ndjson"` });
+  res.writeHead(200, {
+    'Content-Type': 'application/x-ndjson',
+    'Content-Disposition': `attachment; filename="${eval_id}.ndjson"`,
+  });
   for (; block.done !== true; block = await blocks.next()) {
     const lines = block.value.map(({ item_index, ...row }) => {
       const line: ScoreLine = {
@@ -60,8 +70,10 @@ export async function compareEvals(
   const { limit, offset } = query;
   const baseline = findEval(deps, org_id, query.baseline, 'baseline');
   const candidate = findEval(deps, org_id, query.candidate, 'candidate');
-  if (baseline.judge_id !== candidate.judge_id) throw new ApiError('invalid_request', 'candidate: is an eval of another judge');
-  if (baseline.eval_id === candidate.eval_id) throw new ApiError('invalid_request', 'candidate: is the baseline itself');
+  if (baseline.judge_id !== candidate.judge_id)
+    throw new ApiError('invalid_request', 'candidate: is an eval of another judge');
+  if (baseline.eval_id === candidate.eval_id)
+    throw new ApiError('invalid_request', 'candidate: is the baseline itself');
   if (baseline.dataset?.dataset_id !== candidate.dataset?.dataset_id)
     throw new ApiError('invalid_request', 'candidate: is not over the same dataset as baseline');
   if (!isSameSubject(baseline, candidate))
@@ -83,7 +95,12 @@ export async function compareEvals(
   ]);
   const { total, ...counts } = totals ?? { total: 0, improved: 0, regressed: 0, unchanged: 0, incomparable: 0 };
   return {
-    data: { baseline: sideOf(baseline), candidate: sideOf(candidate), ...counts, items: rows.map((row) => comparedItemOf(row, isRun)) },
+    data: {
+      baseline: sideOf(baseline),
+      candidate: sideOf(candidate),
+      ...counts,
+      items: rows.map((row) => comparedItemOf(row, isRun)),
+    },
     meta: pageMetaOf(total, limit, offset),
   };
 }
@@ -97,7 +114,11 @@ function comparedItemOf(row: Awaited<ReturnType<typeof readComparison>>[number],
   const orNull = <T extends string>(text: T | ''): T | null => (text === '' ? null : text);
   const { baseline_trace_id, candidate_trace_id } = row;
   const which = isRun
-    ? { item_index: row.item_index, baseline_trace_id: orNull(baseline_trace_id), candidate_trace_id: orNull(candidate_trace_id) }
+    ? {
+        item_index: row.item_index,
+        baseline_trace_id: orNull(baseline_trace_id),
+        candidate_trace_id: orNull(candidate_trace_id),
+      }
     : { trace_id: baseline_trace_id === '' ? candidate_trace_id : baseline_trace_id };
   return {
     ...which,

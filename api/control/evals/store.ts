@@ -3,7 +3,15 @@ import type { KV } from '@nats-io/kv';
 import { queueChunks } from '../../../ops/exchange/eval_queue.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
-import { evalJudgeKey, evalKey, evalPartKey, evalPromptKey, type EvalRecord, parseEval, PART_IDS } from '../../../schemas/records/eval.ts';
+import {
+  evalJudgeKey,
+  evalKey,
+  evalPartKey,
+  evalPromptKey,
+  type EvalRecord,
+  parseEval,
+  PART_IDS,
+} from '../../../schemas/records/eval.ts';
 import type { JudgeRecord } from '../../../schemas/records/judge.ts';
 import { cancelledEval } from '../../../pipeline/domain/evals/chunks.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
@@ -57,7 +65,10 @@ export class EvalStore {
     const values: [key: string, text: string][] = [[evalJudgeKey(org_id, eval_id), JSON.stringify(given.judge)]];
     if (given.prompt !== null) values.push([evalPromptKey(org_id, eval_id), JSON.stringify(given.prompt)]);
     for (let at = 0; at < given.trace_ids.length; at += PART_IDS)
-      values.push([evalPartKey(org_id, eval_id, at / PART_IDS), JSON.stringify(given.trace_ids.slice(at, at + PART_IDS))]);
+      values.push([
+        evalPartKey(org_id, eval_id, at / PART_IDS),
+        JSON.stringify(given.trace_ids.slice(at, at + PART_IDS)),
+      ]);
     for (let at = 0; at < values.length; at += PARTS_AT_ONCE)
       await Promise.all(values.slice(at, at + PARTS_AT_ONCE).map(([key, text]) => this.#parts.put(key, text)));
     await this.#bucket.create(evalKey(org_id, eval_id), record);
@@ -68,7 +79,11 @@ export class EvalStore {
    * @param now milliseconds since the epoch
    * @returns the eval as it stands now, and whether this call cancelled it; null when the org has none of this id
    */
-  async cancel(org_id: string, eval_id: string, now: number): Promise<{ record: EvalRecord; cancelled: boolean } | null> {
+  async cancel(
+    org_id: string,
+    eval_id: string,
+    now: number,
+  ): Promise<{ record: EvalRecord; cancelled: boolean } | null> {
     let cancelled = false;
     const record = await this.#bucket.change(evalKey(org_id, eval_id), (current) => {
       cancelled = current?.status === 'running';
@@ -141,7 +156,9 @@ export class EvalStore {
   async forgetOldest(org_id: string, keep: number): Promise<void> {
     const all = this.list(org_id);
     if (all.length <= keep) return;
-    const old = all.filter(({ status, settled }) => status !== 'running' && settled).slice(-Math.min(FORGET_MAX, all.length - keep));
+    const old = all
+      .filter(({ status, settled }) => status !== 'running' && settled)
+      .slice(-Math.min(FORGET_MAX, all.length - keep));
     for (const { eval_id } of old) {
       const key = evalKey(org_id, eval_id);
       const held = this.#bucket.held(key);

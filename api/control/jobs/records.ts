@@ -4,7 +4,14 @@ import { z } from 'zod';
 import { type JobRecords, OPEN_JOBS_MAX } from '../../../ops/exchange/job_records.ts';
 import { RevisionConflict } from '../../../ops/platform/nats/watched_bucket.ts';
 import { OPERATOR_JOBS } from '../../../schemas/records/org_deletion.ts';
-import { JOB_STATUSES, jobView, type JobView, type LongJob, newLongJob, RESTORE } from '../../../schemas/records/job_record.ts';
+import {
+  JOB_STATUSES,
+  jobView,
+  type JobView,
+  type LongJob,
+  newLongJob,
+  RESTORE,
+} from '../../../schemas/records/job_record.ts';
 import { ERASE } from '../../../schemas/records/erasure.ts';
 import { ApiError } from '../../http/errors.ts';
 import { offsetQuery, pageMeta, pageMetaOf } from '../../http/pagination.ts';
@@ -54,7 +61,11 @@ export async function beginJob(
 }
 
 /** A job of an org; null where there is none. @throws ApiError upstream_unavailable */
-export async function findJob({ records }: Pick<JobRecordsDeps, 'records'>, org_id: string, job_id: string): Promise<JobView | null> {
+export async function findJob(
+  { records }: Pick<JobRecordsDeps, 'records'>,
+  org_id: string,
+  job_id: string,
+): Promise<JobView | null> {
   // Anything else could be no key of the bucket, or another's.
   if (!JOB_ID.test(job_id)) return null;
   const job = await records.find(org_id, job_id).catch((cause: unknown) => {
@@ -109,7 +120,9 @@ export function jobRecordRoutes({ records }: JobRecordsDeps): Route[] {
       description: 'Kept for 90 days; of an organization that has more than 1,000 that are over, the newest.',
       tag: TAG,
       permission: 'jobs:read',
-      query: z.object({ ...offsetQuery, kind: z.enum(JOB_KINDS).optional(), status: z.enum(JOB_STATUSES).optional() }).strip(),
+      query: z
+        .object({ ...offsetQuery, kind: z.enum(JOB_KINDS).optional(), status: z.enum(JOB_STATUSES).optional() })
+        .strip(),
       response: z.array(jobView),
       meta: pageMeta,
       handler: ({ org_id, query: { limit, offset, kind, status } }) => {

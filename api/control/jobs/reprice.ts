@@ -15,13 +15,22 @@ const repriceBody = z
     org_id: z.string().min(1),
     since: instant.describe('Calls that began then or later'),
     until: instant.describe(`Calls that began before; at most ${String(RANGE_DAYS_MAX)} days after since`),
-    model: z.string().min(1).max(MODEL_LENGTH_MAX).optional().describe('Only calls of this model, as requests name it, whatever the case'),
+    model: z
+      .string()
+      .min(1)
+      .max(MODEL_LENGTH_MAX)
+      .optional()
+      .describe('Only calls of this model, as requests name it, whatever the case'),
   })
   .superRefine(({ since, until }, ctx) => {
     const days = (Date.parse(until) - Date.parse(since)) / DAY_MS;
     if (days <= 0) ctx.addIssue({ code: 'custom', path: ['until'], message: 'takes a time after since' });
     if (days > RANGE_DAYS_MAX)
-      ctx.addIssue({ code: 'custom', path: ['until'], message: `takes a time at most ${String(RANGE_DAYS_MAX)} days after since` });
+      ctx.addIssue({
+        code: 'custom',
+        path: ['until'],
+        message: `takes a time at most ${String(RANGE_DAYS_MAX)} days after since`,
+      });
     if (Date.parse(since) < 0) ctx.addIssue({ code: 'custom', path: ['since'], message: 'takes a time from 1970 on' });
   });
 
@@ -38,7 +47,13 @@ const repriceAnswer = z
   })
   .meta({ id: 'Repricing' });
 
-const runResult = z.object({ spans: z.int(), repriced: z.int(), unknown: z.int(), delta_usd: z.number(), finished: z.int() });
+const runResult = z.object({
+  spans: z.int(),
+  repriced: z.int(),
+  unknown: z.int(),
+  delta_usd: z.number(),
+  finished: z.int(),
+});
 
 export function repriceRoutes(deps: JobsDeps & { hasOrg: (org_id: string) => boolean }): Route[] {
   return [

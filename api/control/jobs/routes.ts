@@ -33,7 +33,8 @@ export function jobRoutes(deps: JobsDeps): Route[] {
       path: '/admin/jobs/:name/run',
       operation_id: 'runJob',
       summary: 'Run a scheduled job and wait for its end',
-      description: 'A worker runs it. 409 conflict while it runs already; 502 when no worker can, or the job takes longer than the wait.',
+      description:
+        'A worker runs it. 409 conflict while it runs already; 502 when no worker can, or the job takes longer than the wait.',
       tag: 'Operator',
       audit: { action: 'job.run', target: 'job', param: 'name' },
       params: jobParams,
@@ -47,7 +48,15 @@ export function jobRoutes(deps: JobsDeps): Route[] {
         if (now !== undefined) ctx.audit.changes({ now });
         const run = await runJob(deps, { name, now: now === undefined ? null : Date.parse(now) }, ctx.signal);
         ctx.audit.changes({ result: run.result });
-        return { data: { job: name, now: iso(run.now), started_at: iso(run.started_at), ended_at: iso(run.ended_at), result: run.result } };
+        return {
+          data: {
+            job: name,
+            now: iso(run.now),
+            started_at: iso(run.started_at),
+            ended_at: iso(run.ended_at),
+            result: run.result,
+          },
+        };
       },
     }),
   ];

@@ -72,7 +72,8 @@ export async function createJudge(deps: JudgesDeps, org_id: string, body: Create
   };
   checkThreshold(record);
   const own = deps.judges.list(org_id);
-  if (own.length >= JUDGES_ORG_MAX) throw new ApiError('conflict', `The org has ${String(JUDGES_ORG_MAX)} judges, which is all it may.`);
+  if (own.length >= JUDGES_ORG_MAX)
+    throw new ApiError('conflict', `The org has ${String(JUDGES_ORG_MAX)} judges, which is all it may.`);
   checkEnabled(own, record);
   checkBytes(own, record);
   await deps.judges.create(record);
@@ -112,7 +113,10 @@ export function listJudges(
   { judges }: JudgesDeps,
   org_id: string,
   query: ListQuery,
-): { data: JudgeItem[]; meta: { total: number; page: number; per_page: number; has_more?: boolean; next_cursor: string | null } } {
+): {
+  data: JudgeItem[];
+  meta: { total: number; page: number; per_page: number; has_more?: boolean; next_cursor: string | null };
+} {
   const { limit } = query;
   const place = query.cursor === undefined ? null : placeOf(query.cursor);
   const part = query.name?.toLowerCase();
@@ -136,17 +140,20 @@ export function listJudges(
       page: Math.floor(before / limit) + 1,
       per_page: limit,
       ...(place === null ? { has_more: more } : {}),
-      next_cursor: more ? cursorOf({ created_at: last.created_at, judge_id: last.judge_id, before: before + shown.length }) : null,
+      next_cursor: more
+        ? cursorOf({ created_at: last.created_at, judge_id: last.judge_id, before: before + shown.length })
+        : null,
     },
   };
 }
 
 /** Fields that a patch sets, checked for the judge's kind. */
 function partsOf({ kind }: JudgeRecord, patch: PatchBody): Partial<JudgeRecord> {
-  const foreign = (kind === 'llm' ? (['rule'] as const) : (['prompt_template', 'model', 'rubric', 'cooldown_seconds'] as const)).find(
-    (field) => patch[field] !== undefined,
-  );
-  if (foreign !== undefined) throw new ApiError('invalid_request', `${foreign}: is not a field of a judge of kind ${kind}`);
+  const foreign = (
+    kind === 'llm' ? (['rule'] as const) : (['prompt_template', 'model', 'rubric', 'cooldown_seconds'] as const)
+  ).find((field) => patch[field] !== undefined);
+  if (foreign !== undefined)
+    throw new ApiError('invalid_request', `${foreign}: is not a field of a judge of kind ${kind}`);
   const { name, enabled, prompt_template, model, cooldown_seconds } = patch;
   const given = {
     name,
@@ -167,7 +174,8 @@ function ruleOf(body: RuleBody): JudgeRule {
   const { type } = body;
   const needed = PARAMETER_OF[type];
   for (const parameter of RULE_PARAMETERS) {
-    if (parameter === needed && body[parameter] === undefined) throw new ApiError('invalid_request', `rule.${parameter}: ${type} needs it`);
+    if (parameter === needed && body[parameter] === undefined)
+      throw new ApiError('invalid_request', `rule.${parameter}: ${type} needs it`);
     if (parameter !== needed && body[parameter] !== undefined)
       throw new ApiError('invalid_request', `rule.${parameter}: is not a parameter of ${type}`);
   }
@@ -186,11 +194,13 @@ function ruleOf(body: RuleBody): JudgeRule {
 
 function rubricOf(given: unknown): JudgeRubric {
   const parsed = rubricShape.safeParse(given);
-  if (!parsed.success) throw new ApiError('invalid_rubric', describeIssues(parsed.error, 'rubric'), { cause: parsed.error });
+  if (!parsed.success)
+    throw new ApiError('invalid_rubric', describeIssues(parsed.error, 'rubric'), { cause: parsed.error });
   return parsed.data;
 }
 
-const thresholdOf = ({ pass, warn }: { pass: number; warn?: number | null | undefined }) => (warn == null ? { pass } : { pass, warn });
+const thresholdOf = ({ pass, warn }: { pass: number; warn?: number | null | undefined }) =>
+  warn == null ? { pass } : { pass, warn };
 
 /** Checks that a score can reach the thresholds and can miss them. @throws ApiError invalid_request */
 function checkThreshold({ threshold, rubric }: Pick<JudgeRecord, 'threshold' | 'rubric'>): void {
@@ -212,7 +222,10 @@ function checkEnabled(own: readonly JudgeRecord[], record: JudgeRecord): void {
   if (!record.enabled) return;
   const others = own.filter(({ enabled, judge_id }) => enabled && judge_id !== record.judge_id).length;
   if (others >= JUDGES_ENABLED_MAX)
-    throw new ApiError('conflict', `The org has ${String(JUDGES_ENABLED_MAX)} enabled judges, which is all it may. Disable one first.`);
+    throw new ApiError(
+      'conflict',
+      `The org has ${String(JUDGES_ENABLED_MAX)} enabled judges, which is all it may. Disable one first.`,
+    );
 }
 
 /** Smaller than it was a judge may always become. @throws ApiError conflict, invalid_request */

@@ -2,7 +2,16 @@
 import { z } from 'zod';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { changeJudge, createJudge, getJudge, itemOf, type JudgesDeps, listJudges } from './judges.ts';
-import { createBody, createdJudge, deletedJudge, judgeItem, judgeParams, listMeta, listQuery, patchBody } from './schema.ts';
+import {
+  createBody,
+  createdJudge,
+  deletedJudge,
+  judgeItem,
+  judgeParams,
+  listMeta,
+  listQuery,
+  patchBody,
+} from './schema.ts';
 
 const TAG = 'Judges';
 const ROOT = '/v1/judges';
@@ -94,7 +103,8 @@ export function judgeRoutes(deps: JudgesDeps): Route[] {
       path: ONE,
       operation_id: 'deleteJudge',
       summary: 'Disable a judge',
-      description: 'It judges no more; it and its scores can still be read, and PATCH with enabled true brings it back.',
+      description:
+        'It judges no more; it and its scores can still be read, and PATCH with enabled true brings it back.',
       tag: TAG,
       permission: 'judges:write',
       resource,

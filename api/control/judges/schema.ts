@@ -43,7 +43,9 @@ const rule = z
     schema: z
       .union([z.record(z.string(), z.unknown()), z.boolean()])
       .optional()
-      .describe('json_schema: a JSON schema of draft 2020-12, or of draft-07 where $schema says so; without references'),
+      .describe(
+        'json_schema: a JSON schema of draft 2020-12, or of draft-07 where $schema says so; without references',
+      ),
     max: z.number().min(0).optional().describe('max_length (characters), max_duration_ms, max_cost_usd'),
     outcomes: z
       .array(z.enum(['success', 'error', 'timeout']))
@@ -56,7 +58,9 @@ const rule = z
 
 const rubric = z
   .unknown()
-  .meta({ description: 'scale: at least two rising numbers; criteria: at least one text. Anything else is 422 invalid_rubric' });
+  .meta({
+    description: 'scale: at least two rising numbers; criteria: at least one text. Anything else is 422 invalid_rubric',
+  });
 
 /** What a rubric has to be. */
 export const rubricShape = z.strictObject({
@@ -67,28 +71,47 @@ export const rubricShape = z.strictObject({
     .refine((scale) => scale.every((value, index) => index === 0 || value > (scale[index - 1] ?? -Infinity)), {
       error: 'takes numbers that rise',
     }),
-  criteria: z.array(z.string().trim().min(1).max(CRITERION_CHARS_MAX)).min(1, { error: 'takes at least one text' }).max(CRITERIA_MAX),
+  criteria: z
+    .array(z.string().trim().min(1).max(CRITERION_CHARS_MAX))
+    .min(1, { error: 'takes at least one text' })
+    .max(CRITERIA_MAX),
 });
 
 const threshold = z
   .strictObject({ pass: z.number(), warn: z.number().nullish() })
-  .refine(({ pass, warn }) => warn == null || warn <= pass, { path: ['warn'], error: 'takes a number up to threshold.pass' })
+  .refine(({ pass, warn }) => warn == null || warn <= pass, {
+    path: ['warn'],
+    error: 'takes a number up to threshold.pass',
+  })
   .describe(
     "pass from threshold.pass on, warn from threshold.warn on, else fail. Both lie on the judge's scale: from the first to the last number of rubric.scale, or from 0 to 1 for a deterministic judge",
   );
 const scope = z
   .strictObject({ source_format: labels.nullish(), agent_id: labels.nullish(), tags: labels.nullish() })
-  .describe('Traces that are judged when they are complete; a list that is empty or left out takes all, tags take any of theirs');
+  .describe(
+    'Traces that are judged when they are complete; a list that is empty or left out takes all, tags take any of theirs',
+  );
 
 const name = z.string().trim().min(1).max(NAME_CHARS_MAX);
 const template = z
   .string()
   .min(1)
   .max(TEMPLATE_CHARS_MAX)
-  .describe('Knows {{prompt}}, {{response}}, {{criteria}}, {{scale}}, {{trace_id}}; in dataset runs {{input}} and {{expected}} too');
-const cooldown = z.int().min(0).max(COOLDOWN_SECONDS_MAX).describe('At most one live judgement of an agent’s traces in this time');
+  .describe(
+    'Knows {{prompt}}, {{response}}, {{criteria}}, {{scale}}, {{trace_id}}; in dataset runs {{input}} and {{expected}} too',
+  );
+const cooldown = z
+  .int()
+  .min(0)
+  .max(COOLDOWN_SECONDS_MAX)
+  .describe('At most one live judgement of an agent’s traces in this time');
 
-const common = { name, threshold, scope: scope.nullish(), enabled: z.boolean().nullish().describe('true unless given') };
+const common = {
+  name,
+  threshold,
+  scope: scope.nullish(),
+  enabled: z.boolean().nullish().describe('true unless given'),
+};
 const deterministic = z.strictObject({ kind: z.literal('deterministic'), ...common, rule });
 const llm = z.strictObject({
   kind: z.literal('llm'),

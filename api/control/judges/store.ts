@@ -74,7 +74,11 @@ export class JudgeStore {
     return this.#turns.take(judgeKey(org_id, judge_id), () => this.#change(org_id, judge_id, next));
   }
 
-  async #change(org_id: string, judge_id: string, next: (record: JudgeRecord) => JudgeRecord): Promise<JudgeRecord | null> {
+  async #change(
+    org_id: string,
+    judge_id: string,
+    next: (record: JudgeRecord) => JudgeRecord,
+  ): Promise<JudgeRecord | null> {
     const key = judgeKey(org_id, judge_id);
     for (let tries = 1; ; tries += 1) {
       const before = this.#bucket.get(key);
@@ -93,7 +97,8 @@ export class JudgeStore {
       });
       if (now === undefined) return null;
       if (written.includes(now)) return now;
-      if (tries >= CHANGE_TRIES_MAX) throw new ApiError('conflict', 'Others change this judge at the same time. Try again.');
+      if (tries >= CHANGE_TRIES_MAX)
+        throw new ApiError('conflict', 'Others change this judge at the same time. Try again.');
     }
   }
 
@@ -112,7 +117,10 @@ export class JudgeStore {
   }
 }
 
-export function newestFirst(a: Pick<JudgeRecord, 'created_at' | 'judge_id'>, b: Pick<JudgeRecord, 'created_at' | 'judge_id'>): number {
+export function newestFirst(
+  a: Pick<JudgeRecord, 'created_at' | 'judge_id'>,
+  b: Pick<JudgeRecord, 'created_at' | 'judge_id'>,
+): number {
   if (a.created_at !== b.created_at) return a.created_at > b.created_at ? -1 : 1;
   return a.judge_id < b.judge_id ? -1 : a.judge_id > b.judge_id ? 1 : 0;
 }

@@ -7,7 +7,10 @@ import { hashKey, KEY_PREFIX } from '../../http/auth.ts';
 import { keyRecordOf, type OrgsDeps } from './orgs.ts';
 
 /** Makes a mutation of the service's own, with its record in the audit log. */
-export type RecordMutation = (mutation: SystemMutation, mutate: () => Promise<Readonly<Record<string, unknown>> | null>) => Promise<void>;
+export type RecordMutation = (
+  mutation: SystemMutation,
+  mutate: () => Promise<Readonly<Record<string, unknown>> | null>,
+) => Promise<void>;
 
 /** Names the bootstrap as the actor of the audit records. */
 const BY = 'bootstrap';
@@ -29,7 +32,9 @@ export async function bootstrapOrg(
   const raw = rawKey ?? KEY_PREFIX + randomBytes(30).toString('base64url');
   const owner = deps.keys.byHash(hashKey(raw))?.credential.org_id;
   if (owner !== undefined && owner !== org_id)
-    throw new Error(`SERVICE_BOOTSTRAP_API_KEY: got a key that belongs to the org ${owner}; takes one of ${org_id} or a new one`);
+    throw new Error(
+      `SERVICE_BOOTSTRAP_API_KEY: got a key that belongs to the org ${owner}; takes one of ${org_id} or a new one`,
+    );
   if (!(await deps.keys.wasMade(hashKey(raw)))) await makeKey(deps, org_id, raw);
   return rawKey === undefined ? raw : null;
 }

@@ -2,7 +2,12 @@
 import { randomBytes } from 'node:crypto';
 import type { OrgDeletions } from '../../../ops/exchange/org_deletions.ts';
 import { jobView, type JobView, type LongJob } from '../../../schemas/records/job_record.ts';
-import { DELETE_ORG, type DeleteOrgArgs, OPERATOR_JOBS, type OrgDeletion } from '../../../schemas/records/org_deletion.ts';
+import {
+  DELETE_ORG,
+  type DeleteOrgArgs,
+  OPERATOR_JOBS,
+  type OrgDeletion,
+} from '../../../schemas/records/org_deletion.ts';
 import { ApiError } from '../../http/errors.ts';
 import { defineOperatorRoute, type Route } from '../../http/route.ts';
 import { orgParams } from './schema.ts';
@@ -27,10 +32,17 @@ export interface OrgDeletionDeps {
  * @returns the job, and whether this call began it
  * @throws ApiError org_not_found, conflict for the org that the service makes at its start, upstream_unavailable
  */
-export async function deleteOrg(deps: OrgDeletionDeps, org_id: string, request_id: string): Promise<{ job: JobView; begun: boolean }> {
+export async function deleteOrg(
+  deps: OrgDeletionDeps,
+  org_id: string,
+  request_id: string,
+): Promise<{ job: JobView; begun: boolean }> {
   const { orgs, deletions, bootstrapOrgId, begin, jobOf, now } = deps;
   if (org_id === bootstrapOrgId)
-    throw new ApiError('conflict', `The org ${org_id} is made at every start (SERVICE_BOOTSTRAP_ORG_ID) and cannot be deleted.`);
+    throw new ApiError(
+      'conflict',
+      `The org ${org_id} is made at every start (SERVICE_BOOTSTRAP_ORG_ID) and cannot be deleted.`,
+    );
   const running = deletions.get(org_id);
   const isRunning = running?.state === 'running';
   if (!isRunning && orgs.get(org_id) === null) throw new ApiError('org_not_found', `There is no org ${org_id}.`);

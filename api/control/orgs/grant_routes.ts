@@ -43,7 +43,14 @@ export function grantRoutes(deps: GrantsDeps): Route[] {
         expires_at: '2027-01-01T00:00:00Z',
       },
       response: grantItem,
-      errors: ['member_not_found', 'trace_not_found', 'agent_not_found', 'judge_not_found', 'dataset_not_found', 'conflict'],
+      errors: [
+        'member_not_found',
+        'trace_not_found',
+        'agent_not_found',
+        'judge_not_found',
+        'dataset_not_found',
+        'conflict',
+      ],
       audit: { action: 'grant.create', target: 'grant' },
       handler: async ({ org_id, body, signal, audit }) => {
         const grant = await createGrant(deps, org_id, body, signal);

@@ -35,12 +35,16 @@ export class GrantStore implements GrantLookup {
   static async open(deps: GrantStoreDeps): Promise<GrantStore> {
     const kv = await deps.log.bucket('grants');
     const parse = (text: string) => grantRecord.parse(JSON.parse(text));
-    return new GrantStore(await WatchedBucket.open(deps.log.nc, kv, { name: 'grants', parse, onProblem: deps.onProblem }), deps);
+    return new GrantStore(
+      await WatchedBucket.open(deps.log.nc, kv, { name: 'grants', parse, onProblem: deps.onProblem }),
+      deps,
+    );
   }
 
   allows(org_id: string, user_id: string, resource: Resource, permission: Permission): boolean {
     for (const grant of this.#byOrg.get(orgKey(org_id))?.values() ?? []) {
-      if (grant.user_id !== user_id || grant.resource.id !== resource.id || grant.resource.type !== resource.type) continue;
+      if (grant.user_id !== user_id || grant.resource.id !== resource.id || grant.resource.type !== resource.type)
+        continue;
       if (grant.permissions.some((given) => given === permission) && this.#holds(grant)) return true;
     }
     return false;
@@ -50,7 +54,9 @@ export class GrantStore implements GrantLookup {
   list(org_id: string): GrantRecord[] {
     return this.#all(org_id)
       .filter((grant) => this.#holds(grant))
-      .sort((a, b) => (a.created_at > b.created_at ? -1 : a.created_at < b.created_at ? 1 : a.grant_id < b.grant_id ? -1 : 1));
+      .sort((a, b) =>
+        a.created_at > b.created_at ? -1 : a.created_at < b.created_at ? 1 : a.grant_id < b.grant_id ? -1 : 1,
+      );
   }
 
   create(grant: GrantRecord): Promise<void> {
@@ -67,7 +73,9 @@ export class GrantStore implements GrantLookup {
 
   /** Deletes the org's grants on one thing, also those that hold no more. @returns how many there were */
   async removeOn(org_id: string, resource: Resource): Promise<number> {
-    const grants = this.#all(org_id).filter((grant) => grant.resource.type === resource.type && grant.resource.id === resource.id);
+    const grants = this.#all(org_id).filter(
+      (grant) => grant.resource.type === resource.type && grant.resource.id === resource.id,
+    );
     for (const grant of grants) await this.#delete(grant);
     return grants.length;
   }
@@ -87,7 +95,8 @@ export class GrantStore implements GrantLookup {
 
   #holds(grant: GrantRecord): boolean {
     return (
-      Date.parse(grant.expires_at) > this.#deps.now() && this.#deps.memberOf(grant.org_id, grant.user_id)?.joined_at === grant.member_since
+      Date.parse(grant.expires_at) > this.#deps.now() &&
+      this.#deps.memberOf(grant.org_id, grant.user_id)?.joined_at === grant.member_since
     );
   }
 
@@ -111,4 +120,5 @@ export class GrantStore implements GrantLookup {
   }
 }
 
-const keyOf = ({ org_id, grant_id }: Pick<GrantRecord, 'org_id' | 'grant_id'>): string => `${orgKey(org_id)}.${grant_id}`;
+const keyOf = ({ org_id, grant_id }: Pick<GrantRecord, 'org_id' | 'grant_id'>): string =>
+  `${orgKey(org_id)}.${grant_id}`;

@@ -20,13 +20,21 @@ export interface GrantsDeps extends OrgsDeps {
 }
 
 /** @throws ApiError invalid_request, member_not_found, conflict, upstream_unavailable, or 404 of the resource's type */
-export async function createGrant(deps: GrantsDeps, org_id: string, body: CreateGrantBody, signal: AbortSignal): Promise<GrantItem> {
+export async function createGrant(
+  deps: GrantsDeps,
+  org_id: string,
+  body: CreateGrantBody,
+  signal: AbortSignal,
+): Promise<GrantItem> {
   const now = deps.now();
   const { user_id, resource } = body;
   const grantable: readonly string[] = GRANTABLE[resource.type];
   const foreign = body.permissions.findIndex((permission) => !grantable.includes(permission));
   if (foreign >= 0)
-    throw new ApiError('invalid_request', `permissions[${String(foreign)}]: on a ${resource.type} takes ${grantable.join(', ')}`);
+    throw new ApiError(
+      'invalid_request',
+      `permissions[${String(foreign)}]: on a ${resource.type} takes ${grantable.join(', ')}`,
+    );
   const expires = isoMillis(body.expires_at);
   if (!(expires > now)) throw new ApiError('invalid_request', 'expires_at: is not in the future');
   const member = deps.orgs.memberOf(org_id, user_id);

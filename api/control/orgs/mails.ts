@@ -31,7 +31,13 @@ export function inviteMail(org: OrgRecord, member: MemberRecord, token: string, 
 }
 
 /** The mail to a member who is to be the new owner. */
-export function transferMail(org: OrgRecord, transfer: TransferRecord, to: MemberRecord, token: string, now: number): Mail {
+export function transferMail(
+  org: OrgRecord,
+  transfer: TransferRecord,
+  to: MemberRecord,
+  token: string,
+  now: number,
+): Mail {
   const name = oneLine(org.name);
   return {
     mail_id: `transfer-${transfer.transfer_id}`,

@@ -38,7 +38,9 @@ export class MemberIndex {
   #activeOf(org: OrgRecord): Map<string, MemberRecord> {
     let active = this.#members.get(org);
     if (active === undefined) {
-      active = new Map(org.members.filter(({ status }) => status === 'active').map((member) => [member.user_id, member]));
+      active = new Map(
+        org.members.filter(({ status }) => status === 'active').map((member) => [member.user_id, member]),
+      );
       this.#members.set(org, active);
     }
     return active;

@@ -27,7 +27,9 @@ export type KeyEffect = z.infer<typeof keyEffect>;
 /** Returns the keys that belong to this membership, as far as this process has seen them. */
 export function keysOf({ keys }: Pick<OrgsDeps, 'keys'>, org_id: string, member: MemberRecord): KeyRecord[] {
   const since = memberSince(member);
-  return keys.list(org_id).filter(({ created_by }) => created_by?.user_id === member.user_id && created_by.member_since === since);
+  return keys
+    .list(org_id)
+    .filter(({ created_by }) => created_by?.user_id === member.user_id && created_by.member_since === since);
 }
 
 /** Returns the keys whose permissions a change of their member's role moved; `to` is null for a member who was removed. */
@@ -49,7 +51,11 @@ export function auditedEffects(effects: readonly KeyEffect[]): Record<string, un
 }
 
 /** Deletes the records of keys that are refused for ever. One that cannot be deleted stays listed as revoked. */
-export async function forgetKeys({ keys }: Pick<OrgsDeps, 'keys'>, org_id: string, gone: readonly KeyRecord[]): Promise<void> {
+export async function forgetKeys(
+  { keys }: Pick<OrgsDeps, 'keys'>,
+  org_id: string,
+  gone: readonly KeyRecord[],
+): Promise<void> {
   for (let at = 0; at < gone.length; at += DELETES_AT_ONCE)
     await Promise.allSettled(gone.slice(at, at + DELETES_AT_ONCE).map(({ id }) => keys.remove(org_id, id)));
 }

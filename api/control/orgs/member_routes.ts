@@ -76,7 +76,11 @@ export function memberRoutes(deps: MembersDeps): Route[] {
       handler: async ({ credential, params, body, audit }) => {
         const { member, invited_id } = await acceptMembership(deps, params.org_id, credential, body.token);
         audit.target(member.user_id);
-        audit.changes({ user_id: { from: invited_id, to: member.user_id }, status: { from: 'invited', to: 'active' }, role: member.role });
+        audit.changes({
+          user_id: { from: invited_id, to: member.user_id },
+          status: { from: 'invited', to: 'active' },
+          role: member.role,
+        });
         return { data: member };
       },
     }),

@@ -22,12 +22,18 @@ export const memberItem = memberRecord
   .meta({ id: 'Member' });
 export type MemberItem = z.infer<typeof memberItem>;
 
-const devToken = z.string().optional().describe('In development only, as mails may not be sent there: what the mail holds');
+const devToken = z
+  .string()
+  .optional()
+  .describe('In development only, as mails may not be sent there: what the mail holds');
 
 export const invitedMember = memberItem.extend({ token: devToken }).meta({ id: 'InvitedMember' });
 export type InvitedMember = z.infer<typeof invitedMember>;
 
-export const inviteBody = z.strictObject({ email: z.string().trim().max(EMAIL_CHARS_MAX).pipe(z.email()), role: memberRole });
+export const inviteBody = z.strictObject({
+  email: z.string().trim().max(EMAIL_CHARS_MAX).pipe(z.email()),
+  role: memberRole,
+});
 export type InviteBody = z.infer<typeof inviteBody>;
 
 export const acceptBody = z.strictObject({ token: z.string().min(1).max(TOKEN_CHARS_MAX).describe('From the mail') });
@@ -36,7 +42,11 @@ export const roleBody = z.strictObject({ role: memberRole });
 export const memberParams = z.object({ org_id: z.string(), user_id: z.string() });
 const api_keys = z.array(keyEffect);
 export const changedMember = memberItem
-  .extend({ api_keys: api_keys.describe('API keys of the member whose permissions the new role changed; empty where it changed none') })
+  .extend({
+    api_keys: api_keys.describe(
+      'API keys of the member whose permissions the new role changed; empty where it changed none',
+    ),
+  })
   .meta({ id: 'ChangedMember' });
 export const deletedMember = z.object({
   user_id: z.string(),

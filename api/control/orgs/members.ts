@@ -8,7 +8,14 @@ import { hashKey } from '../../http/auth.ts';
 import type { OrgCredential, PersonCredential } from '../../http/credential.ts';
 import { ApiError } from '../../http/errors.ts';
 import type { Role } from '../../http/permissions.ts';
-import type { InviteBody, InvitedMember, MemberItem, MembersQuery, RequestedTransfer, TransferItem } from './member_schema.ts';
+import type {
+  InviteBody,
+  InvitedMember,
+  MemberItem,
+  MembersQuery,
+  RequestedTransfer,
+  TransferItem,
+} from './member_schema.ts';
 import { acceptInvite, changeRole, invite, removeMember } from './membership.ts';
 import { inviteMail, transferMail } from './mails.ts';
 import { effectsOn, forgetKeys, type KeyEffect, keysOf } from './member_keys.ts';
@@ -25,14 +32,24 @@ export interface MembersDeps extends OrgsDeps {
 }
 
 /** Members of an org, invited ones too, in the order in which they came; the first owner first. */
-export function listMembers(deps: MembersDeps, org_id: string, { role, status }: Pick<MembersQuery, 'role' | 'status'>): MemberItem[] {
+export function listMembers(
+  deps: MembersDeps,
+  org_id: string,
+  { role, status }: Pick<MembersQuery, 'role' | 'status'>,
+): MemberItem[] {
   return getOrg(deps, org_id)
-    .members.filter((member) => (role === undefined || member.role === role) && (status === undefined || member.status === status))
+    .members.filter(
+      (member) => (role === undefined || member.role === role) && (status === undefined || member.status === status),
+    )
     .map(memberItemOf);
 }
 
 /** @throws ApiError conflict, forbidden, upstream_unavailable */
-export async function inviteMember(deps: MembersDeps, by: OrgCredential, { email, role }: InviteBody): Promise<InvitedMember> {
+export async function inviteMember(
+  deps: MembersDeps,
+  by: OrgCredential,
+  { email, role }: InviteBody,
+): Promise<InvitedMember> {
   const token = newToken();
   const now = deps.now();
   const { org, member } = await changeRecord(deps, by.org_id, (org) =>
@@ -57,7 +74,8 @@ export async function acceptMembership(
   token: string,
 ): Promise<{ member: MemberItem; invited_id: string }> {
   // Whether there is such an org is its members' to know.
-  if (deps.orgs.get(org_id) === null) throw new ApiError('member_not_found', 'No open invite of this org has this token.');
+  if (deps.orgs.get(org_id) === null)
+    throw new ApiError('member_not_found', 'No open invite of this org has this token.');
   const { member, invited_id } = await changeRecord(deps, org_id, (org) =>
     acceptInvite(org, { token_hash: hashKey(token), person, now: deps.now() }),
   );
@@ -90,7 +108,11 @@ export async function dropMember(
 }
 
 /** @throws ApiError invalid_request, member_not_found, conflict, upstream_unavailable */
-export async function askForTransfer(deps: MembersDeps, by: OrgCredential, new_owner_user_id: string): Promise<RequestedTransfer> {
+export async function askForTransfer(
+  deps: MembersDeps,
+  by: OrgCredential,
+  new_owner_user_id: string,
+): Promise<RequestedTransfer> {
   if (by.kind !== 'user') throw new ApiError('forbidden', 'Only an owner hands an org over.');
   const token = newToken();
   const now = deps.now();
@@ -103,7 +125,11 @@ export async function askForTransfer(deps: MembersDeps, by: OrgCredential, new_o
       now,
     }),
   );
-  await send(deps, transferMail(org, transfer, memberOf(org, new_owner_user_id), token, now), 'withdraw the transfer and ask again');
+  await send(
+    deps,
+    transferMail(org, transfer, memberOf(org, new_owner_user_id), token, now),
+    'withdraw the transfer and ask again',
+  );
   return { ...transferItemOf(transfer, now), ...shown(deps, token) };
 }
 

@@ -43,7 +43,10 @@ export function invite(org: OrgRecord, { email, role, by, user_id, token_hash, n
   if (known?.status === 'active') throw new ApiError('conflict', 'email: is a member of this org');
   for (const asked of new Set([role, known?.role ?? role])) checkHolds(org, by, asked);
   if (known === undefined && org.members.length >= MEMBERS_MAX)
-    throw new ApiError('conflict', `The org has ${String(MEMBERS_MAX)} members and invites, the most that it can have.`);
+    throw new ApiError(
+      'conflict',
+      `The org has ${String(MEMBERS_MAX)} members and invites, the most that it can have.`,
+    );
   const member: MemberRecord = {
     user_id: known?.user_id ?? user_id,
     email,
@@ -55,7 +58,10 @@ export function invite(org: OrgRecord, { email, role, by, user_id, token_hash, n
     invite_expires_at: iso(now + ACCEPT_MS_MAX),
     ...inviterOf(org, by),
   };
-  return { org: known === undefined ? { ...org, members: [...org.members, member] } : replaced(org, known, member), member };
+  return {
+    org: known === undefined ? { ...org, members: [...org.members, member] } : replaced(org, known, member),
+    member,
+  };
 }
 
 export interface Acceptance {
@@ -69,7 +75,10 @@ export interface Acceptance {
  * @throws ApiError member_not_found for a token that is unknown, used or void; forbidden for another address; expired, also when the
  *   member who invited may no longer invite to the role; conflict; invalid_request for an id that no path can name
  */
-export function acceptInvite(org: OrgRecord, { token_hash, person, now }: Acceptance): MemberChange & { invited_id: string } {
+export function acceptInvite(
+  org: OrgRecord,
+  { token_hash, person, now }: Acceptance,
+): MemberChange & { invited_id: string } {
   const known = org.members.find((member) => member.status === 'invited' && member.invite_token_hash === token_hash);
   if (known === undefined) throw new ApiError('member_not_found', 'No open invite of this org has this token.');
   if (person.email === null || !sameEmail(known.email, person.email))
@@ -77,8 +86,12 @@ export function acceptInvite(org: OrgRecord, { token_hash, person, now }: Accept
   if (Date.parse(known.invite_expires_at ?? known.invited_at) <= now)
     throw new ApiError('expired', 'The invite has expired; ask for a new one.');
   if (!isVouchedFor(org, known))
-    throw new ApiError('expired', `The member who sent the invite may no longer invite to the role ${known.role}; ask for a new one.`);
-  if (activeIn(org, person.user_id) !== undefined) throw new ApiError('conflict', 'The caller is a member of this org already.');
+    throw new ApiError(
+      'expired',
+      `The member who sent the invite may no longer invite to the role ${known.role}; ask for a new one.`,
+    );
+  if (activeIn(org, person.user_id) !== undefined)
+    throw new ApiError('conflict', 'The caller is a member of this org already.');
   if (!isAddressable(person.user_id)) throw new ApiError('invalid_request', `sub of the token: ${NOT_ADDRESSABLE}`);
   const member: MemberRecord = {
     ...known,
@@ -100,7 +113,11 @@ export function changeRole(org: OrgRecord, user_id: string, role: Role, now: num
   // The owner who gives an invited member another role vouches for it in the place of the member who invited.
   const member: MemberRecord = { ...known, role, invited_by: undefined };
   const changed = replaced(org, known, member);
-  return { org: isActiveOwner(known) ? withoutTransferOf(changed, user_id, 'from', now) : changed, member, from: known.role };
+  return {
+    org: isActiveOwner(known) ? withoutTransferOf(changed, user_id, 'from', now) : changed,
+    member,
+    from: known.role,
+  };
 }
 
 /** Takes a member or an invite away. @throws ApiError member_not_found; conflict for the last owner */
@@ -124,7 +141,10 @@ export function replaceOwner(org: OrgRecord, who: { user_id: string; email: stri
     .filter((member) => member !== known && !(member.status === 'invited' && sameEmail(member.email, who.email)))
     .map((member) => (member === former ? { ...member, role: 'admin' as const } : member));
   if (others.length >= MEMBERS_MAX)
-    throw new ApiError('conflict', `The org has ${String(MEMBERS_MAX)} members and invites, the most that it can have.`);
+    throw new ApiError(
+      'conflict',
+      `The org has ${String(MEMBERS_MAX)} members and invites, the most that it can have.`,
+    );
   const changed = { ...org, members: [owner, ...others] };
   return former.user_id === who.user_id ? changed : withoutTransferOf(changed, former.user_id, 'from', now);
 }
@@ -149,7 +169,10 @@ function memberIn(org: OrgRecord, user_id: string): MemberRecord {
 
 function checkNotLastOwner(org: OrgRecord, member: MemberRecord): void {
   if (isActiveOwner(member) && org.members.filter(isActiveOwner).length === 1)
-    throw new ApiError('conflict', 'The last owner of an org can be neither removed nor demoted; transfer the ownership instead.');
+    throw new ApiError(
+      'conflict',
+      'The last owner of an org can be neither removed nor demoted; transfer the ownership instead.',
+    );
 }
 
 /** Refuses a caller who lacks a permission of the role. @throws ApiError forbidden */
@@ -165,7 +188,9 @@ function checkHolds(org: OrgRecord, by: OrgCredential, role: Role): void {
 /** Returns the member on whose rights an invite rests, for its record. */
 function inviterOf(org: OrgRecord, by: OrgCredential): Pick<MemberRecord, 'invited_by'> {
   if (by.kind === 'api_key')
-    return by.maker === undefined ? {} : { invited_by: { user_id: by.maker.user_id, member_since: by.maker.member_since } };
+    return by.maker === undefined
+      ? {}
+      : { invited_by: { user_id: by.maker.user_id, member_since: by.maker.member_since } };
   const member = activeIn(org, by.user_id);
   return member === undefined ? {} : { invited_by: { user_id: by.user_id, member_since: memberSince(member) } };
 }
@@ -176,7 +201,8 @@ function isVouchedFor(org: OrgRecord, { role, invited_by }: MemberRecord): boole
   const inviter = activeIn(org, invited_by.user_id);
   if (inviter === undefined || memberSince(inviter) !== invited_by.member_since) return false;
   return (
-    roleMay(inviter.role, 'members:invite') && permissionsMissing(role, (permission) => roleMay(inviter.role, permission)).length === 0
+    roleMay(inviter.role, 'members:invite') &&
+    permissionsMissing(role, (permission) => roleMay(inviter.role, permission)).length === 0
   );
 }
 

@@ -4,7 +4,16 @@ import { offsetQuery, pageMeta, pageMetaOf } from '../../http/pagination.ts';
 import { defineOperatorRoute, type Route } from '../../http/route.ts';
 import { fromTo } from './changes.ts';
 import { changeOrg, createKey, createOrg, orgItemOf, type OrgsDeps } from './orgs.ts';
-import { createdKey, createKeyBody, createOrgBody, KEY_EXAMPLE, orgAnswer, orgItem, orgParams, patchOrgBody } from './schema.ts';
+import {
+  createdKey,
+  createKeyBody,
+  createOrgBody,
+  KEY_EXAMPLE,
+  orgAnswer,
+  orgItem,
+  orgParams,
+  patchOrgBody,
+} from './schema.ts';
 
 const page = z.object(offsetQuery);
 
@@ -19,7 +28,12 @@ export function operatorRoutes(deps: OrgsDeps): Route[] {
       tag: 'Operator',
       status: 201,
       body: createOrgBody,
-      example: { org_id: 'org_acme', name: 'Acme', plan_name: 'pro', owner: { user_id: 'user_1', email: 'owner@example.com' } },
+      example: {
+        org_id: 'org_acme',
+        name: 'Acme',
+        plan_name: 'pro',
+        owner: { user_id: 'user_1', email: 'owner@example.com' },
+      },
       response: orgAnswer,
       errors: ['conflict'],
       audit: { action: 'org.create', target: 'org' },
@@ -43,7 +57,10 @@ export function operatorRoutes(deps: OrgsDeps): Route[] {
       handler: (ctx) => {
         const { limit, offset } = ctx.query;
         const orgs = deps.orgs.list();
-        return { data: orgs.slice(offset, offset + limit).map(orgItemOf), meta: pageMetaOf(orgs.length, limit, offset) };
+        return {
+          data: orgs.slice(offset, offset + limit).map(orgItemOf),
+          meta: pageMetaOf(orgs.length, limit, offset),
+        };
       },
     }),
     defineOperatorRoute({
@@ -71,7 +88,8 @@ export function operatorRoutes(deps: OrgsDeps): Route[] {
       path: '/admin/orgs/:org_id/api-keys',
       operation_id: 'createFirstApiKey',
       summary: 'Make an API key for an org',
-      description: 'As the org would itself, so that a new org gets its first key. It belongs to no member: no change of a member caps it.',
+      description:
+        'As the org would itself, so that a new org gets its first key. It belongs to no member: no change of a member caps it.',
       tag: 'Operator',
       status: 201,
       bare: true,

@@ -10,7 +10,16 @@ import { may, type OperatorCredential, type OrgCredential } from '../../http/cre
 import { ApiError } from '../../http/errors.ts';
 import { beyondKey, beyondRole, type Scope } from '../../http/permissions.ts';
 import { replaceOwner } from './membership.ts';
-import type { CreatedKey, CreateKeyBody, CreateOrgBody, KeyItem, KeyRecord, OrgItem, OrgView, PatchOrgBody } from './schema.ts';
+import type {
+  CreatedKey,
+  CreateKeyBody,
+  CreateOrgBody,
+  KeyItem,
+  KeyRecord,
+  OrgItem,
+  OrgView,
+  PatchOrgBody,
+} from './schema.ts';
 import type { KeyStore, OrgStore } from './store.ts';
 
 /** Keys of one org that are not revoked; some more where several processes make some at once. */
@@ -68,11 +77,15 @@ export async function createOrg(deps: OrgsDeps, body: CreateOrgBody): Promise<Or
   checkPlan(org);
   const deletion = deps.deletions.get(org.org_id);
   if (deletion?.state === 'running')
-    throw new ApiError('conflict', `The org ${org.org_id} is being deleted by the job ${deletion.job_id}. Wait for its end.`);
+    throw new ApiError(
+      'conflict',
+      `The org ${org.org_id} is being deleted by the job ${deletion.job_id}. Wait for its end.`,
+    );
   try {
     await deps.orgs.create(org);
   } catch (error) {
-    if (error instanceof RevisionConflict) throw new ApiError('conflict', `The org ${org.org_id} exists.`, { cause: error });
+    if (error instanceof RevisionConflict)
+      throw new ApiError('conflict', `The org ${org.org_id} exists.`, { cause: error });
     throw storeAway(error);
   }
   return orgItemOf(org);
@@ -84,7 +97,11 @@ export async function createOrg(deps: OrgsDeps, body: CreateOrgBody): Promise<Or
  * @returns the org before and after
  * @throws ApiError org_not_found, invalid_request
  */
-export async function changeOrg(deps: OrgsDeps, org_id: string, body: PatchOrgBody): Promise<{ before: OrgItem; after: OrgItem }> {
+export async function changeOrg(
+  deps: OrgsDeps,
+  org_id: string,
+  body: PatchOrgBody,
+): Promise<{ before: OrgItem; after: OrgItem }> {
   const { owner, ...fields } = body;
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
   const { before, org } = await changeRecord(deps, org_id, (before) => {
@@ -99,7 +116,11 @@ export async function changeOrg(deps: OrgsDeps, org_id: string, body: PatchOrgBo
 }
 
 /** Applies a rule to the newest record of an org. @throws ApiError org_not_found, upstream_unavailable, or what the rule throws */
-export async function changeRecord<R extends { org: OrgRecord }>(deps: OrgsDeps, org_id: string, apply: (org: OrgRecord) => R): Promise<R> {
+export async function changeRecord<R extends { org: OrgRecord }>(
+  deps: OrgsDeps,
+  org_id: string,
+  apply: (org: OrgRecord) => R,
+): Promise<R> {
   const changed = await deps.orgs.change(org_id, apply).catch((error: unknown) => {
     throw error instanceof ApiError ? error : storeAway(error);
   });
@@ -127,10 +148,16 @@ export async function createKey(
   const scopes = [...new Set(body.scopes)];
   const missing = beyondMaker(maker, scopes);
   if (missing.length > 0)
-    throw new ApiError('forbidden', `A key holds at most what its maker may do; the credential lacks ${missing.join(', ')}.`);
+    throw new ApiError(
+      'forbidden',
+      `A key holds at most what its maker may do; the credential lacks ${missing.join(', ')}.`,
+    );
   const created_by = makerOf(deps, org_id, maker);
   if (deps.keys.list(org_id).filter((key) => deps.keys.statusOf(key) !== 'revoked').length >= API_KEYS_ORG_MAX)
-    throw new ApiError('conflict', `An organization has at most ${String(API_KEYS_ORG_MAX)} API keys. Revoke one first.`);
+    throw new ApiError(
+      'conflict',
+      `An organization has at most ${String(API_KEYS_ORG_MAX)} API keys. Revoke one first.`,
+    );
   const raw_key = KEY_PREFIX + randomBytes(RAW_KEY_BYTES).toString('base64url');
   const record = keyRecordOf(raw_key, { org_id, name: body.name, scopes, now: deps.now(), created_by });
   try {
@@ -146,12 +173,19 @@ export async function createKey(
 function beyondMaker(maker: OrgCredential | OperatorCredential, scopes: readonly Scope[]): Scope[] {
   if (maker.kind === 'operator') return [];
   if (maker.kind === 'user') return beyondRole(maker.role, scopes);
-  const beyond = new Set([...beyondKey(maker.scopes, scopes), ...(maker.maker === undefined ? [] : beyondRole(maker.maker.role, scopes))]);
+  const beyond = new Set([
+    ...beyondKey(maker.scopes, scopes),
+    ...(maker.maker === undefined ? [] : beyondRole(maker.maker.role, scopes)),
+  ]);
   return [...beyond];
 }
 
 /** Returns the member to whom a new key belongs; null for one that no member makes. */
-function makerOf({ orgs }: OrgsDeps, org_id: string, maker: OrgCredential | OperatorCredential): KeyRecord['created_by'] {
+function makerOf(
+  { orgs }: OrgsDeps,
+  org_id: string,
+  maker: OrgCredential | OperatorCredential,
+): KeyRecord['created_by'] {
   if (maker.kind === 'operator') return null;
   if (maker.kind === 'api_key') {
     const behind = maker.maker;
@@ -184,7 +218,15 @@ export function keyRecordOf(raw: string, of: NewKey): KeyRecord {
 export function listKeys({ keys }: OrgsDeps, org_id: string): KeyItem[] {
   return keys.list(org_id).map((key) => {
     const { id, name, key_prefix, scopes, created_at, created_by } = key;
-    return { id, name, key_prefix, scopes, created_at, created_by: created_by?.user_id ?? null, status: keys.statusOf(key) };
+    return {
+      id,
+      name,
+      key_prefix,
+      scopes,
+      created_at,
+      created_by: created_by?.user_id ?? null,
+      status: keys.statusOf(key),
+    };
   });
 }
 

@@ -20,11 +20,15 @@ export interface TransferChange {
 /** @throws ApiError invalid_request, member_not_found; conflict while another one waits */
 export function requestTransfer(org: OrgRecord, request: TransferRequest): TransferChange {
   const { now, ...fields } = request;
-  if (fields.new_owner_user_id === fields.from_user_id) throw new ApiError('invalid_request', 'new_owner_user_id: is the caller');
+  if (fields.new_owner_user_id === fields.from_user_id)
+    throw new ApiError('invalid_request', 'new_owner_user_id: is the caller');
   if (activeIn(org, fields.new_owner_user_id) === undefined)
     throw new ApiError('member_not_found', 'new_owner_user_id: is no active member of this org');
   if (org.transfer !== null && transferStatus(org.transfer, now) === 'pending')
-    throw new ApiError('conflict', `A transfer waits for its acceptance until ${org.transfer.expires_at}; withdraw it first.`);
+    throw new ApiError(
+      'conflict',
+      `A transfer waits for its acceptance until ${org.transfer.expires_at}; withdraw it first.`,
+    );
   const transfer: TransferRecord = {
     ...fields,
     status: 'pending',
@@ -55,7 +59,10 @@ export function acceptTransfer(
   const others = org.members
     .filter((member) => member !== owner)
     .map((member) => (member.user_id === transfer.from_user_id ? { ...member, role: 'admin' as const } : member));
-  return { org: { ...org, members: [{ ...owner, role: 'owner' }, ...others], transfer: effective }, transfer: effective };
+  return {
+    org: { ...org, members: [{ ...owner, role: 'owner' }, ...others], transfer: effective },
+    transfer: effective,
+  };
 }
 
 /** Ends a transfer that waits for its acceptance. @throws ApiError conflict when none waits */
@@ -67,7 +74,10 @@ export function withdrawTransfer(org: OrgRecord, now: number): TransferChange {
 }
 
 /** What a transfer is by now: a waiting one whose time is over is expired. */
-export function transferStatus({ status, expires_at }: TransferRecord, now: number): TransferRecord['status'] | 'expired' {
+export function transferStatus(
+  { status, expires_at }: TransferRecord,
+  now: number,
+): TransferRecord['status'] | 'expired' {
   return status === 'pending' && Date.parse(expires_at) <= now ? 'expired' : status;
 }
 

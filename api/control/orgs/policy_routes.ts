@@ -1,7 +1,12 @@
 // Routes of an org's policy: its own settings of how its telemetry is treated. The field pii is the org's PII policy, which has a
 // record and routes of its own.
 import { parseFormula } from '../../../pipeline/domain/stats/formula.ts';
-import { piiPolicy, type PiiPolicy, piiPolicyChange, type PiiPolicyChange } from '../../../schemas/records/pii_policy.ts';
+import {
+  piiPolicy,
+  type PiiPolicy,
+  piiPolicyChange,
+  type PiiPolicyChange,
+} from '../../../schemas/records/pii_policy.ts';
 import { policy, policyChange } from '../../../schemas/records/policy.ts';
 import { ApiError } from '../../http/errors.ts';
 import { may } from '../../http/credential.ts';
@@ -12,7 +17,11 @@ import type { PolicyStore } from './policy_store.ts';
 import { orgParams } from './schema.ts';
 
 const shownPolicy = policy
-  .extend({ pii: piiPolicy.optional().describe('What is redacted before it is stored: the PII policy. Shown to those who may edit it') })
+  .extend({
+    pii: piiPolicy
+      .optional()
+      .describe('What is redacted before it is stored: the PII policy. Shown to those who may edit it'),
+  })
   .meta({ id: 'Policy' });
 const policyBody = policyChange.extend({ pii: piiPolicyChange.nullish() });
 const PII_DEFAULTS: PiiPolicyChange = { enabled: null, kinds: null, custom: null, mode: null };
@@ -46,7 +55,8 @@ export function policyRoutes(policies: PolicyStore, pii: PiiPolicyView): Route[]
       path: '/orgs/:org_id/policy',
       operation_id: 'changePolicy',
       summary: 'Change the policy of the org',
-      description: 'Takes the fields to change; null sets a field to its default again. It takes effect within a second.',
+      description:
+        'Takes the fields to change; null sets a field to its default again. It takes effect within a second.',
       tag: 'Organization',
       permission: 'settings:edit',
       params: orgParams,

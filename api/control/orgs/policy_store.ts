@@ -3,7 +3,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
-import { changedPolicy, DEFAULT_POLICY, parsePolicy, type Policy, type PolicyChange } from '../../../schemas/records/policy.ts';
+import {
+  changedPolicy,
+  DEFAULT_POLICY,
+  parsePolicy,
+  type Policy,
+  type PolicyChange,
+} from '../../../schemas/records/policy.ts';
 
 export class PolicyStore {
   readonly #bucket: WatchedBucket<Policy>;

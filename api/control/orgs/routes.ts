@@ -3,7 +3,16 @@ import { z } from 'zod';
 import { offsetQuery, pageMeta, pageMetaOf } from '../../http/pagination.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { createKey, listKeys, type OrgsDeps, revokeKey, viewOrg } from './orgs.ts';
-import { createdKey, createKeyBody, deletedKey, KEY_EXAMPLE, keyItem, keyParams, orgParams, orgView } from './schema.ts';
+import {
+  createdKey,
+  createKeyBody,
+  deletedKey,
+  KEY_EXAMPLE,
+  keyItem,
+  keyParams,
+  orgParams,
+  orgView,
+} from './schema.ts';
 
 const page = z.object(offsetQuery);
 

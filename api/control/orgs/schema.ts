@@ -33,7 +33,9 @@ export type OrgItem = z.infer<typeof orgItem>;
 /** An org as its members and keys see it. */
 export const orgView = orgItem
   .partial({ plan_name: true, overage_budget_usd: true, rate_limits: true })
-  .describe('plan_name, overage_budget_usd and rate_limits are left out for callers without the permission billing:view')
+  .describe(
+    'plan_name, overage_budget_usd and rate_limits are left out for callers without the permission billing:view',
+  )
   .meta({ id: 'OrgView' });
 export type OrgView = z.infer<typeof orgView>;
 

@@ -39,7 +39,9 @@ export class OrgStore implements Memberships {
 
   /** By org_id, ascending. */
   list(): OrgRecord[] {
-    return [...this.#bucket.values()].filter(({ org_id }) => !this.#isDeleted(org_id)).sort((a, b) => (a.org_id < b.org_id ? -1 : 1));
+    return [...this.#bucket.values()]
+      .filter(({ org_id }) => !this.#isDeleted(org_id))
+      .sort((a, b) => (a.org_id < b.org_id ? -1 : 1));
   }
 
   /** An active member; null where the user is none, or the org is not there. */
@@ -192,5 +194,9 @@ export class KeyStore implements KeyLookup {
 function knownKeyOf(hash: string, { org_id, id, scopes, created_by }: KeyRecord, role: Role | undefined): KnownKey {
   const held = new Set(scopes);
   const maker = created_by === null || role === undefined ? {} : { maker: { ...created_by, role } };
-  return { hash, credential: { kind: 'api_key', org_id, key_id: id, scopes: held, ...maker }, status: keyStatus(held, role) };
+  return {
+    hash,
+    credential: { kind: 'api_key', org_id, key_id: id, scopes: held, ...maker },
+    status: keyStatus(held, role),
+  };
 }

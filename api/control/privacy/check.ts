@@ -12,6 +12,8 @@ export function checkPatterns({ custom }: PiiPolicyChange, at = ''): void {
     checkOwnPatterns((custom ?? []).map(({ pattern }) => pattern));
   } catch (error) {
     if (!(error instanceof UnusablePattern)) throw error;
-    throw new ApiError('invalid_request', `${at}custom[${String(error.index)}].pattern: ${error.message}`, { cause: error });
+    throw new ApiError('invalid_request', `${at}custom[${String(error.index)}].pattern: ${error.message}`, {
+      cause: error,
+    });
   }
 }

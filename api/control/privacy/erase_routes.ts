@@ -34,7 +34,8 @@ export interface EraseDeps {
 }
 
 /** What the audit log says of a value: whoever knows the value can tell that it was this one. */
-export const valueHash = (org_id: string, value: string): string => createHash('sha256').update(`${org_id}\n${value}`).digest('hex');
+export const valueHash = (org_id: string, value: string): string =>
+  createHash('sha256').update(`${org_id}\n${value}`).digest('hex');
 
 export function eraseRoutes({ checkRoom, keep, ask }: EraseDeps): Route[] {
   return [

@@ -40,7 +40,12 @@ export function privacyRoutes({ policies, sealer }: PrivacyDeps): Route[] {
       permission: 'pii:edit',
       params: orgParams,
       body: piiPolicyChange,
-      example: { enabled: true, kinds: ['email', 'card'], custom: [{ label: 'EMPLOYEE', pattern: 'EMP-\\d{6}' }], mode: 'redact' },
+      example: {
+        enabled: true,
+        kinds: ['email', 'card'],
+        custom: [{ label: 'EMPLOYEE', pattern: 'EMP-\\d{6}' }],
+        mode: 'redact',
+      },
       response: piiPolicy,
       audit: { action: 'pii_policy.update', target: 'pii_policy', param: 'org_id' },
       handler: async ({ org_id, body, audit }) => {
@@ -48,7 +53,8 @@ export function privacyRoutes({ policies, sealer }: PrivacyDeps): Route[] {
         const { before, after } = await policies.change(org_id, body, sealer);
         const changed = FIELDS.filter((field) => !isDeepStrictEqual(before[field], after[field]));
         if (changed.length === 0) audit.nothing();
-        else audit.changes(Object.fromEntries(changed.map((field) => [field, { from: before[field], to: after[field] }])));
+        else
+          audit.changes(Object.fromEntries(changed.map((field) => [field, { from: before[field], to: after[field] }])));
         return { data: after };
       },
     }),

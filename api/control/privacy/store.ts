@@ -65,7 +65,11 @@ export class PiiPolicyStore {
    * @returns the policy that was changed, and what it became
    * @throws ApiError upstream_unavailable
    */
-  async change(org_id: string, change: PiiPolicyChange, sealer: Sealer): Promise<{ before: PiiPolicy; after: PiiPolicy }> {
+  async change(
+    org_id: string,
+    change: PiiPolicyChange,
+    sealer: Sealer,
+  ): Promise<{ before: PiiPolicy; after: PiiPolicy }> {
     // The last run is the one whose policy was written.
     let before = DEFAULT_PII_POLICY;
     const record = await this.#bucket
@@ -74,11 +78,15 @@ export class PiiPolicyStore {
         const after = changedPiiPolicy(before, change);
         if (isDeepStrictEqual(before, after)) return null;
         const needsKey = after.mode === 'hash' && (held?.hash_key ?? null) === null;
-        const made = needsKey ? sealer.seal(randomBytes(HASH_KEY_BYTES).toString('base64'), hashKeyContext(org_id)) : null;
+        const made = needsKey
+          ? sealer.seal(randomBytes(HASH_KEY_BYTES).toString('base64'), hashKeyContext(org_id))
+          : null;
         return { ...after, hash_key: made ?? held?.hash_key ?? null };
       })
       .catch((cause: unknown) => {
-        throw new ApiError('upstream_unavailable', 'The store of PII policies cannot be written to. Try again.', { cause });
+        throw new ApiError('upstream_unavailable', 'The store of PII policies cannot be written to. Try again.', {
+          cause,
+        });
       });
     return { before, after: shown(record) };
   }

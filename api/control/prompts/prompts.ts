@@ -51,7 +51,11 @@ export async function createPrompt(
     const stands = there ?? (await deps.store.create(record).catch(storeAway));
     if (stands === record) return { record, made: true };
     if (!numbered && sameContent(stands, record)) return { record: stands, made: false };
-    if (!numbered) throw new ApiError('conflict', `The version ${record.version} of ${name} is there with another template or model.`);
+    if (!numbered)
+      throw new ApiError(
+        'conflict',
+        `The version ${record.version} of ${name} is there with another template or model.`,
+      );
     if (tries >= NUMBER_TRIES_MAX) throw new ApiError('conflict', `Others make versions of ${name} faster. Try again.`);
   }
 }
@@ -71,8 +75,13 @@ export function listPrompts(
 export function getPrompt({ store }: PromptsDeps, org_id: string, name: string, version: string | undefined) {
   const record = version === undefined ? store.newest(org_id, name) : store.get(org_id, name, version);
   if (record === null)
-    throw new ApiError('prompt_not_found', `There is no prompt ${name}${version === undefined ? '' : ` of version ${version}`}.`);
-  const versions = store.versions(org_id, name).map((one) => ({ version: one.version, model: one.model, created_at: one.created_at }));
+    throw new ApiError(
+      'prompt_not_found',
+      `There is no prompt ${name}${version === undefined ? '' : ` of version ${version}`}.`,
+    );
+  const versions = store
+    .versions(org_id, name)
+    .map((one) => ({ version: one.version, model: one.model, created_at: one.created_at }));
   return { ...itemOf(record), versions };
 }
 
@@ -82,7 +91,11 @@ export function getPrompt({ store }: PromptsDeps, org_id: string, name: string, 
  * @returns how many versions there were
  * @throws ApiError prompt_not_found, conflict while a running eval uses one of its versions, upstream_unavailable
  */
-export async function deletePrompt({ store, runningEvals }: PromptsDeps, org_id: string, name: string): Promise<number> {
+export async function deletePrompt(
+  { store, runningEvals }: PromptsDeps,
+  org_id: string,
+  name: string,
+): Promise<number> {
   if (store.newest(org_id, name) === null) throw new ApiError('prompt_not_found', `There is no prompt ${name}.`);
   try {
     const user = (await runningEvals(org_id)).find(({ dataset }) => {

@@ -21,7 +21,11 @@ export function promptRoutes(deps: PromptsDeps): Route[] {
       audit: { action: 'prompt.create', target: 'prompt' },
       status: 201,
       body: createBody,
-      example: { name: 'support-answer', template: 'Answer {{customer}} in one sentence: {{question}}', model: 'gpt-4o-mini' },
+      example: {
+        name: 'support-answer',
+        template: 'Answer {{customer}} in one sentence: {{question}}',
+        model: 'gpt-4o-mini',
+      },
       response: promptItem,
       errors: ['conflict', 'upstream_unavailable'],
       handler: async (ctx) => {

@@ -71,7 +71,11 @@ export class PromptStore {
   /** How much of what is bounded an org has: prompts, versions of one of them, bytes of all templates. */
   sizes(org_id: string, name: string): { prompts: number; versions: number; bytes: number } {
     const org = this.#orgs.get(org_id);
-    return { prompts: org?.prompts.size ?? 0, versions: org?.prompts.get(name)?.versions.size ?? 0, bytes: org?.bytes ?? 0 };
+    return {
+      prompts: org?.prompts.size ?? 0,
+      versions: org?.prompts.get(name)?.versions.size ?? 0,
+      bytes: org?.bytes ?? 0,
+    };
   }
 
   /**
@@ -89,7 +93,9 @@ export class PromptStore {
    * @returns how many versions there were
    */
   async remove(org_id: string, name: string): Promise<number> {
-    const versions = [...(this.#orgs.get(org_id)?.prompts.get(name)?.versions.values() ?? [])].sort(newestFirst).reverse();
+    const versions = [...(this.#orgs.get(org_id)?.prompts.get(name)?.versions.values() ?? [])]
+      .sort(newestFirst)
+      .reverse();
     for (const { value, revision } of versions)
       await this.#bucket.delete(promptKey(org_id, name, value.version), revision).catch((error: unknown) => {
         // A version never changes, so the other write was a deletion.
@@ -136,4 +142,5 @@ export class PromptStore {
 const newestFirst = (a: Version, b: Version): number => b.revision - a.revision;
 
 /** Returns the size of a prompt's template in the KV bucket, in bytes. */
-export const templateBytes = ({ template }: Pick<PromptRecord, 'template'>): number => Buffer.byteLength(JSON.stringify(template));
+export const templateBytes = ({ template }: Pick<PromptRecord, 'template'>): number =>
+  Buffer.byteLength(JSON.stringify(template));

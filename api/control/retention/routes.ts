@@ -48,7 +48,8 @@ export function retentionRoutes({ policies, ask }: RetentionDeps): Route[] {
         if (isDeepStrictEqual(before, after)) audit.nothing();
         else
           for (const part of retentionPolicy.keyof().options)
-            if (!isDeepStrictEqual(before[part], after[part])) audit.changes({ [part]: { from: before[part], to: after[part] } });
+            if (!isDeepStrictEqual(before[part], after[part]))
+              audit.changes({ [part]: { from: before[part], to: after[part] } });
         return { data: after };
       },
     }),

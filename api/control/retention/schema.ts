@@ -40,5 +40,9 @@ export const restoreBody = z
   });
 
 export function restoreArgsOf({ since, until, trace_ids }: z.output<typeof restoreBody>): RestoreArgs {
-  return { since_day: since ?? null, until_day: until ?? null, trace_ids: trace_ids === undefined ? null : [...new Set(trace_ids)] };
+  return {
+    since_day: since ?? null,
+    until_day: until ?? null,
+    trace_ids: trace_ids === undefined ? null : [...new Set(trace_ids)],
+  };
 }

@@ -72,7 +72,8 @@ export function sessionRoutes({ orgsOf, secure, now }: SessionDeps): Route[] {
       path: PATH,
       operation_id: 'endSession',
       summary: 'End the session: the cookie is cleared',
-      description: 'Works with any cookie, an expired one too. A copy of the token made elsewhere stays valid until it ends.',
+      description:
+        'Works with any cookie, an expired one too. A copy of the token made elsewhere stays valid until it ends.',
       tag: TAG,
       audit: null,
       response: endedSession,

@@ -54,7 +54,8 @@ function endpointRoutes(deps: WebhooksDeps): Route[] {
       path: ROOT,
       operation_id: 'createWebhook',
       summary: 'Make a webhook endpoint',
-      description: 'secret is shown in this answer and never again. Deliveries are described under webhooks of this document.',
+      description:
+        'secret is shown in this answer and never again. Deliveries are described under webhooks of this document.',
       tag: TAG,
       permission: 'integrations:write',
       audit: { action: 'webhook.create', target: 'webhook' },
@@ -62,7 +63,11 @@ function endpointRoutes(deps: WebhooksDeps): Route[] {
       secret: true,
       params: orgParams,
       body: createBody,
-      example: { url: 'https://example.com/hooks', events: ['trace.completed', 'cost.anomaly'], description: 'ops channel' },
+      example: {
+        url: 'https://example.com/hooks',
+        events: ['trace.completed', 'cost.anomaly'],
+        description: 'ops channel',
+      },
       response: createdWebhook,
       errors: ['conflict'],
       handler: async (ctx) => {
@@ -107,7 +112,8 @@ function endpointRoutes(deps: WebhooksDeps): Route[] {
       path: ONE,
       operation_id: 'changeWebhook',
       summary: 'Enable, disable, subscribe anew or describe an endpoint',
-      description: 'What happens while an endpoint is disabled is not delivered to it later, and what waits for it is dropped.',
+      description:
+        'What happens while an endpoint is disabled is not delivered to it later, and what waits for it is dropped.',
       tag: TAG,
       permission: 'integrations:write',
       audit: { action: 'webhook.update', target: 'webhook', param: 'webhook_id' },
@@ -199,7 +205,11 @@ function deliveryRoutes(deps: WebhooksDeps & { clickhouse: ClickHouse }): Route[
       handler: async (ctx) => {
         const { webhook_id } = getWebhook(deps, ctx.org_id, ctx.params.webhook_id);
         const { limit, offset } = ctx.query;
-        const { items, total } = await listDeliveries(deps.clickhouse, { org_id: ctx.org_id, webhook_id, ...ctx.query }, ctx.signal);
+        const { items, total } = await listDeliveries(
+          deps.clickhouse,
+          { org_id: ctx.org_id, webhook_id, ...ctx.query },
+          ctx.signal,
+        );
         return { data: items, meta: pageMetaOf(total, limit, offset) };
       },
     }),

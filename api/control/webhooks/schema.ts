@@ -74,7 +74,9 @@ export const rotatedSecret = z.object({
   webhook_id: z.string(),
   secret: shownOnce,
   created_at: z.iso.datetime(),
-  previous_expires_at: z.iso.datetime().describe('Until then deliveries are signed with the secrets before this one too'),
+  previous_expires_at: z.iso
+    .datetime()
+    .describe('Until then deliveries are signed with the secrets before this one too'),
 });
 export const deletedWebhook = z.object({ webhook_id: z.string(), deleted: z.literal(true) });
 export const queuedTest = z.object({
@@ -86,7 +88,11 @@ export const queuedTest = z.object({
 
 const OUTCOMES = ['delivered', 'failed', 'retrying', 'dead-lettered'] as const;
 export const listQuery = z.object(offsetQuery);
-export const deliveriesQuery = z.object({ ...offsetQuery, event_id: z.string().min(1).optional(), outcome: z.enum(OUTCOMES).optional() });
+export const deliveriesQuery = z.object({
+  ...offsetQuery,
+  event_id: z.string().min(1).optional(),
+  outcome: z.enum(OUTCOMES).optional(),
+});
 export const deliveryItem = z.object({
   event_id: z.string(),
   event: z.string(),

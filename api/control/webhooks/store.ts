@@ -31,7 +31,9 @@ export class WebhookStore {
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<WebhookStore> {
     const parse = (text: string) => webhookRecord.parse(JSON.parse(text));
-    return new WebhookStore(await WatchedBucket.open(log.nc, await log.bucket('webhooks'), { name: 'webhooks', parse, onProblem }));
+    return new WebhookStore(
+      await WatchedBucket.open(log.nc, await log.bucket('webhooks'), { name: 'webhooks', parse, onProblem }),
+    );
   }
 
   get(org_id: string, webhook_id: string): WebhookRecord | null {
@@ -47,7 +49,9 @@ export class WebhookStore {
     const keys = this.#byOrg.get(webhookKey(org_id, '').slice(0, -1)) ?? [];
     return [...keys]
       .flatMap((key) => this.#bucket.get(key) ?? [])
-      .sort((a, b) => (a.created_at > b.created_at ? -1 : a.created_at < b.created_at ? 1 : a.webhook_id < b.webhook_id ? -1 : 1));
+      .sort((a, b) =>
+        a.created_at > b.created_at ? -1 : a.created_at < b.created_at ? 1 : a.webhook_id < b.webhook_id ? -1 : 1,
+      );
   }
 
   async create(record: WebhookRecord): Promise<void> {
@@ -55,9 +59,15 @@ export class WebhookStore {
   }
 
   /** Applies a change to the newest record; null when there is none. */
-  async change(org_id: string, webhook_id: string, apply: (record: WebhookRecord) => WebhookRecord): Promise<WebhookRecord | null> {
+  async change(
+    org_id: string,
+    webhook_id: string,
+    apply: (record: WebhookRecord) => WebhookRecord,
+  ): Promise<WebhookRecord | null> {
     const key = webhookKey(org_id, webhook_id);
-    const changed = await this.#turns.take(key, () => this.#bucket.change(key, (record) => (record === undefined ? null : apply(record))));
+    const changed = await this.#turns.take(key, () =>
+      this.#bucket.change(key, (record) => (record === undefined ? null : apply(record))),
+    );
     return changed ?? null;
   }
 

@@ -12,7 +12,12 @@ import {
 } from '../../../ops/exchange/webhook_queue.ts';
 import { webhookUrlProblem } from '../../../pipeline/domain/webhooks/url.ts';
 import { TEST_EVENT } from '../../../schemas/events/catalog.ts';
-import { LIVE_SECRETS_MAX, type WebhookRecord, webhookSealContext, type WebhookSecret } from '../../../schemas/records/webhook.ts';
+import {
+  LIVE_SECRETS_MAX,
+  type WebhookRecord,
+  webhookSealContext,
+  type WebhookSecret,
+} from '../../../schemas/records/webhook.ts';
 import { ApiError } from '../../http/errors.ts';
 import type { CreateBody, LetterItem, PatchBody, WebhookItem } from './schema.ts';
 import type { WebhookStore } from './store.ts';
@@ -57,7 +62,10 @@ export async function createWebhook(
   const problem = webhookUrlProblem(body.url, deps);
   if (problem !== null) throw new ApiError('invalid_request', `url: ${problem}`);
   if (deps.store.count(org_id) >= ENDPOINTS_ORG_MAX)
-    throw new ApiError('conflict', `The org has ${String(ENDPOINTS_ORG_MAX)} webhook endpoints, which is all it may. Delete one first.`);
+    throw new ApiError(
+      'conflict',
+      `The org has ${String(ENDPOINTS_ORG_MAX)} webhook endpoints, which is all it may. Delete one first.`,
+    );
   const secret = body.secret ?? newSecret();
   const webhook_id = newId('wh_');
   const created_at = new Date(deps.now()).toISOString();
@@ -75,7 +83,9 @@ export async function changeWebhook(
   webhook_id: string,
   patch: PatchBody,
 ): Promise<{ before: WebhookRecord; after: WebhookRecord }> {
-  const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined)) as Partial<WebhookRecord>;
+  const given = Object.fromEntries(
+    Object.entries(patch).filter(([, value]) => value !== undefined),
+  ) as Partial<WebhookRecord>;
   // The last run is the one whose record was written.
   const last: { before: WebhookRecord | null } = { before: null };
   const after = await deps.store.change(org_id, webhook_id, (record) => {
@@ -132,7 +142,15 @@ export async function sendTest(deps: WebhooksDeps, org_id: string, webhook_id: s
   const body = JSON.stringify({ event: TEST_EVENT, org_id, webhook_id, sent_at: new Date(now).toISOString() });
   await publishDelivery(
     deps.log,
-    freshDelivery({ event_id, event: TEST_EVENT, org_id, target_kind: 'endpoint', target_id: webhook_id, body, created_at: now }),
+    freshDelivery({
+      event_id,
+      event: TEST_EVENT,
+      org_id,
+      target_kind: 'endpoint',
+      target_id: webhook_id,
+      body,
+      created_at: now,
+    }),
     '0',
   );
   return event_id;
@@ -171,7 +189,9 @@ export async function replayLetters(
   if (found.length === 0) throw new ApiError('not_found', `There is no dead letter of the event ${event_id}.`);
   if (found.every(({ letter }) => letter.reason === 'too_large'))
     throw new ApiError('conflict', `The event ${event_id} is larger than what is sent.`);
-  const ready = found.filter(({ letter }) => letter.target_kind === 'alert' || deps.store.get(org_id, letter.target_id)?.enabled === true);
+  const ready = found.filter(
+    ({ letter }) => letter.target_kind === 'alert' || deps.store.get(org_id, letter.target_id)?.enabled === true,
+  );
   const [first] = found;
   if (ready.length === 0 && first !== undefined) throw disabled(first.letter.target_id);
   for (const one of ready) await replay(deps, one);
@@ -190,7 +210,18 @@ function letterItemOf({ letter }: StoredLetter): LetterItem {
   const { event_id, target_id, event, reason, attempts, status_code, error, body, created_at, died_at } = letter;
   const payload = JSON.parse(body) as Record<string, unknown>;
   const made = new Date(created_at).toISOString();
-  return { event_id, webhook_id: target_id, event, reason, attempts, status_code, error, payload, created_at: made, died_at };
+  return {
+    event_id,
+    webhook_id: target_id,
+    event,
+    reason,
+    attempts,
+    status_code,
+    error,
+    payload,
+    created_at: made,
+    died_at,
+  };
 }
 
 function sealedSecret(
@@ -202,6 +233,7 @@ function sealedSecret(
   return { sealed, created_at: new Date(now()).toISOString(), expires_at: null };
 }
 
-const notFound = (webhook_id: string) => new ApiError('webhook_not_found', `There is no webhook endpoint ${webhook_id}.`);
+const notFound = (webhook_id: string) =>
+  new ApiError('webhook_not_found', `There is no webhook endpoint ${webhook_id}.`);
 const disabled = (webhook_id: string) =>
   new ApiError('conflict', `The webhook endpoint ${webhook_id} is disabled or gone; enable it first.`);

@@ -152,12 +152,14 @@ export class AnswerReader {
   #problemOf(response: Fields | null): string | null {
     const { status, isHtml, isPlain } = this.#head;
     const error = isFields(response?.['error']) ? response['error'] : null;
-    if (typeof error?.['message'] === 'string' && error['message'] !== '') return error['message'].slice(0, ERROR_CHARS_MAX);
+    if (typeof error?.['message'] === 'string' && error['message'] !== '')
+      return error['message'].slice(0, ERROR_CHARS_MAX);
     if (error !== null) return 'The upstream answered with an error that says nothing.';
     if (status < 200 || status >= 300) return `The upstream answered with status ${String(status)}.`;
     if (isHtml) return 'The upstream answered with a page of HTML.';
     // What was too long to be kept, or is compressed, is the caller's to read.
-    if (response === null && isPlain && !this.#cut) return 'The upstream answered with something that is no JSON object.';
+    if (response === null && isPlain && !this.#cut)
+      return 'The upstream answered with something that is no JSON object.';
     return null;
   }
 

@@ -120,7 +120,8 @@ export class ChatAssembly implements Assembly {
       message['function_call'] = call;
     }
     if (Array.isArray(delta['tool_calls']))
-      for (const [at, tool] of (delta['tool_calls'] as unknown[]).entries()) if (isFields(tool)) this.#addTool(choice, tool, at);
+      for (const [at, tool] of (delta['tool_calls'] as unknown[]).entries())
+        if (isFields(tool)) this.#addTool(choice, tool, at);
   }
 
   #addTool({ tools }: Choice, piece: Fields, at: number): void {
@@ -135,7 +136,8 @@ export class ChatAssembly implements Assembly {
       tool = { call: { type: 'function' }, function: {} };
       tools.set(index, tool);
     }
-    for (const key of ['id', 'type']) if (typeof piece[key] === 'string' && piece[key] !== '') tool.call[key] = piece[key];
+    for (const key of ['id', 'type'])
+      if (typeof piece[key] === 'string' && piece[key] !== '') tool.call[key] = piece[key];
     if (isFields(piece['function'])) this.#addFunction(tool.function, piece['function']);
   }
 

@@ -83,7 +83,10 @@ function tagsIn(headers: IncomingHttpHeaders): string[] {
     .map((tag) => tag.trim())
     .filter((tag) => tag !== '');
   if (tags.length > TAGS_MAX || tags.some((tag) => tag.length > TAG_LENGTH_MAX))
-    throw new ApiError('invalid_request', `${name}: takes at most ${String(TAGS_MAX)} tags of ${String(TAG_LENGTH_MAX)} characters`);
+    throw new ApiError(
+      'invalid_request',
+      `${name}: takes at most ${String(TAGS_MAX)} tags of ${String(TAG_LENGTH_MAX)} characters`,
+    );
   return tags;
 }
 
@@ -174,7 +177,12 @@ const CREDENTIAL_LENGTH_MIN = 8;
 
 /** Returns every credential that a caller sends, also those that the service does not use because another header wins. */
 function credentialsOf(headers: IncomingHttpHeaders): string[] {
-  const given = [rawCredentialOf(headers), headers['x-org-api-key'], headers.authorization?.split(' ').at(-1), headers.cookie];
+  const given = [
+    rawCredentialOf(headers),
+    headers['x-org-api-key'],
+    headers.authorization?.split(' ').at(-1),
+    headers.cookie,
+  ];
   return given.flatMap((value) => (typeof value === 'string' && value.length >= CREDENTIAL_LENGTH_MIN ? [value] : []));
 }
 
@@ -224,7 +232,10 @@ const hopNames = (connection: string | undefined): ReadonlySet<string> =>
  * Returns the headers for a target: those of the caller that are on the list, without any whose value holds the caller's credential,
  * and the target's own key.
  */
-export function headersFor(headers: IncomingHttpHeaders, target: Pick<GatewayTarget, 'api_key'>): Record<string, string | string[]> {
+export function headersFor(
+  headers: IncomingHttpHeaders,
+  target: Pick<GatewayTarget, 'api_key'>,
+): Record<string, string | string[]> {
   const credentials = credentialsOf(headers);
   const hop = hopNames(headers.connection);
   const passed: Record<string, string | string[]> = {};

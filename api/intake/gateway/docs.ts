@@ -24,14 +24,23 @@ const chat = z
     stream_options: z.looseObject({ include_usage: z.boolean().optional() }).optional(),
   })
   .meta({ id: 'GatewayChatCompletion' });
-const chatAnswer = z.looseObject({ id: z.string(), model: z.string(), choices: z.array(z.looseObject({})), usage: usage.optional() });
+const chatAnswer = z.looseObject({
+  id: z.string(),
+  model: z.string(),
+  choices: z.array(z.looseObject({})),
+  usage: usage.optional(),
+});
 const responses = z.looseObject({
   model: z.string(),
   input: z.union([z.string(), z.array(z.looseObject({}))]),
   stream: z.boolean().optional(),
 });
 const embeddings = z.looseObject({ model: z.string(), input: z.union([z.string(), z.array(z.unknown())]) });
-const embeddingsAnswer = z.looseObject({ data: z.array(z.looseObject({ embedding: z.unknown() })), model: z.string(), usage });
+const embeddingsAnswer = z.looseObject({
+  data: z.array(z.looseObject({ embedding: z.unknown() })),
+  model: z.string(),
+  usage,
+});
 const model = z.looseObject({ id: z.string() });
 
 const PASSED =
@@ -115,7 +124,9 @@ export const GATEWAY_DOCS: readonly RouteDoc[] = [
     params: z.object({
       model: z
         .string()
-        .describe('Letters, digits and . _ : @ + ~ -, in parts divided by / (%2F), none of them only dots; 422 invalid_request else'),
+        .describe(
+          'Letters, digits and . _ : @ + ~ -, in parts divided by / (%2F), none of them only dots; 422 invalid_request else',
+        ),
     }),
     body: null,
     response: model,

@@ -2,7 +2,13 @@
 // Guarantees: nothing is sent twice; an upstream that is silent for its timeout, and a caller that reads nothing for STALL_MS, end
 // the exchange; nothing goes to the caller before the first bytes of the answer are there, so that another upstream can still be
 // asked; a short answer goes out only when it is whole.
-import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
+import {
+  Agent as HttpAgent,
+  type ClientRequest,
+  type IncomingMessage,
+  request as httpRequest,
+  type ServerResponse,
+} from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { GatewayTarget } from '../../../ops/platform/llm/routes.ts';
 
@@ -15,8 +21,18 @@ const STALL_MS = 120_000;
 const HELD_BYTES_MAX = 256 * 1024;
 
 const agents = {
-  'http:': new HttpAgent({ keepAlive: true, maxFreeSockets: IDLE_SOCKETS_MAX, timeout: IDLE_SOCKET_MS, scheduling: 'lifo' }),
-  'https:': new HttpsAgent({ keepAlive: true, maxFreeSockets: IDLE_SOCKETS_MAX, timeout: IDLE_SOCKET_MS, scheduling: 'lifo' }),
+  'http:': new HttpAgent({
+    keepAlive: true,
+    maxFreeSockets: IDLE_SOCKETS_MAX,
+    timeout: IDLE_SOCKET_MS,
+    scheduling: 'lifo',
+  }),
+  'https:': new HttpsAgent({
+    keepAlive: true,
+    maxFreeSockets: IDLE_SOCKETS_MAX,
+    timeout: IDLE_SOCKET_MS,
+    scheduling: 'lifo',
+  }),
 };
 
 /** How an exchange ended. lost: the upstream broke off or never answered; gone: the caller did. */
@@ -32,10 +48,15 @@ export interface Asked {
 
 /** An answer has begun, or there is none. */
 export type Begun =
-  { answer: IncomingMessage; failed: null; request: ClientRequest } | { answer: null; failed: 'lost' | 'timeout' | 'gone'; cause: unknown };
+  | { answer: IncomingMessage; failed: null; request: ClientRequest }
+  | { answer: null; failed: 'lost' | 'timeout' | 'gone'; cause: unknown };
 
 /** Asks an upstream; resolves with the head of its answer. `res` is the caller's: when it closes, nobody waits any more. */
-export function ask({ base_url, timeout_ms }: GatewayTarget, { method, path, headers, body }: Asked, res: ServerResponse): Promise<Begun> {
+export function ask(
+  { base_url, timeout_ms }: GatewayTarget,
+  { method, path, headers, body }: Asked,
+  res: ServerResponse,
+): Promise<Begun> {
   return new Promise((resolve) => {
     const secure = base_url.protocol === 'https:';
     const send = secure ? httpsRequest : httpRequest;

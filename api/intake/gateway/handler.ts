@@ -60,8 +60,13 @@ export function gatewayPathOf(url: string): GatewayPath | null {
   if (name === undefined) return null;
   const query = url.indexOf('?');
   const path = `/${name}${query < 0 ? '' : url.slice(query)}`;
-  if (name.startsWith('models')) return { operation: 'models', pattern: name === 'models' ? '/v1/models' : '/v1/models/{model}', path };
-  return { operation: name === 'chat/completions' ? 'chat' : (name as 'responses' | 'embeddings'), pattern: `/v1/${name}`, path };
+  if (name.startsWith('models'))
+    return { operation: 'models', pattern: name === 'models' ? '/v1/models' : '/v1/models/{model}', path };
+  return {
+    operation: name === 'chat/completions' ? 'chat' : (name as 'responses' | 'embeddings'),
+    pattern: `/v1/${name}`,
+    path,
+  };
 }
 
 interface Serving extends GatewayDeps {
@@ -75,7 +80,9 @@ export async function callsEnded(open: ReadonlySet<unknown>): Promise<void> {
 }
 
 /** Serves the gateway's paths; the answer is always sent, whatever happens. */
-export function createGatewayHandler(deps: GatewayDeps): (req: IncomingMessage, res: ServerResponse, path: GatewayPath) => void {
+export function createGatewayHandler(
+  deps: GatewayDeps,
+): (req: IncomingMessage, res: ServerResponse, path: GatewayPath) => void {
   const estimates = new Estimates();
   const serving: Serving = { ...deps, invoking: { ...deps, estimates, now: deps.edge.now } };
   return (req, res, path) => {
@@ -89,18 +96,30 @@ export function createGatewayHandler(deps: GatewayDeps): (req: IncomingMessage, 
 }
 
 /** The status that was sent. */
-async function serve(req: IncomingMessage, res: ServerResponse, path: GatewayPath, full: boolean, deps: Serving): Promise<number> {
+async function serve(
+  req: IncomingMessage,
+  res: ServerResponse,
+  path: GatewayPath,
+  full: boolean,
+  deps: Serving,
+): Promise<number> {
   const request_id = newRequestId();
   const headers: string[] = [];
   try {
-    if (full) throw new ApiError('rate_limited', 'Too many calls are under way.', { headers: { 'Retry-After': RETRY_AFTER_SECONDS } });
+    if (full)
+      throw new ApiError('rate_limited', 'Too many calls are under way.', {
+        headers: { 'Retry-After': RETRY_AFTER_SECONDS },
+      });
     await pass(req, res, path, { request_id, headers }, deps);
     return res.headersSent ? res.statusCode : CLIENT_GONE;
   } catch (thrown) {
     if (req.destroyed && !req.complete) return CLIENT_GONE;
     const error = toApiError(thrown, () => null);
     if (error.status >= 500 && error.code !== 'upstream_not_configured')
-      deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'a call through the gateway failed');
+      deps.edge.log.error(
+        { request_id, code: error.code, err: error.cause ?? error },
+        'a call through the gateway failed',
+      );
     await discardBody(req, res, error.status);
     sendGatewayError(res, error, { request_id, headers });
     return error.status;
@@ -113,16 +132,27 @@ export interface Answering {
   headers: string[];
 }
 
-async function pass(req: IncomingMessage, res: ServerResponse, path: GatewayPath, answering: Answering, deps: Serving): Promise<void> {
+async function pass(
+  req: IncomingMessage,
+  res: ServerResponse,
+  path: GatewayPath,
+  answering: Answering,
+  deps: Serving,
+): Promise<void> {
   const { edge, routes } = deps;
   const method = path.operation === 'models' ? 'GET' : 'POST';
-  if (req.method !== method) throw new ApiError('method_not_allowed', `This path takes ${method}.`, { headers: { Allow: method } });
+  if (req.method !== method)
+    throw new ApiError('method_not_allowed', `This path takes ${method}.`, { headers: { Allow: method } });
   const asked = { method, headers: req.headers, pathOrg: undefined };
   const found = authenticateOrg(asked, edge.auth);
   const credential = found instanceof Promise ? await found : found;
   const { allowed, headers } = edge.limits.take('api', credential.org_id, 1);
   for (const name in headers) answering.headers.push(name, headers[name] ?? '');
-  if (!allowed) throw new ApiError('rate_limited', 'The tenant makes too many API requests. Send it again after Retry-After seconds.');
+  if (!allowed)
+    throw new ApiError(
+      'rate_limited',
+      'The tenant makes too many API requests. Send it again after Retry-After seconds.',
+    );
   permit('gateway:invoke', credential, asked, edge.auth);
   deps.orgOf.set(res, credential.org_id);
   checkPinnedVersion(req.headers[VERSION_HEADER]);
@@ -198,7 +228,8 @@ async function passModels(
   checkModelPath(path);
   const begun = await ask(target, { method: 'GET', path, headers: headersFor(req.headers, target), body: null }, res);
   if (begun.failed === 'gone') return;
-  if (begun.answer === null) throw new ApiError('upstream_unavailable', 'The upstream cannot be reached.', { cause: begun.cause });
+  if (begun.answer === null)
+    throw new ApiError('upstream_unavailable', 'The upstream cannot be reached.', { cause: begun.cause });
   const { answer, request } = begun;
   const { ending, begun: sent } = await relay(answer, request, res, {
     timeout_ms: target.timeout_ms,

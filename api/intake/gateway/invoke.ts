@@ -62,7 +62,9 @@ class Unanswered extends ApiError {
 
   constructor(ended: Ended, cause: unknown) {
     const detail =
-      ended.outcome === 'timeout' ? 'The upstream did not answer in time.' : 'The upstream cannot be reached, or broke off the connection.';
+      ended.outcome === 'timeout'
+        ? 'The upstream did not answer in time.'
+        : 'The upstream cannot be reached, or broke off the connection.';
     super('upstream_unavailable', detail, { cause });
     this.ended = ended;
   }
@@ -135,7 +137,9 @@ async function converse(invocation: Invocation): Promise<Ended> {
 
 /** What is recorded where no answer has begun. A caller that went away has had its prompt read all the same. */
 function unansweredRead(call: GatewayCall, failed: 'lost' | 'timeout' | 'gone'): ReadAnswer {
-  const read = new AnswerReader(call, { status: 0, isStream: false, isPlain: false, isHtml: false }, () => 0).read(failed);
+  const read = new AnswerReader(call, { status: 0, isStream: false, isPlain: false, isHtml: false }, () => 0).read(
+    failed,
+  );
   delete read.attributes['http_status'];
   return read;
 }

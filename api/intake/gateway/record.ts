@@ -104,7 +104,9 @@ function plainRequest(call: EndedCall): Fields {
   const bare = bareRequest(call);
   const text = keptText(call.request);
   if (text === '') return bare;
-  return call.operation === 'chat' ? { ...bare, messages: [{ role: 'user', content: text }] } : { ...bare, input: text };
+  return call.operation === 'chat'
+    ? { ...bare, messages: [{ role: 'user', content: text }] }
+    : { ...bare, input: text };
 }
 
 /** An answer that says no more than its text and what was used; of a call that failed, what is not said to be used was not. */
@@ -113,9 +115,13 @@ function plainResponse(call: EndedCall): Fields | null {
   const text = call.response === null ? '' : keptText(call.response);
   if (text === '') return bare;
   const isChat = call.operation === 'chat';
-  const said = isChat ? { choices: [{ index: 0, message: { role: 'assistant', content: text } }] } : { output_text: text };
+  const said = isChat
+    ? { choices: [{ index: 0, message: { role: 'assistant', content: text } }] }
+    : { output_text: text };
   if (call.outcome === 'success') return { ...bare, ...said };
-  const nothing = isChat ? { prompt_tokens: 0, completion_tokens: 0 } : { prompt_tokens: 0, input_tokens: 0, output_tokens: 0 };
+  const nothing = isChat
+    ? { prompt_tokens: 0, completion_tokens: 0 }
+    : { prompt_tokens: 0, input_tokens: 0, output_tokens: 0 };
   return { ...said, usage: { ...nothing, ...countsIn(call.response) } };
 }
 
@@ -135,7 +141,8 @@ function bareResponse({ operation, response, outcome }: EndedCall): Fields | nul
 /** The numbers of an answer's usage that are counts; null where it has no usage. */
 function countsIn(response: unknown): Fields | null {
   if (!isFields(response) || !isFields(response['usage'])) return null;
-  const isCount = (value: unknown) => typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 1_000_000_000;
+  const isCount = (value: unknown) =>
+    typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 1_000_000_000;
   return Object.fromEntries(Object.entries(response['usage']).filter(([, value]) => isCount(value)));
 }
 

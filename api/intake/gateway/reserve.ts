@@ -49,7 +49,14 @@ export class Estimates {
       ...(labels.agent_id === null ? {} : { attributes: { agent_id: labels.agent_id } }),
     });
     const { trace_id } = labels;
-    const event = { org_id, format: 'chatcompletion' as const, event_hex: eventHex(body), trace_id, received_at: now, body };
+    const event = {
+      org_id,
+      format: 'chatcompletion' as const,
+      event_hex: eventHex(body),
+      trace_id,
+      received_at: now,
+      body,
+    };
     return { event: { event, partition: partitionOf(org_id, trace_id, partitions), bytes: body.length }, prompt };
   }
 
@@ -68,7 +75,8 @@ export class Estimates {
   }
 }
 
-const keyOf = (org_id: string, { operation, model }: GatewayCall): string => `${org_id} ${operation} ${model.slice(0, 256)}`;
+const keyOf = (org_id: string, { operation, model }: GatewayCall): string =>
+  `${org_id} ${operation} ${model.slice(0, 256)}`;
 
 function promptTokens({ operation, request }: GatewayCall): number {
   const texts: string[] = [];

@@ -100,7 +100,8 @@ export class AckInbox implements LogPort {
 
 /** What JetStream says of a publish. */
 export function readAck(message: Pick<Msg, 'headers' | 'data' | 'string'>): Stored | Refusal {
-  if (message.data.length === 0) return { kind: 'failed', detail: `no stream took the message (${String(message.headers?.code ?? 0)})` };
+  if (message.data.length === 0)
+    return { kind: 'failed', detail: `no stream took the message (${String(message.headers?.code ?? 0)})` };
   let ack: unknown;
   try {
     ack = JSON.parse(message.string());

@@ -91,13 +91,24 @@ const FORMATS: Record<IngestFormat, FormatDoc> = {
     description:
       'Answers pages of any origin, without credentials of the browser. For navigator.sendBeacon, which can set no header, the body may be sent as text/plain and the key in api_key.',
     query: z.object({
-      api_key: z.string().optional().describe('An API key whose only scope is ingest:write, in the place of X-Org-Api-Key'),
+      api_key: z
+        .string()
+        .optional()
+        .describe('An API key whose only scope is ingest:write, in the place of X-Org-Api-Key'),
     }),
     pages: true,
     body: batchOf(EVENT_SCHEMAS.app),
     response: many,
     example: {
-      events: [{ event_type: 'page_view', user_id: 'u1', session_id: 's1', url: 'https://example.com/', attributes: { duration_ms: 120 } }],
+      events: [
+        {
+          event_type: 'page_view',
+          user_id: 'u1',
+          session_id: 's1',
+          url: 'https://example.com/',
+          attributes: { duration_ms: 120 },
+        },
+      ],
     },
   },
 };

@@ -49,7 +49,8 @@ export function readEvents(body: unknown, source: EventSource): ReadEvents {
     if (!checked.ok) throw decodeFailed(fieldOf(where, checked.path), checked.message);
     const times = checkTimes(checked.value, source.received_at);
     if (!times.ok) throw decodeFailed(fieldOf(where, times.path), times.message);
-    if (deeperThan(checked.value, DEPTH_MAX)) throw decodeFailed(fieldOf(where, ''), `is nested deeper than ${String(DEPTH_MAX)} levels`);
+    if (deeperThan(checked.value, DEPTH_MAX))
+      throw decodeFailed(fieldOf(where, ''), `is nested deeper than ${String(DEPTH_MAX)} levels`);
     const text = JSON.stringify(checked.value);
     if (text.length > SURELY_FITS_LENGTH && Buffer.byteLength(text) > MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX) {
       throw new ApiError('payload_too_large', `${fieldOf(where, '')}: the event is too large as compact JSON`);
@@ -58,7 +59,14 @@ export function readEvents(body: unknown, source: EventSource): ReadEvents {
     const trace_id = traceIdOf(source.format, checked.value, hex);
     ids.push({ event_id: `evt_${hex}`, trace_id, span_id: spanIdOf(checked.value, hex) });
     events.push({
-      event: { org_id: source.org_id, format: source.format, event_hex: hex, trace_id, received_at: source.received_at, body: text },
+      event: {
+        org_id: source.org_id,
+        format: source.format,
+        event_hex: hex,
+        trace_id,
+        received_at: source.received_at,
+        body: text,
+      },
       partition: partitionOf(source.org_id, trace_id, source.partitions),
       bytes: text.length,
     });

@@ -64,7 +64,10 @@ export function ingestPathOf(url: string): IngestPath | null {
   if (match === null) return null;
   const [, org = '', rest = ''] = match;
   try {
-    return { org_id: org.includes('%') ? decodeURIComponent(org) : org, format: rest.endsWith('/') ? rest.slice(0, -1) : rest };
+    return {
+      org_id: org.includes('%') ? decodeURIComponent(org) : org,
+      format: rest.endsWith('/') ? rest.slice(0, -1) : rest,
+    };
   } catch {
     return null;
   }
@@ -89,7 +92,9 @@ interface Attempt {
 }
 
 /** Serves ingest requests; the answer is always sent, whatever happens. */
-export function createIngestHandler(deps: IngestDeps): (req: IncomingMessage, res: ServerResponse, path: IngestPath) => void {
+export function createIngestHandler(
+  deps: IngestDeps,
+): (req: IncomingMessage, res: ServerResponse, path: IngestPath) => void {
   return (req, res, path) => {
     const attempt: Attempt = {
       req,
@@ -105,7 +110,12 @@ export function createIngestHandler(deps: IngestDeps): (req: IncomingMessage, re
     void serve(attempt, deps).then((status) => {
       const format = isIngestFormat(path.format) ? path.format : 'unknown';
       deps.observeIngest(format, status, attempt.events, attempt.bytes);
-      deps.edge.observe(`/orgs/{org_id}/ingest/${format}`, req.method ?? '', status, (performance.now() - began) / 1000);
+      deps.edge.observe(
+        `/orgs/{org_id}/ingest/${format}`,
+        req.method ?? '',
+        status,
+        (performance.now() - began) / 1000,
+      );
     });
   };
 }
@@ -123,7 +133,8 @@ async function serve(attempt: Attempt, deps: IngestDeps): Promise<number> {
   } catch (thrown) {
     if (req.destroyed && !req.complete) return CLIENT_GONE;
     const error = toApiError(thrown, () => null);
-    if (error.status >= 500) deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'ingest failed');
+    if (error.status >= 500)
+      deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'ingest failed');
     await discardBody(req, res, error.status);
     sendError(res, error, request_id);
     return error.status;
@@ -137,7 +148,8 @@ async function ingest(attempt: Attempt, deps: IngestDeps): Promise<KeptAnswer & 
     throw new ApiError('method_not_allowed', 'This path takes POST.', { headers: { Allow: 'POST' } });
   const asked = { method: 'POST', headers: req.headers, pathOrg: path.org_id };
   const queryKey = format === 'app' ? attempt.query?.['api_key'] : undefined;
-  const credential = queryKey === undefined ? await authenticateOrg(asked, deps.edge.auth) : keyInQuery(queryKey, req, deps);
+  const credential =
+    queryKey === undefined ? await authenticateOrg(asked, deps.edge.auth) : keyInQuery(queryKey, req, deps);
   const taken = () => {
     permit('ingest:write', credential, asked, deps.edge.auth);
     return accept(attempt, { format, credential }, deps);
@@ -158,7 +170,8 @@ async function ingest(attempt: Attempt, deps: IngestDeps): Promise<KeptAnswer & 
 /** @throws ApiError unauthenticated, forbidden, invalid_request */
 function keyInQuery(given: string | string[], req: IncomingMessage, deps: IngestDeps): OrgCredential {
   if (typeof given !== 'string') throw new ApiError('invalid_request', 'api_key: may be given only once');
-  if (hasCredentialHeader(req.headers)) throw new ApiError('invalid_request', 'api_key: may not be given beside a credential in a header');
+  if (hasCredentialHeader(req.headers))
+    throw new ApiError('invalid_request', 'api_key: may not be given beside a credential in a header');
   return authenticateQueryKey(given, deps.edge.auth);
 }
 
@@ -213,15 +226,29 @@ async function admitted(request: Admitted, deps: IngestDeps): Promise<KeptAnswer
   const raw = await readBody(req, { bytesMax: edge.bodyBytesMax, grow: hold.grow }).catch(asDecodeFailed);
   const began = performance.now();
   const read = await hold.inTurn(raw.length, () =>
-    readEvents(parsed(raw), { format, org_id: credential.org_id, received_at: edge.now(), partitions: deps.partitions }),
+    readEvents(parsed(raw), {
+      format,
+      org_id: credential.org_id,
+      received_at: edge.now(),
+      partitions: deps.partitions,
+    }),
   );
   const refusal = hold.admit(read.events.length);
   if (refusal !== null) throw refusal;
-  if (format === 'app') charge(request.attempt, deps, { kind: 'app', tenant: credential.org_id, cost: read.events.length });
-  const answerOf = ({ request_id, at }: KeptIngest): KeptAnswer => ({ status: 200, body: envelope(answerData(read), request_id, at) });
+  if (format === 'app')
+    charge(request.attempt, deps, { kind: 'app', tenant: credential.org_id, cost: read.events.length });
+  const answerOf = ({ request_id, at }: KeptIngest): KeptAnswer => ({
+    status: 200,
+    body: envelope(answerData(read), request_id, at),
+  });
   let claim: IngestClaim | null = null;
   if (key !== null) {
-    const begun = await deps.once.begin({ tenant: tenantOfOrg(credential.org_id), endpoint: `POST ingest/${format}`, key, body: raw });
+    const begun = await deps.once.begin({
+      tenant: tenantOfOrg(credential.org_id),
+      endpoint: `POST ingest/${format}`,
+      key,
+      body: raw,
+    });
     if ('replay' in begun) return { ...answerOf(begun.replay), replayed: true };
     claim = begun.claim;
   }
@@ -249,5 +276,7 @@ function parsed(raw: Buffer): unknown {
 }
 
 function asDecodeFailed(error: unknown): never {
-  throw error instanceof MalformedBody ? new ApiError('decode_failed', `body: ${error.message}`, { cause: error }) : error;
+  throw error instanceof MalformedBody
+    ? new ApiError('decode_failed', `body: ${error.message}`, { cause: error })
+    : error;
 }

@@ -5,7 +5,16 @@
 // died, or it ran out) does no harm: both requests publish, their events are recognised as the same, and the outcome that was
 // written first answers both.
 import { z } from 'zod';
-import { fingerprintOf, inProgress, type KeyedStore, type Place, placeOf, readRecord, reused, Running } from '../../http/keyed_store.ts';
+import {
+  fingerprintOf,
+  inProgress,
+  type KeyedStore,
+  type Place,
+  placeOf,
+  readRecord,
+  reused,
+  Running,
+} from '../../http/keyed_store.ts';
 
 /** Keys of one tenant that are remembered; its oldest make room. */
 export const INGEST_KEYS_TENANT_MAX = 100_000;
@@ -66,7 +75,10 @@ export class IngestOnce {
     const leave = this.#running.enter(place, fingerprint);
     let claimed = false;
     try {
-      const [revision, replay] = await Promise.all([this.#deps.claims.write(place, fingerprint, 0), this.#outcome(place, fingerprint)]);
+      const [revision, replay] = await Promise.all([
+        this.#deps.claims.write(place, fingerprint, 0),
+        this.#outcome(place, fingerprint),
+      ]);
       if (replay !== null) return { replay };
       if (revision === null) return { replay: await this.#lost(place, fingerprint) };
       claimed = true;

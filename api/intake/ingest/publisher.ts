@@ -180,7 +180,8 @@ export class Publisher {
     for (let i = 0; i < this.#lanes.length; i++) {
       const lane = this.#lane((this.#turn + i) % this.#lanes.length);
       for (let part = lane.queue[0]; part !== undefined; part = lane.queue[0]) {
-        const full = this.#mixed.bytes + part.bytes > MESSAGE_BYTES_TARGET || events + part.events.length > MESSAGE_EVENTS_MAX;
+        const full =
+          this.#mixed.bytes + part.bytes > MESSAGE_BYTES_TARGET || events + part.events.length > MESSAGE_EVENTS_MAX;
         if (full && this.#mixed.queue.length > 0) return;
         lane.queue.shift();
         lane.bytes -= part.bytes;
@@ -291,7 +292,8 @@ function takeParts(queue: Part[]): Part[] {
   let bytes = 0;
   let events = 0;
   for (const part of queue) {
-    if (count > 0 && (bytes + part.bytes > MESSAGE_BYTES_TARGET || events + part.events.length > MESSAGE_EVENTS_MAX)) break;
+    if (count > 0 && (bytes + part.bytes > MESSAGE_BYTES_TARGET || events + part.events.length > MESSAGE_EVENTS_MAX))
+      break;
     count++;
     bytes += part.bytes;
     events += part.events.length;

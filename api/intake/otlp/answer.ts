@@ -24,7 +24,12 @@ export function statusOf(error: ApiError): number {
 }
 
 /** Sends what became of an export. */
-export function sendTaken(res: ServerResponse, request_id: string, encoding: Encoding, { events, rejected, reasons }: ReadExport): void {
+export function sendTaken(
+  res: ServerResponse,
+  request_id: string,
+  encoding: Encoding,
+  { events, rejected, reasons }: ReadExport,
+): void {
   const partial =
     rejected === 0
       ? null
@@ -39,7 +44,9 @@ export function sendTaken(res: ServerResponse, request_id: string, encoding: Enc
       res,
       200,
       request_id,
-      JSON.stringify(partial === null ? {} : { partialSuccess: { ...partial, rejectedSpans: String(partial.rejectedSpans) } }),
+      JSON.stringify(
+        partial === null ? {} : { partialSuccess: { ...partial, rejectedSpans: String(partial.rejectedSpans) } },
+      ),
     );
 }
 
@@ -65,7 +72,13 @@ export function sendRefusal(res: ServerResponse, request_id: string, encoding: E
     return;
   }
   const { code, message, ...info } = status;
-  sendJson(res, 400, request_id, JSON.stringify({ code, message, details: [{ '@type': ERROR_INFO_TYPE, ...info }] }), error.headers);
+  sendJson(
+    res,
+    400,
+    request_id,
+    JSON.stringify({ code, message, details: [{ '@type': ERROR_INFO_TYPE, ...info }] }),
+    error.headers,
+  );
 }
 
 function sendProtobuf(res: ServerResponse, status: number, request_id: string, body: Uint8Array): void {

@@ -2,7 +2,10 @@
 import { z } from 'zod';
 import type { RouteDoc } from '../../openapi/document.ts';
 
-const keyValue = z.looseObject({ key: z.string(), value: z.looseObject({}).describe('stringValue, intValue, doubleValue, …') });
+const keyValue = z.looseObject({
+  key: z.string(),
+  value: z.looseObject({}).describe('stringValue, intValue, doubleValue, …'),
+});
 const span = z.looseObject({
   traceId: z.string().describe('32 hex characters'),
   spanId: z.string().describe('16 hex characters'),
@@ -24,14 +27,18 @@ const body = z
   .meta({ id: 'OtlpTraces' });
 const response = z
   .object({
-    partialSuccess: z.object({ rejectedSpans: z.string().describe('Their number'), errorMessage: z.string() }).optional(),
+    partialSuccess: z
+      .object({ rejectedSpans: z.string().describe('Their number'), errorMessage: z.string() })
+      .optional(),
   })
   .meta({ id: 'OtlpAnswer' });
 const rpcStatus = z
   .object({
     code: z.int().describe('A google.rpc.Code'),
     message: z.string(),
-    details: z.array(z.looseObject({ '@type': z.string() })).describe('A google.rpc.ErrorInfo: reason is the code of the contract'),
+    details: z
+      .array(z.looseObject({ '@type': z.string() }))
+      .describe('A google.rpc.ErrorInfo: reason is the code of the contract'),
   })
   .meta({ id: 'RpcStatus' });
 

@@ -86,7 +86,8 @@ function readGroup({ resource, scope, spans }: SpanGroup, source: ExportSource, 
   let prefix = '';
   for (const read of spans) {
     if (++into.spans > SPANS_MAX) throw tooLarge(`more than ${String(SPANS_MAX)} spans`);
-    if (prefix === '') prefix = `{"resource":${groupText(resource)},"scope":${scope === null ? '{}' : groupText(scope)},"span":`;
+    if (prefix === '')
+      prefix = `{"resource":${groupText(resource)},"scope":${scope === null ? '{}' : groupText(scope)},"span":`;
     try {
       const event = eventOf(read(), prefix, source);
       into.bytes += event.bytes;
@@ -108,7 +109,10 @@ function eventOf(span: ReadSpan, prefix: string, { org_id, received_at, partitio
   const checked = otlpEvent({ ...span }, received_at);
   if (!checked.ok) throw new SpanRefused(`${checked.path}: ${checked.message}`);
   const body = `${prefix}${spanText(span)}}`;
-  if (body.length > (MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX) / 3 && Buffer.byteLength(body) > MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX)
+  if (
+    body.length > (MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX) / 3 &&
+    Buffer.byteLength(body) > MESSAGE_BYTES_MAX - ENVELOPE_BYTES_MAX
+  )
     throw new SpanRefused('is too large');
   const { trace_id } = span;
   return {

@@ -71,7 +71,13 @@ function encodingOf(contentType: string | undefined): Encoding | null {
 }
 
 /** The status that was sent. */
-async function serve(req: IncomingMessage, res: ServerResponse, path: string, taken: Taken, deps: OtlpDeps): Promise<number> {
+async function serve(
+  req: IncomingMessage,
+  res: ServerResponse,
+  path: string,
+  taken: Taken,
+  deps: OtlpDeps,
+): Promise<number> {
   const request_id = newRequestId();
   const encoding = encodingOf(req.headers['content-type']);
   try {
@@ -85,7 +91,8 @@ async function serve(req: IncomingMessage, res: ServerResponse, path: string, ta
   } catch (thrown) {
     if (req.destroyed && !req.complete) return CLIENT_GONE;
     const error = toApiError(thrown, () => null);
-    if (error.status >= 500) deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'OTLP ingest failed');
+    if (error.status >= 500)
+      deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'OTLP ingest failed');
     const status = statusOf(error);
     await discardBody(req, res, status);
     sendRefusal(res, request_id, encoding ?? 'json', error);
@@ -105,17 +112,28 @@ async function take(
   const credential = await authenticateOrg(asked, edge.auth);
   const { allowed, headers } = edge.limits.take('ingest', credential.org_id, 1);
   for (const name in headers) res.setHeader(name, headers[name] ?? '');
-  if (!allowed) throw new ApiError('rate_limited', 'The tenant sends too many ingest requests. Send it again after Retry-After seconds.');
+  if (!allowed)
+    throw new ApiError(
+      'rate_limited',
+      'The tenant sends too many ingest requests. Send it again after Retry-After seconds.',
+    );
   permit('ingest:write', credential, asked, edge.auth);
   checkPinnedVersion(req.headers[VERSION_HEADER]);
-  if (encoding === null) throw new ApiError('unsupported_media_type', 'Content-Type: takes application/x-protobuf or application/json.');
+  if (encoding === null)
+    throw new ApiError('unsupported_media_type', 'Content-Type: takes application/x-protobuf or application/json.');
   if (encoding === 'json') checkJsonType(req.headers['content-type']);
   const hold = deps.admission.open(credential);
   try {
     const raw = await readBody(req, { bytesMax: edge.bodyBytesMax, grow: hold.grow });
     const began = performance.now();
     const read = await hold.inTurn(raw.length, () =>
-      readExport(raw, { encoding, org_id: credential.org_id, received_at: edge.now(), partitions: deps.partitions, grow: hold.grow }),
+      readExport(raw, {
+        encoding,
+        org_id: credential.org_id,
+        received_at: edge.now(),
+        partitions: deps.partitions,
+        grow: hold.grow,
+      }),
     );
     const refusal = hold.admit(read.events.length);
     if (refusal !== null) throw refusal;

@@ -64,7 +64,13 @@ export function parentOf(hex: string, where: string): string {
 }
 
 /** The text of a resource or a scope, shared by the spans in it. */
-export function groupText({ name = '', version = '', attributes, dropped_attributes_count, schema_url }: ReadGroup): string {
+export function groupText({
+  name = '',
+  version = '',
+  attributes,
+  dropped_attributes_count,
+  schema_url,
+}: ReadGroup): string {
   const group: Record<string, unknown> = {};
   put(group, 'name', name);
   put(group, 'version', version);
@@ -102,7 +108,14 @@ function eventOf({ time_unix_nano, name, attributes, dropped_attributes_count }:
   return event;
 }
 
-function linkOf({ trace_id, span_id, trace_state, attributes, dropped_attributes_count, flags }: ReadLink): Record<string, unknown> {
+function linkOf({
+  trace_id,
+  span_id,
+  trace_state,
+  attributes,
+  dropped_attributes_count,
+  flags,
+}: ReadLink): Record<string, unknown> {
   const link: Record<string, unknown> = { trace_id, span_id };
   put(link, 'trace_state', trace_state);
   putMap(link, 'attributes', attributes);

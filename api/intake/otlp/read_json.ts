@@ -33,7 +33,10 @@ export function* readJson(bytes: Buffer): Generator<SpanGroup> {
     const resource = objectOf(group['resource'], `${where}.resource`);
     const ofResource = {
       attributes: jsonAttributes(resource['attributes'], `${where}.resource.attributes`),
-      dropped_attributes_count: jsonCount(resource['droppedAttributesCount'], `${where}.resource.droppedAttributesCount`),
+      dropped_attributes_count: jsonCount(
+        resource['droppedAttributesCount'],
+        `${where}.resource.droppedAttributesCount`,
+      ),
       schema_url: jsonText(group['schemaUrl'], `${where}.schemaUrl`),
     };
     yield { resource: ofResource, scope: null, spans: [] };
@@ -62,11 +65,14 @@ function parsed(bytes: Buffer): unknown {
 /** A number that loses digits stays the text that it was. */
 function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
   const source = context?.source;
-  return typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && INTEGER.test(source) ? source : value;
+  return typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && INTEGER.test(source)
+    ? source
+    : value;
 }
 
 function* objects(value: unknown, where: string): Generator<[number, Fields]> {
-  for (const [index, item] of jsonList(value, where).entries()) yield [index, objectOf(item, `${where}[${String(index)}]`)];
+  for (const [index, item] of jsonList(value, where).entries())
+    yield [index, objectOf(item, `${where}[${String(index)}]`)];
 }
 
 function objectOf(value: unknown, where: string): Fields {
@@ -125,6 +131,9 @@ function readSpan(span: unknown): ReadSpan {
       };
     }),
     dropped_links_count: jsonCount(span['droppedLinksCount'], 'droppedLinksCount'),
-    status: { message: jsonText(status['message'], 'status.message'), code: jsonEnum(status['code'], CODES, 'status.code') },
+    status: {
+      message: jsonText(status['message'], 'status.message'),
+      code: jsonEnum(status['code'], CODES, 'status.code'),
+    },
   };
 }

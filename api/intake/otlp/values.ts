@@ -34,7 +34,8 @@ function checkCount(count: number, where: string): void {
 }
 
 function checkDepth(depth: number, where: string): void {
-  if (depth > VALUE_DEPTH_MAX) throw new SpanRefused(`${where}: is nested deeper than ${String(VALUE_DEPTH_MAX)} levels`);
+  if (depth > VALUE_DEPTH_MAX)
+    throw new SpanRefused(`${where}: is nested deeper than ${String(VALUE_DEPTH_MAX)} levels`);
 }
 
 /** A list of at most ITEMS_MAX. @throws SpanRefused */
@@ -45,7 +46,9 @@ export function bounded<T>(list: readonly T[], where: string): readonly T[] {
 
 /** Digits of a signed integer of 64 bits as a number where that holds it, else as text. */
 function integer(digits: bigint): number | string {
-  return digits >= BigInt(Number.MIN_SAFE_INTEGER) && digits <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(digits) : digits.toString();
+  return digits >= BigInt(Number.MIN_SAFE_INTEGER) && digits <= BigInt(Number.MAX_SAFE_INTEGER)
+    ? Number(digits)
+    : digits.toString();
 }
 
 function real(value: number): number | string {
@@ -91,7 +94,8 @@ function wireValue(value: WireValue, where: string, depth: number): unknown {
   checkDepth(depth, where);
   if (Object.hasOwn(value, 'arrayValue') && value.arrayValue !== undefined)
     return value.arrayValue.values.map((item) => wireValue(item, where, depth + 1));
-  if (Object.hasOwn(value, 'kvlistValue') && value.kvlistValue !== undefined) return wireAttributes(value.kvlistValue.values, where, depth);
+  if (Object.hasOwn(value, 'kvlistValue') && value.kvlistValue !== undefined)
+    return wireAttributes(value.kvlistValue.values, where, depth);
   return null;
 }
 
@@ -134,7 +138,8 @@ export function jsonEnum(value: unknown, names: readonly string[], where: string
 export function jsonDigits(value: unknown, where: string): string {
   if (value === undefined || value === null) return '0';
   const digits = integerOf(value);
-  if (digits === null || digits < 0n || digits > UINT64_MAX) throw new SpanRefused(`${where}: takes an unsigned number of 64 bits`);
+  if (digits === null || digits < 0n || digits > UINT64_MAX)
+    throw new SpanRefused(`${where}: takes an unsigned number of 64 bits`);
   return digits.toString();
 }
 
@@ -151,7 +156,8 @@ export function jsonAttributes(list: unknown, where: string, depth = 0): Record<
   for (const item of items) {
     if (!isFields(item)) throw new SpanRefused(`${where}: takes objects with key and value`);
     const { key, value } = item;
-    map[jsonText(key, `${where}.key`)] = value === undefined || value === null ? null : jsonValue(value, where, depth + 1);
+    map[jsonText(key, `${where}.key`)] =
+      value === undefined || value === null ? null : jsonValue(value, where, depth + 1);
   }
   return map;
 }
@@ -162,7 +168,8 @@ function jsonValue(value: unknown, where: string, depth: number): unknown {
   if (stringValue !== undefined && stringValue !== null) return jsonText(stringValue, `${where}.stringValue`);
   if (intValue !== undefined && intValue !== null) {
     const digits = integerOf(intValue);
-    if (digits === null || digits < INT64_MIN || digits > INT64_MAX) throw new SpanRefused(`${where}.intValue: takes a number of 64 bits`);
+    if (digits === null || digits < INT64_MIN || digits > INT64_MAX)
+      throw new SpanRefused(`${where}.intValue: takes a number of 64 bits`);
     return integer(digits);
   }
   if (boolValue !== undefined && boolValue !== null) {
@@ -175,7 +182,9 @@ function jsonValue(value: unknown, where: string, depth: number): unknown {
   checkDepth(depth, where);
   if (arrayValue !== undefined && arrayValue !== null) {
     if (!isFields(arrayValue)) throw new SpanRefused(`${where}.arrayValue: takes an object with values`);
-    return jsonList(arrayValue['values'], `${where}.arrayValue`).map((item) => (item === null ? null : jsonValue(item, where, depth + 1)));
+    return jsonList(arrayValue['values'], `${where}.arrayValue`).map((item) =>
+      item === null ? null : jsonValue(item, where, depth + 1),
+    );
   }
   if (kvlistValue === undefined || kvlistValue === null) return null;
   if (!isFields(kvlistValue)) throw new SpanRefused(`${where}.kvlistValue: takes an object with values`);

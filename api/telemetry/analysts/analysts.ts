@@ -27,16 +27,22 @@ export async function createAnalyst(
 ): Promise<CreatedAnalyst> {
   checkOrg(deps, org_id);
   const there = deps.analysts.list(org_id);
-  if (there.some((record) => record.name === name)) throw new ApiError('conflict', `name: the org has an analyst ${name}`);
+  if (there.some((record) => record.name === name))
+    throw new ApiError('conflict', `name: the org has an analyst ${name}`);
   if (there.length >= ANALYSTS_MAX)
     throw new ApiError('conflict', `An org has at most ${String(ANALYSTS_MAX)} analysts: take one away first.`);
   const confined = await deps.confinement.ensure();
   if (typeof confined === 'string')
-    throw new ApiError('conflict', `This store cannot confine analysts of one org, an external ClickHouse may: ${confined}`);
+    throw new ApiError(
+      'conflict',
+      `This store cannot confine analysts of one org, an external ClickHouse may: ${confined}`,
+    );
   const user = `analyst_${randomBytes(USER_BYTES).toString('hex')}`;
   const password = randomBytes(PASSWORD_BYTES).toString('base64url');
   const password_hash = createHash('sha256').update(password).digest('hex');
-  await stored(deps.analysts.create({ user, org_id, name, password_hash, created_at: new Date(deps.now()).toISOString() }));
+  await stored(
+    deps.analysts.create({ user, org_id, name, password_hash, created_at: new Date(deps.now()).toISOString() }),
+  );
   return { user, password, url };
 }
 
@@ -49,7 +55,8 @@ export function listAnalysts(deps: AnalystAdminDeps, org_id: string): AnalystIte
 /** @throws ApiError org_not_found, not_found */
 export async function removeAnalyst(deps: AnalystAdminDeps, org_id: string, user: string): Promise<void> {
   checkOrg(deps, org_id);
-  if (!(await stored(deps.analysts.remove(org_id, user)))) throw new ApiError('not_found', `The org has no analyst ${user}.`);
+  if (!(await stored(deps.analysts.remove(org_id, user))))
+    throw new ApiError('not_found', `The org has no analyst ${user}.`);
 }
 
 /** The address at which a request reached us. What a proxy says of its own scheme is not believed, as nobody says which proxy may. */

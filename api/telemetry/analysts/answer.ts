@@ -27,7 +27,11 @@ const STATUS_OF: Readonly<Record<number, number>> = {
 /** The HTTP status of a refusal. */
 export const statusOf = ({ code }: Pick<Refusal, 'code'>): number => STATUS_OF[code] ?? 400;
 
-export function sendRefusal(res: ServerResponse, { code, type, message }: Refusal, headers: Record<string, string> = {}): void {
+export function sendRefusal(
+  res: ServerResponse,
+  { code, type, message }: Refusal,
+  headers: Record<string, string> = {},
+): void {
   const body = `Code: ${String(code)}. DB::Exception: ${message}. (${type}) (version 1.0 (Millrace))\n`;
   res.writeHead(statusOf({ code }), {
     'Content-Type': 'text/plain; charset=UTF-8',

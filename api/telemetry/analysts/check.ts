@@ -103,7 +103,8 @@ export function refusalOf(query: string, ast: string, options: CheckOptions): Re
   if (statement.kind === 'ShowTables' || statement.kind === 'ShowColumns')
     return SHOW.test(query) ? null : denied('SHOW takes TABLES, DATABASES or COLUMNS, with FROM, LIKE and LIMIT');
   if (ABOUT_TABLE.has(statement.kind)) return statementAboutTable(nodes);
-  if (!STATEMENTS.has(statement.kind)) return denied('only SELECT, EXPLAIN AST, SYNTAX and QUERY TREE, DESCRIBE, SHOW and EXISTS may run');
+  if (!STATEMENTS.has(statement.kind))
+    return denied('only SELECT, EXPLAIN AST, SYNTAX and QUERY TREE, DESCRIBE, SHOW and EXISTS may run');
   for (const node of nodes) {
     if (node === root || node === statement) continue;
     const refused = refusalOfNode(node, statement, options);
@@ -113,13 +114,21 @@ export function refusalOf(query: string, ast: string, options: CheckOptions): Re
 }
 
 function statementAboutTable(nodes: readonly Node[]): Refusal | null {
-  return nodes.slice(1).every(({ kind }) => kind === 'Identifier') ? null : denied('only the name of a view may follow');
+  return nodes.slice(1).every(({ kind }) => kind === 'Identifier')
+    ? null
+    : denied('only the name of a view may follow');
 }
 
 function refusalOfNode(node: Node, statement: Node, { database, isFunction }: CheckOptions): Refusal | null {
   const { kind, rest, parent } = node;
-  if (kind === 'Set') return { code: 164, type: 'READONLY', message: 'A query takes no SETTINGS here: what may be set goes into the URL' };
-  if (kind === 'ColumnsApplyTransformer') return denied('APPLY is not there for analysts: name the function for each column');
+  if (kind === 'Set')
+    return {
+      code: 164,
+      type: 'READONLY',
+      message: 'A query takes no SETTINGS here: what may be set goes into the URL',
+    };
+  if (kind === 'ColumnsApplyTransformer')
+    return denied('APPLY is not there for analysts: name the function for each column');
   if (!NODES.has(kind)) return denied(`${kind} is not there for analysts`);
   const name = firstWord(rest);
   if (kind === 'Function') {
@@ -128,9 +137,12 @@ function refusalOfNode(node: Node, statement: Node, { database, isFunction }: Ch
       const problem = problemOfNames(name, node);
       return problem === null ? null : denied(problem);
     }
-    return denied(ofTable ? `table function ${name} is not there for analysts` : `function ${name}: ${whyLeftOut(name)}`);
+    return denied(
+      ofTable ? `table function ${name} is not there for analysts` : `function ${name}: ${whyLeftOut(name)}`,
+    );
   }
-  if (kind === 'TableIdentifier') return isAllowedTable(name, database) ? null : denied(`there is no ${name} for analysts`);
+  if (kind === 'TableIdentifier')
+    return isAllowedTable(name, database) ? null : denied(`there is no ${name} for analysts`);
   if (kind !== 'Identifier' && kind !== 'Literal') return null;
   if (parent === statement || parent?.kind === 'SelectWithUnionQuery') {
     if (kind === 'Literal') return denied('INTO OUTFILE is not there for analysts');
@@ -138,7 +150,9 @@ function refusalOfNode(node: Node, statement: Node, { database, isFunction }: Ch
   }
   // A function can be handed to another by its bare name: arrayMap(file, …).
   if (kind === 'Identifier' && isFunction(name.toLowerCase()) && !isAllowedFunction(name))
-    return denied(`${name} is the name of a function: ${whyLeftOut(name)}. A column or alias of this name needs its table before it`);
+    return denied(
+      `${name} is the name of a function: ${whyLeftOut(name)}. A column or alias of this name needs its table before it`,
+    );
   return null;
 }
 
@@ -173,4 +187,8 @@ function readNodes(ast: string): Node[] {
 /** The name that a node begins with: what follows is its alias and the number of its parts. */
 const firstWord = (rest: string): string => rest.split(' ', 1)[0] ?? '';
 const plain = (rest: string): string => rest.replace(/ \(children \d+\)$/, '');
-const denied = (message: string): Refusal => ({ code: 497, type: 'ACCESS_DENIED', message: `Not for analysts: ${message}` });
+const denied = (message: string): Refusal => ({
+  code: 497,
+  type: 'ACCESS_DENIED',
+  message: `Not for analysts: ${message}`,
+});

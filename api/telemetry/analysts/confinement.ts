@@ -63,7 +63,9 @@ export class Confinement {
     try {
       return await tryToEscape(this.#deps.engine, this.#deps.database, this.#deps.onEscape);
     } catch (cause) {
-      throw new StoreUnavailable('the engine did not answer while it was tried whether it confines analysts', { cause });
+      throw new StoreUnavailable('the engine did not answer while it was tried whether it confines analysts', {
+        cause,
+      });
     }
   }
 }
@@ -104,16 +106,26 @@ function attempts(database: string, views: string): Attempt[] {
     },
     stranger("the service's tables are closed", `SELECT count() FROM \`${database}\`.spans`, DENIED),
     stranger("the operator's views are closed", `SELECT count() FROM \`${database}\`.analyst_spans`, DENIED),
-    stranger('indexes are closed (mergeTreeIndex)', `SELECT count() FROM mergeTreeIndex('${database}', 'spans')`, DENIED),
+    stranger(
+      'indexes are closed (mergeTreeIndex)',
+      `SELECT count() FROM mergeTreeIndex('${database}', 'spans')`,
+      DENIED,
+    ),
     stranger('files are closed', "SELECT * FROM file('/etc/hostname', 'LineAsString')", NO_FILE),
     stranger('addresses are closed (url)', "SELECT * FROM url('http://127.0.0.1:9/', 'LineAsString')", DENIED),
-    stranger('other servers are closed (remote)', `SELECT count() FROM remote('127.0.0.1', '${database}', 'spans')`, DENIED),
+    stranger(
+      'other servers are closed (remote)',
+      `SELECT count() FROM remote('127.0.0.1', '${database}', 'spans')`,
+      DENIED,
+    ),
     stranger('the log of queries is closed', 'SELECT count() FROM system.query_log', UNSEEN),
     stranger('queries that run are closed', 'SELECT count() FROM system.processes', UNSEEN),
     stranger('memory cannot be raised', 'SELECT 1 SETTINGS max_memory_usage = 0', { codes: [164, 452] }),
     stranger('readonly cannot be lifted', 'SELECT 1 SETTINGS readonly = 0', { codes: [164, 452] }),
     stranger('time cannot be raised', 'SELECT 1 SETTINGS max_execution_time = 0', { codes: [164, 452] }),
-    stranger('nothing can be written', `INSERT INTO \`${views}\`.analyst_spans (org_id) VALUES ('x')`, { codes: [164, 497] }),
+    stranger('nothing can be written', `INSERT INTO \`${views}\`.analyst_spans (org_id) VALUES ('x')`, {
+      codes: [164, 497],
+    }),
   ];
 }
 
@@ -130,9 +142,14 @@ const HIDDEN = [
 ];
 
 /** @param found told what a way out was, with the statement that found it: for the log, not for who asks */
-async function tryToEscape(engine: AnalystEngine, database: string, found: (what: string) => void): Promise<Confined | string> {
+async function tryToEscape(
+  engine: AnalystEngine,
+  database: string,
+  found: (what: string) => void,
+): Promise<Confined | string> {
   const signal = AbortSignal.timeout(TRY_MS_MAX);
-  const read = (query: string, org_id: string | null): Promise<EngineText> => engine.read({ org_id, user: USER, query, signal });
+  const read = (query: string, org_id: string | null): Promise<EngineText> =>
+    engine.read({ org_id, user: USER, query, signal });
   for (const { what, query, org_id, expected } of attempts(database, engine.database)) {
     const answer = await read(query, org_id);
     const asExpected =
@@ -151,8 +168,12 @@ async function tryToEscape(engine: AnalystEngine, database: string, found: (what
       found(`${query} was not found out`);
       return "the engine's parser does not say what a query does";
     }
-  const harmless = await checkQuery({ engine, functions }, 'SELECT count() AS n FROM analyst_spans', { user: USER, signal });
+  const harmless = await checkQuery({ engine, functions }, 'SELECT count() AS n FROM analyst_spans', {
+    user: USER,
+    signal,
+  });
   if (harmless !== null) return `the engine's parser does not say what a query does: ${harmless.message}`;
-  if (isAllowedFunction('file') || isAllowedTableFunction('file')) return 'the list of functions for analysts is broken';
+  if (isAllowedFunction('file') || isAllowedTableFunction('file'))
+    return 'the list of functions for analysts is broken';
   return { functions };
 }

@@ -79,11 +79,17 @@ export class AnalystEngine {
     let bytes = 0;
     res.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes > AST_BYTES_MAX) res.destroy(new Error(`the engine's answer is larger than ${String(AST_BYTES_MAX)} bytes`));
+      if (bytes > AST_BYTES_MAX)
+        res.destroy(new Error(`the engine's answer is larger than ${String(AST_BYTES_MAX)} bytes`));
     });
     const text = await readText(res);
     const code = Number(headerOf(res, 'x-clickhouse-exception-code') ?? 0);
-    return { status: res.statusCode ?? 0, code: code === 0 ? null : code, format: headerOf(res, 'x-clickhouse-format'), text };
+    return {
+      status: res.statusCode ?? 0,
+      code: code === 0 ? null : code,
+      format: headerOf(res, 'x-clickhouse-format'),
+      text,
+    };
   }
 
   close(): void {

@@ -19,8 +19,14 @@ export const LEFT_OUT: readonly { does: string; names: RegExp }[] = [
     names:
       /^(FQDN|(full)?hostName|serverUUID|tcpPort|getServer(Port|Setting)|getMacro|getOSKernelVersion|filesystem(Available|Capacity|Unreserved)|showCertificate|buildId|uptime|zookeeperSessionUptime|addressTo\w+|demangle|tid|connection_?id|transaction(ID|\w+Snapshot)|(current|enabled|default)Profiles|hasThreadFuzzer|shard(Num|Count)|getClientHTTPHeader|chdb|(initial_?|current_?)?query_?id|flameGraph|runningConcurrency)$/i,
   },
-  { does: 'changes something on the server, or holds it up', names: /^(logTrace|generateSerialID|sleep(EachRow)?|aggThrow)$/i },
-  { does: 'writes by a schema that may be a file', names: /^(formatRow(NoNewline)?|groupFormat|structureTo(CapnProto|Protobuf)Schema)$/i },
+  {
+    does: 'changes something on the server, or holds it up',
+    names: /^(logTrace|generateSerialID|sleep(EachRow)?|aggThrow)$/i,
+  },
+  {
+    does: 'writes by a schema that may be a file',
+    names: /^(formatRow(NoNewline)?|groupFormat|structureTo(CapnProto|Protobuf)Schema)$/i,
+  },
   {
     does: 'keeps state between queries',
     names:
@@ -48,9 +54,10 @@ export const LEFT_OUT: readonly { does: string; names: RegExp }[] = [
 const SYNTAX = ['lambda', 'exists', 'untuple', 'grouping'];
 
 /** What may follow the name of an aggregate function: sumIf, countDistinctIf. */
-const COMBINATORS = 'SimpleState OrDefault Distinct Resample ForEach ArgMax ArgMin OrNull Tuple Merge State Array Null Map If'
-  .toLowerCase()
-  .split(' ');
+const COMBINATORS =
+  'SimpleState OrDefault Distinct Resample ForEach ArgMax ArgMin OrNull Tuple Merge State Array Null Map If'
+    .toLowerCase()
+    .split(' ');
 /** No query that makes sense strings more of them together. */
 const COMBINATORS_MAX = 4;
 

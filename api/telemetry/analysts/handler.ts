@@ -61,7 +61,11 @@ class Refused extends Error {
 }
 
 /** Whether a request is in this protocol: at / with a login of it, or its /ping. */
-export function isForAnalysts({ method, url = '', headers }: Pick<IncomingMessage, 'method' | 'url' | 'headers'>): boolean {
+export function isForAnalysts({
+  method,
+  url = '',
+  headers,
+}: Pick<IncomingMessage, 'method' | 'url' | 'headers'>): boolean {
   if (url === '/ping') return method === 'GET';
   if (method !== 'GET' && method !== 'POST') return false;
   if (url !== '/' && !url.startsWith('/?')) return false;
@@ -125,7 +129,10 @@ function loggedIn(req: IncomingMessage, given: URLSearchParams, { login }: Analy
 
 function takeFromLimits(org_id: string, { edge }: AnalystsDeps): void {
   const { allowed, headers } = edge.limits.take('api', org_id, 1);
-  if (!allowed) throw new Refused(refusal(201, 'QUOTA_EXCEEDED', 'The org makes too many requests. Send it again shortly'), { ...headers });
+  if (!allowed)
+    throw new Refused(refusal(201, 'QUOTA_EXCEEDED', 'The org makes too many requests. Send it again shortly'), {
+      ...headers,
+    });
 }
 
 interface Asking {
@@ -134,22 +141,36 @@ interface Asking {
   signal: AbortSignal;
 }
 
-async function answer(req: IncomingMessage, res: ServerResponse, { analyst, given, signal }: Asking, deps: AnalystsDeps): Promise<void> {
+async function answer(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { analyst, given, signal }: Asking,
+  deps: AnalystsDeps,
+): Promise<void> {
   const { engine, confinement } = deps;
   const { org_id, user } = analyst;
   const asked = readAsked(req.headers, given, engine.database);
   if ('code' in asked) throw new Refused(asked);
   if (req.headers['content-type']?.toLowerCase().startsWith('multipart/') === true)
-    throw new Refused(refusal(36, 'BAD_ARGUMENTS', 'Parameters go into the URL, and the query is the body: multipart is not taken'));
+    throw new Refused(
+      refusal(36, 'BAD_ARGUMENTS', 'Parameters go into the URL, and the query is the body: multipart is not taken'),
+    );
   const query = joinQuery(asked.query, await readBody(req, { bytesMax: QUERY_BYTES_MAX }));
   if (typeof query !== 'string') throw new Refused(query);
   const confined = await confinement.ensure();
   if (typeof confined === 'string')
     throw new Refused(refusal(210, 'NETWORK_ERROR', 'Analysts are not served: the engine cannot confine them'));
-  const refused = await checkQuery({ engine, functions: confined.functions }, query, { params: asked.params, user, signal });
+  const refused = await checkQuery({ engine, functions: confined.functions }, query, {
+    params: asked.params,
+    user,
+    signal,
+  });
   if (refused !== null) throw new Refused(refused);
   if (!(await hasEngineRoom(deps.room, org_id, signal)))
-    throw tooMany('The engine still runs queries of this organization that were cancelled. Retry after the seconds in Retry-After', 5);
+    throw tooMany(
+      'The engine still runs queries of this organization that were cancelled. Retry after the seconds in Retry-After',
+      5,
+    );
   const acceptEncoding = req.headers['accept-encoding'];
   const from = await engine.ask({
     org_id,
@@ -189,7 +210,8 @@ async function fail(
   }
   let refused: Refusal;
   if (thrown instanceof Refused) refused = thrown.refusal;
-  else if (time?.aborted === true) refused = refusal(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: ${String(ORG_SECONDS_MAX)} seconds`);
+  else if (time?.aborted === true)
+    refused = refusal(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: ${String(ORG_SECONDS_MAX)} seconds`);
   else if (cut?.aborted === true) refused = refusal(516, 'AUTHENTICATION_FAILED', 'The analyst was taken away');
   else if (thrown instanceof ApiError && thrown.code === 'payload_too_large')
     refused = refusal(223, 'QUERY_IS_TOO_LARGE', `The query is larger than ${String(QUERY_BYTES_MAX)} bytes`);

@@ -37,7 +37,8 @@ export function problemOfNames(name: string, call: Node): string | null {
   const lower = name.toLowerCase();
   if (TAKE_FUNCTION.has(lower)) {
     const named = args[0]?.kind === 'Literal' ? NAMED.exec(args[0].rest)?.[1] : undefined;
-    if (named === undefined) return `the first argument of ${name} must be the name of an aggregate function, written as a string`;
+    if (named === undefined)
+      return `the first argument of ${name} must be the name of an aggregate function, written as a string`;
     return problemOf(named);
   }
   const place = TAKE_TYPE[lower];
@@ -46,10 +47,12 @@ export function problemOfNames(name: string, call: Node): string | null {
   if (type.kind !== 'Literal' || !TEXT.test(type.rest)) return `the type in ${name} must be written as a string`;
   for (const { index } of type.rest.matchAll(STATE)) {
     const named = NAMED_STATE.exec(type.rest.slice(index))?.[1];
-    const problem = named === undefined ? `the type in ${name} must name its aggregate function without quotes` : problemOf(named);
+    const problem =
+      named === undefined ? `the type in ${name} must name its aggregate function without quotes` : problemOf(named);
     if (problem !== null) return problem;
   }
   return null;
 }
 
-const problemOf = (named: string): string | null => (isAllowedFunction(named) ? null : `function ${named}: ${whyLeftOut(named)}`);
+const problemOf = (named: string): string | null =>
+  isAllowedFunction(named) ? null : `function ${named}: ${whyLeftOut(named)}`;

@@ -25,7 +25,13 @@ export async function checkQuery(
 ): Promise<Refusal | null> {
   const settings = new URLSearchParams({ database: engine.database, default_format: FORMAT, max_execution_time: '10' });
   for (const [name, value] of params ?? []) if (name.startsWith('param_')) settings.set(name, value);
-  const { status, code, format, text } = await engine.read({ org_id: null, user, query: PREFIX + query, params: settings, signal });
+  const { status, code, format, text } = await engine.read({
+    org_id: null,
+    user,
+    query: PREFIX + query,
+    params: settings,
+    signal,
+  });
   if (status !== 200 || format !== FORMAT) return parserRefusal(code, text);
   return refusalOf(query, text, { database: engine.database, isFunction: (name) => functions.has(name) });
 }

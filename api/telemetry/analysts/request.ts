@@ -36,7 +36,9 @@ export function loginOf(headers: IncomingHttpHeaders, params: URLSearchParams): 
   if (basic !== undefined) {
     const text = Buffer.from(basic, 'base64').toString('utf8');
     const colon = text.indexOf(':');
-    return colon === -1 ? { user: text, password: '' } : { user: text.slice(0, colon), password: text.slice(colon + 1) };
+    return colon === -1
+      ? { user: text, password: '' }
+      : { user: text.slice(0, colon), password: text.slice(colon + 1) };
   }
   const named = params.get('user');
   return named === null ? null : { user: named, password: params.get('password') ?? '' };
@@ -55,7 +57,8 @@ export function readAsked(headers: IncomingHttpHeaders, given: URLSearchParams, 
     else if (name === 'default_format') format = value;
     else if (name === 'max_execution_time') {
       const asked = Number(value);
-      if (!(asked > 0 && asked <= ORG_SECONDS_MAX)) return fixed(name, `takes more than 0 and up to ${String(ORG_SECONDS_MAX)} seconds`);
+      if (!(asked > 0 && asked <= ORG_SECONDS_MAX))
+        return fixed(name, `takes more than 0 and up to ${String(ORG_SECONDS_MAX)} seconds`);
       seconds = Math.max(1, Math.min(ENGINE_SECONDS_MAX, Math.ceil(asked)));
     } else if (PARAMETER.test(name) || Object.hasOwn(ORG_CHANGEABLE, name)) params.set(name, value);
     else if (SWITCHES.has(name)) params.set(name, value === '1' || value === 'true' ? '1' : '0');
@@ -89,4 +92,8 @@ export function joinQuery(inUrl: string, body: Buffer): string | Refusal {
 }
 
 const textOf = (value: string | string[] | undefined): string | undefined => (Array.isArray(value) ? value[0] : value);
-const fixed = (name: string, what: string): Refusal => ({ code: 164, type: 'READONLY', message: `Setting ${name} ${what}` });
+const fixed = (name: string, what: string): Refusal => ({
+  code: 164,
+  type: 'READONLY',
+  message: `Setting ${name} ${what}`,
+});

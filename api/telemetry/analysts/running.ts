@@ -95,7 +95,10 @@ export class Running {
     for (;;) {
       let next: Waiting | null = null;
       for (const waiting of this.#waiting)
-        if (this.#hasRoom(waiting.org_id) && (next === null || this.#runningOf(waiting.org_id) < this.#runningOf(next.org_id)))
+        if (
+          this.#hasRoom(waiting.org_id) &&
+          (next === null || this.#runningOf(waiting.org_id) < this.#runningOf(next.org_id))
+        )
           next = waiting;
       if (next === null) return;
       next.begin(this.#begin(next.org_id, next.user));

@@ -20,7 +20,8 @@ export function watchForStall(res: ServerResponse, ms = LOOK_EVERY_MS): StallWat
   let before = takenOf(res);
   const timer = setInterval(() => {
     const taken = takenOf(res);
-    if (res.writableNeedDrain && taken - before < STALLED_BYTES_MIN) stalled.abort(new Error('the caller does not read the answer'));
+    if (res.writableNeedDrain && taken - before < STALLED_BYTES_MIN)
+      stalled.abort(new Error('the caller does not read the answer'));
     before = taken;
   }, ms);
   return {

@@ -16,7 +16,9 @@ export class AnalystStore {
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<AnalystStore> {
     const parse = (text: string) => analystRecord.parse(JSON.parse(text));
-    return new AnalystStore(await WatchedBucket.open(log.nc, await log.bucket('analysts'), { name: 'analysts', parse, onProblem }));
+    return new AnalystStore(
+      await WatchedBucket.open(log.nc, await log.bucket('analysts'), { name: 'analysts', parse, onProblem }),
+    );
   }
 
   get(user: string): AnalystRecord | null {

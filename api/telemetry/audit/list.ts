@@ -48,7 +48,9 @@ export async function listAudit(
       page: Math.floor(before / limit) + 1,
       per_page: limit,
       ...(place === null ? { has_more: more } : {}),
-      next_cursor: more ? cursorOf({ ms: last.created_ms, audit_id: last.audit_id, before: before + shown.length }) : null,
+      next_cursor: more
+        ? cursorOf({ ms: last.created_ms, audit_id: last.audit_id, before: before + shown.length })
+        : null,
     },
   };
 }

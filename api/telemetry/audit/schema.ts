@@ -38,7 +38,9 @@ export const auditRecord = z
   .meta({ id: 'AuditRecord' });
 export type AuditRecord = z.infer<typeof auditRecord>;
 
-export const auditMeta = pageMeta.partial({ has_more: true }).extend({ next_cursor: z.string().nullable().describe('null at the end') });
+export const auditMeta = pageMeta
+  .partial({ has_more: true })
+  .extend({ next_cursor: z.string().nullable().describe('null at the end') });
 export type AuditMeta = z.infer<typeof auditMeta>;
 
 /** Where a page begins: after this record. Stays where it is while new records arrive. */

@@ -20,9 +20,13 @@ export function createAuditTrail(log: Log, deps: AuditLogDeps): OwnedTrail {
         return await audit.intend({ ...intent, ip: intent.ip.replace(MAPPED_IPV4, '') });
       } catch (cause) {
         if (!(cause instanceof AuditUnavailable)) throw cause;
-        throw new ApiError('upstream_unavailable', 'The change was not tried, as it could not be written down first. Try again.', {
-          cause,
-        });
+        throw new ApiError(
+          'upstream_unavailable',
+          'The change was not tried, as it could not be written down first. Try again.',
+          {
+            cause,
+          },
+        );
       }
     },
     flush: () => audit.flush(),

@@ -35,7 +35,9 @@ export async function readRollup(
   const parsed = text === null ? null : parseFormula(text);
   const formula = parsed?.ok === true ? parsed.formula : null;
   return {
-    departments: [...departments].sort(([a], [b]) => (a < b ? -1 : 1)).map(([department, sums]) => itemOf(department, sums, formula)),
+    departments: [...departments]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([department, sums]) => itemOf(department, sums, formula)),
   };
 }
 
@@ -51,7 +53,9 @@ function itemOf(
   formula: Formula | null,
 ): OutcomeRollup['departments'][number] {
   const cost_usd = picoToUsd(cost_pico_usd);
-  const amounts = [...outcomes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, sum]): [string, number] => [name, picoToUsd(sum)]);
+  const amounts = [...outcomes]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, sum]): [string, number] => [name, picoToUsd(sum)]);
   const total = picoToUsd([...outcomes.values()].reduce((all, sum) => all + sum, 0n));
   const value = formula === null ? null : evaluate(formula, new Map(amounts));
   return {

@@ -66,7 +66,8 @@ function readRoutes(deps: CostDeps): Route[] {
       path: '/v1/cost/anomalies',
       operation_id: 'listAnomalies',
       summary: 'Days whose cost was out of the ordinary, newest first',
-      description: 'Looked for every hour for today and every night for yesterday, by the z-score of the day against the days before it.',
+      description:
+        'Looked for every hour for today and every night for yesterday, by the z-score of the day against the days before it.',
       tag: TAG,
       permission: 'costs:read',
       query: z.object(offsetQuery),
@@ -74,7 +75,10 @@ function readRoutes(deps: CostDeps): Route[] {
       meta: pageMeta,
       handler: async ({ org_id, query: { limit, offset }, signal }) => {
         const found = await readAnomalies(deps.clickhouse, { org_id }, { signal });
-        return { data: found.slice(offset, offset + limit).map(anomalyItem), meta: pageMetaOf(found.length, limit, offset) };
+        return {
+          data: found.slice(offset, offset + limit).map(anomalyItem),
+          meta: pageMetaOf(found.length, limit, offset),
+        };
       },
     }),
     defineRoute({
@@ -127,7 +131,9 @@ function settingRoutes({ settings }: CostDeps): Route[] {
       permission: 'budgets:write',
       params: orgParams,
       body: prices,
-      example: { prices: [{ model: 'our-llama', input_usd_per_mtok: 0.2, output_usd_per_mtok: 0.6, from: '2026-01-01' }] },
+      example: {
+        prices: [{ model: 'our-llama', input_usd_per_mtok: 0.2, output_usd_per_mtok: 0.6, from: '2026-01-01' }],
+      },
       response: prices,
       audit: { action: 'prices.update', target: 'prices', param: 'org_id' },
       handler: async ({ org_id, body, audit }) => {

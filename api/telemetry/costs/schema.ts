@@ -47,7 +47,10 @@ export const summary = z
       .describe('Every day of the period, by the day on which events began; days add up to the total'),
     by_model: z.array(shareOf('model')).describe('Costliest first'),
     by_agent_id: z.array(shareOf('agent_id')).optional(),
-    by_realm: z.array(shareOf('realm')).optional().describe("By attributes.realm, else the realm of the agent's metadata"),
+    by_realm: z
+      .array(shareOf('realm'))
+      .optional()
+      .describe("By attributes.realm, else the realm of the agent's metadata"),
     by_department: z
       .array(shareOf('department'))
       .optional()
@@ -57,7 +60,9 @@ export const summary = z
 export type Summary = z.infer<typeof summary>;
 
 export const summaryMeta = z.object({
-  truncated: z.boolean().describe('Whether only the costliest of very many groups are shown; the total and the days hold all'),
+  truncated: z
+    .boolean()
+    .describe('Whether only the costliest of very many groups are shown; the total and the days hold all'),
 });
 
 export const forecastQuery = z.object({ days: daysParam(FORECAST_DAYS_MAX, 'Days to forecast, from today on') });
@@ -75,9 +80,14 @@ export const forecast = z
     ),
     model: z.object({
       type: z.literal('ols'),
-      r_squared: z.number().nullable().describe('Share of the variation that the line explains; null where the mean is used'),
+      r_squared: z
+        .number()
+        .nullable()
+        .describe('Share of the variation that the line explains; null where the mean is used'),
     }),
-    mean_fallback: z.boolean().describe('Under 14 days of data, or days that do not vary: each day is forecast as their mean'),
+    mean_fallback: z
+      .boolean()
+      .describe('Under 14 days of data, or days that do not vary: each day is forecast as their mean'),
   })
   .meta({ id: 'Forecast' });
 export type ForecastAnswer = z.infer<typeof forecast>;
@@ -88,10 +98,16 @@ export const anomaly = z
     date: date.describe('Day whose cost it is'),
     detected_at: z.iso.datetime().describe('When it was found first'),
     kind: z.literal('z_score'),
-    z: z.number().describe('Distance from the mean in sample standard deviations, at most 99; negative for a day that cost too little'),
+    z: z
+      .number()
+      .describe(
+        'Distance from the mean in sample standard deviations, at most 99; negative for a day that cost too little',
+      ),
     expected_usd: z.number().describe('Mean of the days before'),
     actual_usd: z.number(),
-    attributed_to: z.object({ model: orNone, agent_id: orNone }).describe('The model and agent that went furthest from their own mean'),
+    attributed_to: z
+      .object({ model: orNone, agent_id: orNone })
+      .describe('The model and agent that went furthest from their own mean'),
   })
   .meta({ id: 'Anomaly' });
 export type AnomalyItem = z.infer<typeof anomaly>;
@@ -109,7 +125,9 @@ export const outcomes = z
         roi: z
           .number()
           .nullable()
-          .describe("(value - cost) / cost, by the policy's value_of_outcomes; null where cost is 0 or outcomes have no value"),
+          .describe(
+            "(value - cost) / cost, by the policy's value_of_outcomes; null where cost is 0 or outcomes have no value",
+          ),
       }),
     ),
   })

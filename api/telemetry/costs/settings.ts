@@ -53,7 +53,10 @@ export class CostSettings {
   }
 
   /** @throws ApiError upstream_unavailable */
-  async changeAnomalyConfig(org_id: string, change: AnomalyConfigChange): Promise<{ before: AnomalyConfig; after: AnomalyConfig }> {
+  async changeAnomalyConfig(
+    org_id: string,
+    change: AnomalyConfigChange,
+  ): Promise<{ before: AnomalyConfig; after: AnomalyConfig }> {
     let before = DEFAULT_ANOMALY_CONFIG;
     const after = await this.#configs
       .change(orgKey(org_id), (held) => {

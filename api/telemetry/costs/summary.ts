@@ -27,7 +27,11 @@ export async function readSummary(
 ): Promise<SummaryAnswer> {
   const until = dayOf(now()) + 1;
   const from = until - days;
-  const rows = await readCostSummary(clickhouse, { org_id, from, until, groups_max: GROUPS_MAX + 1, [`by_${group_by}`]: true }, { signal });
+  const rows = await readCostSummary(
+    clickhouse,
+    { org_id, from, until, groups_max: GROUPS_MAX + 1, [`by_${group_by}`]: true },
+    { signal },
+  );
   const byDay = new Map<string, Sum>();
   const byModel = new Map<string, Sum>();
   const byGroup = new Map<string, Sum>();
@@ -41,7 +45,8 @@ export async function readSummary(
       if (models <= GROUPS_MAX) add(byModel, model, sum);
     } else {
       groups += 1;
-      if (groups <= GROUPS_MAX) add(byGroup, name === '' && agent !== '' ? labelOf(agentMetadata(org_id, agent), group_by) : name, sum);
+      if (groups <= GROUPS_MAX)
+        add(byGroup, name === '' && agent !== '' ? labelOf(agentMetadata(org_id, agent), group_by) : name, sum);
     }
   }
   const total = [...byDay.values()].reduce((all, { cost_pico_usd }) => all + cost_pico_usd, 0n);

@@ -53,7 +53,8 @@ export async function listIncidents(
     since_ms: query.since,
     until_ms: query.until,
   };
-  const from = place === null ? { skip: query.offset } : { skip: 0, from_place_ms: place.ms, from_id: place.incident_id };
+  const from =
+    place === null ? { skip: query.offset } : { skip: 0, from_place_ms: place.ms, from_id: place.incident_id };
   const [[counted], rows] = await Promise.all([
     readIncidentTotal(clickhouse, filters, { signal }),
     readIncidents(clickhouse, { ...filters, ...from, rows: limit + 1 }, { signal }),
@@ -69,13 +70,20 @@ export async function listIncidents(
       page: Math.floor(before / limit) + 1,
       per_page: limit,
       ...(place === null ? { has_more: more } : {}),
-      next_cursor: more ? cursorOf({ ms: last.opened_ms, incident_id: last.incident_id, before: before + shown.length }) : null,
+      next_cursor: more
+        ? cursorOf({ ms: last.opened_ms, incident_id: last.incident_id, before: before + shown.length })
+        : null,
     },
   };
 }
 
 /** Answers GET /v1/incidents/{incident_id}. @throws ApiError incident_not_found */
-export async function showIncident(deps: IncidentsDeps, org_id: string, incident_id: string, signal: AbortSignal): Promise<IncidentDetail> {
+export async function showIncident(
+  deps: IncidentsDeps,
+  org_id: string,
+  incident_id: string,
+  signal: AbortSignal,
+): Promise<IncidentDetail> {
   return detailOf(deps, org_id, await findIncident(deps, org_id, incident_id, signal), signal);
 }
 
@@ -98,7 +106,10 @@ export async function resolveIncident(
     if (shown.status === 'resolved') return { incident, changed: false };
     const closed = await closeRecord(deps, org_id, shown, by);
     if (closed !== null)
-      return { incident: { ...incident, status: 'resolved', resolved_at: closed.at, resolved_by: closed.by }, changed: true };
+      return {
+        incident: { ...incident, status: 'resolved', resolved_at: closed.at, resolved_by: closed.by },
+        changed: true,
+      };
     await sleep(AGREE_PAUSE_MS, undefined, { signal });
   }
   throw new ApiError('upstream_unavailable', 'The incident is being changed by something else. Try again.');
@@ -145,10 +156,19 @@ async function findIncident(
   return found;
 }
 
-async function detailOf({ clickhouse }: IncidentsDeps, org_id: string, shown: ShownIncident, signal: AbortSignal): Promise<IncidentDetail> {
+async function detailOf(
+  { clickhouse }: IncidentsDeps,
+  org_id: string,
+  shown: ShownIncident,
+  signal: AbortSignal,
+): Promise<IncidentDetail> {
   const { cluster_id, from_ms, until_ms, status } = shown;
   const until = status === 'open' ? {} : { until_ms };
-  const traces = await readIncidentTraces(clickhouse, { org_id, cluster_id, from_ms, ...until, rows: TRACE_IDS_MAX }, { signal });
+  const traces = await readIncidentTraces(
+    clickhouse,
+    { org_id, cluster_id, from_ms, ...until, rows: TRACE_IDS_MAX },
+    { signal },
+  );
   return { ...itemOf(shown), trace_ids: traces.map(({ trace_id }) => trace_id) };
 }
 

@@ -32,14 +32,17 @@ export function incidentRoutes(deps: IncidentsDeps): Route[] {
       params: incidentParams,
       response: incidentDetail,
       errors: ['incident_not_found'],
-      handler: async ({ org_id, params, signal }) => ({ data: await showIncident(deps, org_id, params.incident_id, signal) }),
+      handler: async ({ org_id, params, signal }) => ({
+        data: await showIncident(deps, org_id, params.incident_id, signal),
+      }),
     }),
     defineRoute({
       method: 'post',
       path: '/v1/incidents/:incident_id/resolve',
       operation_id: 'resolveIncident',
       summary: 'Resolve an incident by hand',
-      description: 'What fails from now on is none of it: five more open another one. An incident that is resolved already stays as it is.',
+      description:
+        'What fails from now on is none of it: five more open another one. An incident that is resolved already stays as it is.',
       tag: TAG,
       permission: 'incidents:resolve',
       audit: { action: 'incident.resolve', target: 'incident', param: 'incident_id' },

@@ -31,7 +31,9 @@ export const incidentItem = z
     severity,
     agent_id: z.string().nullable(),
     root_span_name: z.string().nullable(),
-    error: z.string().describe('What the traces failed of, without what differs: # for numbers and ids, "…" for what was quoted'),
+    error: z
+      .string()
+      .describe('What the traces failed of, without what differs: # for numbers and ids, "…" for what was quoted'),
     sample: z.string().describe('One such error as it was sent, its first 500 characters'),
     trace_count: z.int(),
     first_trace_at: z.iso.datetime().describe('Start of the first trace'),

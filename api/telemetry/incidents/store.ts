@@ -44,7 +44,13 @@ export type ShownIncident = z.output<typeof shownIncident>;
 export const readIncidents = defineQuery({
   name: 'incidents_page',
   file: 'incidents/page.sql',
-  params: z.object({ ...filterFields, from_place_ms: z.int().optional(), from_id: z.string().optional(), rows: z.int(), skip: z.int() }),
+  params: z.object({
+    ...filterFields,
+    from_place_ms: z.int().optional(),
+    from_id: z.string().optional(),
+    rows: z.int(),
+    skip: z.int(),
+  }),
   row: shownIncident,
 });
 
@@ -59,13 +65,26 @@ export const readIncidentTotal = defineQuery({
 export const readIncidentTraces = defineQuery({
   name: 'incidents_trace_ids',
   file: 'incidents/trace_ids.sql',
-  params: z.object({ org_id: z.string(), cluster_id: z.string(), from_ms: z.int(), until_ms: z.int().optional(), rows: z.int() }),
+  params: z.object({
+    org_id: z.string(),
+    cluster_id: z.string(),
+    from_ms: z.int(),
+    until_ms: z.int().optional(),
+    rows: z.int(),
+  }),
   row: z.object({ trace_id: z.string() }),
 });
 
 /** Incidents that are open, or over and not told yet. */
 export type OpenIncidents = WatchedBucket<IncidentRecord>;
 
-export async function openIncidentRecords(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<OpenIncidents> {
-  return WatchedBucket.open(log.nc, await log.bucket('incidents'), { name: 'incidents', parse: parseIncident, onProblem });
+export async function openIncidentRecords(
+  log: Log,
+  onProblem: (problem: string, cause: unknown) => void,
+): Promise<OpenIncidents> {
+  return WatchedBucket.open(log.nc, await log.bucket('incidents'), {
+    name: 'incidents',
+    parse: parseIncident,
+    onProblem,
+  });
 }

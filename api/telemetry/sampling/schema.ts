@@ -15,14 +15,18 @@ export const sampling = z
     profile: z.enum(['full', 'balanced', 'aggressive']),
     enabled: z.boolean().describe('false keeps everything, whatever the profile'),
     rate: z.number().describe('Part of what no keep rule holds that is kept now, 0 to 1'),
-    rates: z.object({ full: z.number(), balanced: z.number(), aggressive: z.number() }).describe('That part by profile'),
+    rates: z
+      .object({ full: z.number(), balanced: z.number(), aggressive: z.number() })
+      .describe('That part by profile'),
     slow_ms: z.int().describe('What lasts longer is kept'),
     tail: z.boolean().describe('Whether traces are decided when they are complete, over all of their spans'),
     buffer: z
       .object({ slots: z.int().describe('Traces that a worker holds') })
       .describe('Of tail sampling. Where it is full, the oldest trace is decided as it stands'),
     kept: z.int().describe('Events stored in full'),
-    summarised: z.int().describe('Events stored as a summary: numbers and names, without prompt, response and attributes'),
+    summarised: z
+      .int()
+      .describe('Events stored as a summary: numbers and names, without prompt, response and attributes'),
     traces: z.object({
       kept: z.int().describe('Traces with an event stored in full'),
       summarised: z.int().describe('Traces of which only summaries are stored'),

@@ -24,7 +24,10 @@ export type ScoreBody = z.output<typeof scoreBody>;
 export const scoresQuery = z
   .object({
     trace_id: traceId,
-    source: z.enum(['user', 'judge']).optional().describe('Scores of people and applications, or of judges; both unless given'),
+    source: z
+      .enum(['user', 'judge'])
+      .optional()
+      .describe('Scores of people and applications, or of judges; both unless given'),
     limit: limitParam,
     offset: offsetParam,
   })

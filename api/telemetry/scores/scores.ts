@@ -86,7 +86,10 @@ export async function listScores(
   signal: AbortSignal,
 ): Promise<{ data: ScoreItem[]; meta: PageMeta }> {
   await locate(org_id, trace_id, signal);
-  const only = { ...(source === 'user' ? { user_only: true as const } : {}), ...(source === 'judge' ? { judge_only: true as const } : {}) };
+  const only = {
+    ...(source === 'user' ? { user_only: true as const } : {}),
+    ...(source === 'judge' ? { judge_only: true as const } : {}),
+  };
   const [[totals], rows] = await Promise.all([
     readScoreTotals(clickhouse, { org_id, trace_id }, { signal }),
     readScores(clickhouse, { org_id, trace_id, ...only, rows: limit, skip: offset }, { signal }),
@@ -111,10 +114,19 @@ export async function listScores(
   return { data, meta: pageMetaOf(total, limit, offset) };
 }
 
-async function findScored(deps: ScoresDeps, org_id: string, { trace_id, span_id }: ScoreBody, signal: AbortSignal): Promise<TracePlace> {
+async function findScored(
+  deps: ScoresDeps,
+  org_id: string,
+  { trace_id, span_id }: ScoreBody,
+  signal: AbortSignal,
+): Promise<TracePlace> {
   const place = await deps.locate(org_id, trace_id, signal);
   if (typeof span_id !== 'string') return place;
-  const found = await readSpan(deps.clickhouse, { org_id, trace_id, span_id, from_ms: place.from_ms, to_ms: place.to_ms }, { signal });
+  const found = await readSpan(
+    deps.clickhouse,
+    { org_id, trace_id, span_id, from_ms: place.from_ms, to_ms: place.to_ms },
+    { signal },
+  );
   if (found.length === 0) throw new ApiError('invalid_request', 'span_id: the trace has no span of this id');
   return place;
 }

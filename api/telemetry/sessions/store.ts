@@ -41,7 +41,13 @@ export type Group = z.output<typeof group>;
 export const readGroups = defineQuery({
   name: 'sessions',
   file: 'sessions/page.sql',
-  params: z.object({ ...filters, rows: z.int(), skip: z.int(), from_last_ms: z.int().optional(), from_id: z.string().optional() }),
+  params: z.object({
+    ...filters,
+    rows: z.int(),
+    skip: z.int(),
+    from_last_ms: z.int().optional(),
+    from_id: z.string().optional(),
+  }),
   row: group,
 });
 /** One row. */

@@ -12,7 +12,8 @@ export function spanRoutes({ clickhouse }: { clickhouse: ClickHouse }): Route[] 
       path: '/v1/spans/search',
       operation_id: 'searchSpans',
       summary: 'Search prompts and responses, best match first',
-      description: 'Ranked by BM25 over prompt and response as one document. A span is found within seconds of its ingest.',
+      description:
+        'Ranked by BM25 over prompt and response as one document. A span is found within seconds of its ingest.',
       tag: 'Traces',
       permission: 'traces:read',
       query: searchQuery,

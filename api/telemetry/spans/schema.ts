@@ -19,13 +19,17 @@ export const searchQuery = z.object({
     .max(QUERY_CHARS_MAX)
     .transform(queryWords)
     .refine((words) => words.length > 0, { error: 'holds no word to look for' })
-    .refine((words) => words.length <= QUERY_WORDS_MAX, { error: `takes at most ${String(QUERY_WORDS_MAX)} different words` })
+    .refine((words) => words.length <= QUERY_WORDS_MAX, {
+      error: `takes at most ${String(QUERY_WORDS_MAX)} different words`,
+    })
     .meta({ type: 'string', description: 'Words; any of them may match, and the best match comes first' }),
   model: z.string().min(1).optional(),
   outcome: z.enum(['success', 'error', 'timeout']).optional(),
   min_cost_usd: costParam.optional(),
   max_cost_usd: costParam.optional(),
-  since: timeParam.optional().describe('Spans that started then or later; the counts of the ranking are those of this time too'),
+  since: timeParam
+    .optional()
+    .describe('Spans that started then or later; the counts of the ranking are those of this time too'),
   limit: limitParam,
 });
 export type SearchQuery = z.output<typeof searchQuery>;

@@ -8,7 +8,15 @@ import { dateOf, dayOf } from '../../../pipeline/domain/time/days.ts';
 import type { QueryWord } from '../../../pipeline/domain/text/text_terms.ts';
 import { type ClickHouse, isTooLarge } from '../../../sql/client/client.ts';
 import type { SearchHit, SearchQuery } from './schema.ts';
-import { type Candidates, type DayCounts, readCount, readDays, readScores, readWords, type ScoredRow } from './store.ts';
+import {
+  type Candidates,
+  type DayCounts,
+  readCount,
+  readDays,
+  readScores,
+  readWords,
+  type ScoredRow,
+} from './store.ts';
 
 /** Spans that one pass may score; a search has at most two passes. */
 const CANDIDATES_MAX = 150_000;
@@ -67,7 +75,12 @@ export async function searchSpans(
   return { data: rows.map(hitOf), meta: { candidates, truncated: truncated || cut } };
 }
 
-async function readCounts(clickhouse: ClickHouse, orgId: string, query: SearchQuery, signal: AbortSignal): Promise<Counts> {
+async function readCounts(
+  clickhouse: ClickHouse,
+  orgId: string,
+  query: SearchQuery,
+  signal: AbortSignal,
+): Promise<Counts> {
   const time = { org_id: orgId, since_ms: query.since };
   const since_day = query.since === undefined ? undefined : dateOf(dayOf(query.since));
   const [days, [found]] = await Promise.all([
@@ -97,7 +110,8 @@ async function rank(search: Search): Promise<Pass & { truncated: boolean }> {
   const { candidatesMax } = search;
   const { limit } = search.query;
   const rare = terms.slice(0, rareTerms(terms, candidatesMax));
-  if (rare.length === terms.length || any <= candidatesMax) return { ...(await score(search, terms, any)), truncated: false };
+  if (rare.length === terms.length || any <= candidatesMax)
+    return { ...(await score(search, terms, any)), truncated: false };
   const best: Pass = rare.length === 0 ? { rows: [], candidates: 0, cut: false } : await score(search, rare, null);
   const threshold = best.rows[limit - 1]?.score;
   const common = terms.slice(rare.length);
@@ -128,9 +142,14 @@ async function score(search: Search, must: readonly Term[], candidates: number |
     max_cost_usd: query.max_cost_usd,
     must: must.map(({ word }) => ({ word })),
   };
-  const filtered = [query.model, query.outcome, query.min_cost_usd, query.max_cost_usd].some((filter) => filter !== undefined);
+  const filtered = [query.model, query.outcome, query.min_cost_usd, query.max_cost_usd].some(
+    (filter) => filter !== undefined,
+  );
   const known = filtered ? null : candidates;
-  const [scored, count] = await Promise.all([scoredRows(search, which, query.limit), known ?? readCount(clickhouse, which, { signal })]);
+  const [scored, count] = await Promise.all([
+    scoredRows(search, which, query.limit),
+    known ?? readCount(clickhouse, which, { signal }),
+  ]);
   return { ...scored, candidates: typeof count === 'number' ? count : (count[0]?.candidates ?? 0) };
 }
 
@@ -178,7 +197,8 @@ function merge(a: readonly ScoredRow[], b: readonly ScoredRow[], limit: number):
   return [...rows.values()].sort((x, y) => y.score - x.score || y.started_ms - x.started_ms).slice(0, limit);
 }
 
-const placeKey = ({ log_seq, log_index, log_sub }: ScoredRow): string => `${log_seq}:${String(log_index)}:${String(log_sub)}`;
+const placeKey = ({ log_seq, log_index, log_sub }: ScoredRow): string =>
+  `${log_seq}:${String(log_index)}:${String(log_sub)}`;
 
 function hitOf({ span_id, trace_id, prompt, response, model, score }: ScoredRow): SearchHit {
   return { span_id, trace_id, prompt, response, model, score };

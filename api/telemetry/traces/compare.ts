@@ -57,7 +57,11 @@ export async function compareTwo(deps: CompareDeps, org_id: string, body: Compar
     readTrace(deps.clickhouse, { org_id, trace_id: candidate_trace_id, named: 'candidate_trace_id', fields }, signal),
   ]);
   return {
-    data: { baseline_trace_id, candidate_trace_id, fields: compareTraces(baseline, candidate, fields, compare_threshold_percent) },
+    data: {
+      baseline_trace_id,
+      candidate_trace_id,
+      fields: compareTraces(baseline, candidate, fields, compare_threshold_percent),
+    },
   };
 }
 
@@ -70,15 +74,23 @@ interface Wanted {
 }
 
 /** @throws ApiError trace_not_found, cross_org_access, invalid_request for texts that are too large */
-async function readTrace(clickhouse: ClickHouse, { org_id, trace_id, named, fields }: Wanted, signal: AbortSignal): Promise<ComparedTrace> {
+async function readTrace(
+  clickhouse: ClickHouse,
+  { org_id, trace_id, named, fields }: Wanted,
+  signal: AbortSignal,
+): Promise<ComparedTrace> {
   const place = await locateTrace(clickhouse, org_id, trace_id, signal).catch((error: unknown) => {
     throw error instanceof ApiError ? new ApiError(error.code, `${named}: ${error.detail}`) : error;
   });
   const { from_ms } = place;
   const [[sums], scores, texts] = await Promise.all([
     readCompared(clickhouse, place, { signal }),
-    fields.some((field) => field.startsWith('judge_score')) ? readScores(clickhouse, { org_id, trace_id, from_ms }, { signal }) : [],
-    fields.includes('prompt') || fields.includes('response') ? readTexts(clickhouse, place, signal) : { prompt: null, response: null },
+    fields.some((field) => field.startsWith('judge_score'))
+      ? readScores(clickhouse, { org_id, trace_id, from_ms }, { signal })
+      : [],
+    fields.includes('prompt') || fields.includes('response')
+      ? readTexts(clickhouse, place, signal)
+      : { prompt: null, response: null },
   ]);
   if (sums === undefined) throw traceNotFound();
   const { root_span_name, root_agent_id, first_agent_id, ...rest } = sums;
@@ -99,10 +111,14 @@ async function readTexts(clickhouse: ClickHouse, place: TraceRange, signal: Abor
   const rows = await readSpans(clickhouse, { ...place, rows: TEXT_SPANS_MAX, counted: true }, { signal });
   const texts = await textsOf(clickhouse, place, rows, { signal, bytesMax: TEXT_BYTES_MAX }).catch((error: unknown) => {
     if (!isTooLarge(error)) throw error;
-    throw new ApiError('invalid_request', `fields: the texts of ${place.trace_id} have more than ${String(TEXT_BYTES_MAX)} bytes`);
+    throw new ApiError(
+      'invalid_request',
+      `fields: the texts of ${place.trace_id} have more than ${String(TEXT_BYTES_MAX)} bytes`,
+    );
   });
   const spans = rows.map((row) => ({ ...row, texts: texts.get(placeKey(row)) }));
-  const rank = ({ parent_span_id, kind }: { parent_span_id: string; kind: string }) => (parent_span_id === '' ? 0 : kind === 'llm' ? 1 : 2);
+  const rank = ({ parent_span_id, kind }: { parent_span_id: string; kind: string }) =>
+    parent_span_id === '' ? 0 : kind === 'llm' ? 1 : 2;
   const asked = spans.toSorted((a, b) => rank(a) - rank(b) || a.started_ms - b.started_ms);
   const given = spans.toSorted((a, b) => rank(a) - rank(b) || b.ended_ms - a.ended_ms);
   return {

@@ -38,7 +38,9 @@ export const comparison = z
         delta_percent: z.number().nullable().describe('Of the baseline; null where that is 0 and the candidate is not'),
         differs: z
           .boolean()
-          .describe("Numbers: the change is beyond the policy's compare_threshold_percent. Everything else: it is not the same"),
+          .describe(
+            "Numbers: the change is beyond the policy's compare_threshold_percent. Everything else: it is not the same",
+          ),
       }),
     ),
   })
@@ -48,7 +50,9 @@ export const replayBody = z.strictObject({
   commit: z
     .boolean()
     .default(false)
-    .describe('false renders the prompts and calls no model; true calls the models, and stores what they answer as a new trace'),
+    .describe(
+      'false renders the prompts and calls no model; true calls the models, and stores what they answer as a new trace',
+    ),
 });
 
 export const replayed = z
@@ -59,7 +63,10 @@ export const replayed = z
       .array(
         z.object({
           span_id: z.string(),
-          prompt_name: z.string().nullable().describe('null where the span names no prompt: it is asked what it was asked'),
+          prompt_name: z
+            .string()
+            .nullable()
+            .describe('null where the span names no prompt: it is asked what it was asked'),
           prompt_version: z.string().nullable(),
           model: z.string().describe("The prompt's, else the span's"),
           old_prompt: z.string(),

@@ -40,9 +40,17 @@ export async function exportTrace(
   if (first.done === true) throw traceNotFound();
   const json = options.format === 'json';
   const name = `${traceId.replaceAll(/[^A-Za-z0-9_.-]/g, '_')}.${options.format}`;
-  res.writeHead(200, { 'Content-Type': MEDIA[options.format], 'Content-Disposition': `attachment; filename="${name}"` });
-  const lines = (items: readonly SpanItem[]): string => items.map((item) => JSON.stringify(item)).join(json ? ',' : '\n');
-  await writePart(res, `${json ? `{"trace_id":${JSON.stringify(traceId)},"spans":[` : ''}${lines(first.value)}`, signal);
+  res.writeHead(200, {
+    'Content-Type': MEDIA[options.format],
+    'Content-Disposition': `attachment; filename="${name}"`,
+  });
+  const lines = (items: readonly SpanItem[]): string =>
+    items.map((item) => JSON.stringify(item)).join(json ? ',' : '\n');
+  await writePart(
+    res,
+    `${json ? `{"trace_id":${JSON.stringify(traceId)},"spans":[` : ''}${lines(first.value)}`,
+    signal,
+  );
   for await (const items of chunks) await writePart(res, `${json ? ',' : '\n'}${lines(items)}`, signal);
   res.end(json ? ']}' : '\n');
 }
@@ -89,7 +97,11 @@ export async function* rowChunks(blocks: AsyncIterable<readonly SpanRow[]>): Asy
 /** Texts that were not asked for must not come back by way of the attributes that refer to them. */
 function asked(texts: SpanTexts | undefined, options: ExportOptions): SpanTexts | undefined {
   if (texts === undefined) return undefined;
-  return { ...texts, prompt: options.include_prompts ? texts.prompt : '', response: options.include_responses ? texts.response : '' };
+  return {
+    ...texts,
+    prompt: options.include_prompts ? texts.prompt : '',
+    response: options.include_responses ? texts.response : '',
+  };
 }
 
 async function shaped(item: SpanItem, options: ExportOptions): Promise<SpanItem> {

@@ -15,7 +15,14 @@ export interface ListDeps {
 
 export interface TraceList {
   data: TraceItem[];
-  meta: { total: number; page: number; per_page: number; has_more?: boolean; next_cursor: string | null; truncated?: true };
+  meta: {
+    total: number;
+    page: number;
+    per_page: number;
+    has_more?: boolean;
+    next_cursor: string | null;
+    truncated?: true;
+  };
 }
 
 const DAY_MS = 86_400_000;
@@ -29,7 +36,12 @@ const PAIR_ROWS_MAX = 5000;
 const FEW_TRACES = 5000;
 
 /** Answers GET /v1/traces. */
-export async function listTraces(deps: ListDeps, orgId: string, query: ListQuery, signal: AbortSignal): Promise<TraceList> {
+export async function listTraces(
+  deps: ListDeps,
+  orgId: string,
+  query: ListQuery,
+  signal: AbortSignal,
+): Promise<TraceList> {
   const filters = filtersOf(orgId, query);
   const given = query.cursor === undefined ? null : positionOf(query.cursor);
   const phrases = query.search?.phrases ?? [];
@@ -97,7 +109,12 @@ function itemOf(row: TraceRow): TraceItem {
 }
 
 /** Skips by the number of traces an hour, then within one hour. */
-async function listByOffset(deps: ListDeps, filters: ListFilters, query: ListQuery, signal: AbortSignal): Promise<TraceList> {
+async function listByOffset(
+  deps: ListDeps,
+  filters: ListFilters,
+  query: ListQuery,
+  signal: AbortSignal,
+): Promise<TraceList> {
   const hours = await readHours(deps.clickhouse, filters, { signal });
   const total = hours.reduce((sum, hour) => sum + hour.traces, 0);
   let left = query.offset;
@@ -189,7 +206,8 @@ export function foldPairs(rows: readonly TraceRow[], cut: boolean): { live: Trac
     if (first === undefined) break;
     let end = start;
     let sum = 0;
-    for (let row = rows[end]; row?.trace_key === first.trace_key && row.version === first.version; row = rows[++end]) sum += row.sign;
+    for (let row = rows[end]; row?.trace_key === first.trace_key && row.version === first.version; row = rows[++end])
+      sum += row.sign;
     if (cut && end === rows.length) break;
     if (sum > 0) live.push(first);
     last = first;

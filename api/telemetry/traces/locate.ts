@@ -4,7 +4,12 @@ import { ApiError } from '../../http/errors.ts';
 import { readLookup, type TraceRange } from './store.ts';
 
 /** @throws ApiError trace_not_found, cross_org_access */
-export async function locateTrace(clickhouse: ClickHouse, orgId: string, traceId: string, signal: AbortSignal): Promise<TraceRange> {
+export async function locateTrace(
+  clickhouse: ClickHouse,
+  orgId: string,
+  traceId: string,
+  signal: AbortSignal,
+): Promise<TraceRange> {
   const owners = await readLookup(clickhouse, { trace_id: traceId }, { signal });
   const own = owners.find((owner) => owner.org_id === orgId);
   if (own !== undefined) return { org_id: orgId, trace_id: traceId, from_ms: own.from_ms, to_ms: own.to_ms };

@@ -53,7 +53,11 @@ export async function replayTrace(
   const { org_id } = credential;
   if (commit && !may(credential, COMMIT_PERMISSION))
     throw new ApiError('forbidden', `A replay with commit needs the permission ${COMMIT_PERMISSION}.`);
-  const spans = await readReplaySpans(deps.clickhouse, await locateTrace(deps.clickhouse, org_id, trace_id, signal), signal);
+  const spans = await readReplaySpans(
+    deps.clickhouse,
+    await locateTrace(deps.clickhouse, org_id, trace_id, signal),
+    signal,
+  );
   const plan = planReplay(spans, (name) => deps.promptOf(org_id, name));
   if (!plan.ok) throw new ApiError('replay_failed', plan.detail);
   if (!commit) return answerOf(trace_id, plan.calls, null);
@@ -77,7 +81,10 @@ async function readReplaySpans(clickhouse: ClickHouse, range: TraceRange, signal
   const total = rows[0]?.total ?? 0;
   if (total === 0) throw traceNotFound();
   if (total > SPANS_MAX)
-    throw new ApiError('replay_failed', `The trace has ${String(total)} spans; one of up to ${String(SPANS_MAX)} is replayed.`);
+    throw new ApiError(
+      'replay_failed',
+      `The trace has ${String(total)} spans; one of up to ${String(SPANS_MAX)} is replayed.`,
+    );
   const calls = rows.filter(({ kind }) => kind === 'llm');
   const texts = await readTexts(clickhouse, range, calls, signal);
   return rows.map((row) => {
@@ -88,12 +95,20 @@ async function readReplaySpans(clickhouse: ClickHouse, range: TraceRange, signal
   });
 }
 
-async function readTexts(clickhouse: ClickHouse, range: TraceRange, calls: readonly SpanRow[], signal: AbortSignal): Promise<TextsByPlace> {
+async function readTexts(
+  clickhouse: ClickHouse,
+  range: TraceRange,
+  calls: readonly SpanRow[],
+  signal: AbortSignal,
+): Promise<TextsByPlace> {
   try {
     return await textsOf(clickhouse, range, calls, { signal, bytesMax: TEXT_BYTES_MAX });
   } catch (error) {
     if (!isTooLarge(error)) throw error;
-    throw new ApiError('replay_failed', `The prompts and responses of the trace have more than ${String(TEXT_BYTES_MAX)} bytes.`);
+    throw new ApiError(
+      'replay_failed',
+      `The prompts and responses of the trace have more than ${String(TEXT_BYTES_MAX)} bytes.`,
+    );
   }
 }
 
@@ -107,11 +122,17 @@ interface Committed {
 async function commitReplay(deps: ReplayDeps, { org_id, trace_id, spans, calls }: Committed, signal: AbortSignal) {
   const { upstream, recorder } = deps;
   if (upstream === null)
-    throw new ApiError('upstream_unavailable', 'No upstream for models is configured (SERVICE_LLM_BASE_URL), so commit can call none.');
+    throw new ApiError(
+      'upstream_unavailable',
+      'No upstream for models is configured (SERVICE_LLM_BASE_URL), so commit can call none.',
+    );
   const ids = { trace_id: `trc_${newHex()}`, replay_of: trace_id };
   const eventsOf = (answered: readonly AnsweredCall[]) => replayEvents(ids, spans, answered, () => `spn_${newHex()}`);
   const now = Date.now();
-  const unanswered = calls.map((call) => ({ ...call, answer: { raw: { choices: [] }, started_at: now, ended_at: now } }));
+  const unanswered = calls.map((call) => ({
+    ...call,
+    answer: { raw: { choices: [] }, started_at: now, ended_at: now },
+  }));
   await recorder.check(org_id, eventsOf(unanswered));
   const answers = await makeCalls(upstream, calls, signal);
   const answered = calls.flatMap((call, i) => {
@@ -119,13 +140,20 @@ async function commitReplay(deps: ReplayDeps, { org_id, trace_id, spans, calls }
     return answer === undefined ? [] : [{ ...call, answer }];
   });
   await recorder.store(org_id, eventsOf(answered)).catch((error: unknown) => {
-    if (!(error instanceof ApiError) || (error.code !== 'decode_failed' && error.code !== 'payload_too_large')) throw error;
-    throw new ApiError('replay_failed', `What the upstream answered cannot be stored: ${error.detail}`, { cause: error });
+    if (!(error instanceof ApiError) || (error.code !== 'decode_failed' && error.code !== 'payload_too_large'))
+      throw error;
+    throw new ApiError('replay_failed', `What the upstream answered cannot be stored: ${error.detail}`, {
+      cause: error,
+    });
   });
   return { new_trace_id: ids.trace_id, answered };
 }
 
-function answerOf(trace_id: string, calls: readonly (ReplayCall & { answer?: ChatAnswer })[], new_trace_id: string | null): Replayed {
+function answerOf(
+  trace_id: string,
+  calls: readonly (ReplayCall & { answer?: ChatAnswer })[],
+  new_trace_id: string | null,
+): Replayed {
   const spans = calls.map(({ span, prompt_name, prompt_version, model, new_prompt, answer }) => ({
     span_id: span.span_id,
     prompt_name,

@@ -1,7 +1,12 @@
 // The calls of a replay, made. In: the calls in order. Out: an answer for each, or why there is none.
 // Guarantees: a few run at a time; the first that fails ends the others; all of them together are bounded in time and in the bytes of
 // their answers; whoever asked and went away ends them.
-import { type ChatAnswer, type ChatRequest, type Upstream, UpstreamFailed } from '../../../ops/platform/llm/upstream.ts';
+import {
+  type ChatAnswer,
+  type ChatRequest,
+  type Upstream,
+  UpstreamFailed,
+} from '../../../ops/platform/llm/upstream.ts';
 import { type ReplayCall, replayProblem } from '../../../pipeline/domain/traces/replay.ts';
 import { ApiError } from '../../http/errors.ts';
 
@@ -33,12 +38,17 @@ export async function makeCalls(
   const work = async () => {
     for (const [i, call] of waiting) {
       ended.throwIfAborted();
-      const answer = await upstream.chat(requestOf(call), { signal: ended, timeoutMs: bounds.callMs }).catch((error: unknown) => {
-        throw failureOf(call, error);
-      });
+      const answer = await upstream
+        .chat(requestOf(call), { signal: ended, timeoutMs: bounds.callMs })
+        .catch((error: unknown) => {
+          throw failureOf(call, error);
+        });
       bytes += Buffer.byteLength(JSON.stringify(answer.raw));
       if (bytes > bounds.answerBytes)
-        throw new ApiError('replay_failed', `The models answered with more than ${String(bounds.answerBytes)} bytes. Nothing was stored.`);
+        throw new ApiError(
+          'replay_failed',
+          `The models answered with more than ${String(bounds.answerBytes)} bytes. Nothing was stored.`,
+        );
       answers[i] = answer;
     }
   };
@@ -68,7 +78,10 @@ function failureOf({ span, model }: ReplayCall, error: unknown): unknown {
   const { kind, status, message } = error;
   // Refused credentials are no fault of the trace.
   if (kind !== 'refused' || status === 401 || status === 403)
-    return new ApiError('upstream_unavailable', `The model ${model} could not be called: ${message}.`, { cause: error });
-  const reason = status === 404 ? `its model ${model} is gone, ${message}` : `its model ${model} was asked in vain, ${message}`;
+    return new ApiError('upstream_unavailable', `The model ${model} could not be called: ${message}.`, {
+      cause: error,
+    });
+  const reason =
+    status === 404 ? `its model ${model} is gone, ${message}` : `its model ${model} was asked in vain, ${message}`;
   return new ApiError('replay_failed', replayProblem(span.span_id, reason), { cause: error });
 }

@@ -7,7 +7,17 @@ import { type ExportDeps, exportTrace } from './export.ts';
 import { type ListDeps, listTraces } from './list.ts';
 import { type ReplayDeps, replayTrace } from './replay.ts';
 import { z } from 'zod';
-import { exportBody, exportFile, listMeta, listQuery, timeline, traceItem, traceParams, tree, treeMeta } from './schema.ts';
+import {
+  exportBody,
+  exportFile,
+  listMeta,
+  listQuery,
+  timeline,
+  traceItem,
+  traceParams,
+  tree,
+  treeMeta,
+} from './schema.ts';
 import { readTimelineOf, readTree } from './tree.ts';
 
 export function traceRoutes(deps: ListDeps & ExportDeps & CompareDeps & ReplayDeps): Route[] {
@@ -76,7 +86,9 @@ export function traceRoutes(deps: ListDeps & ExportDeps & CompareDeps & ReplayDe
       handler: async ({ org_id, params, body, res, signal }) => {
         const { anonymize_pii, ...asked } = body;
         const redactor = anonymize_pii ? deps.exporterOf(org_id) : null;
-        await deps.written.run(org_id, signal, () => exportTrace(clickhouse, org_id, params.trace_id, { ...asked, redactor }, res, signal));
+        await deps.written.run(org_id, signal, () =>
+          exportTrace(clickhouse, org_id, params.trace_id, { ...asked, redactor }, res, signal),
+        );
         return STREAMED;
       },
     }),

@@ -25,7 +25,8 @@ const searchParam = z
   })
   .meta({
     type: 'string',
-    description: 'Words that must all occur in the prompt and response of one span, whatever their case; "quoted phrases" match as phrases',
+    description:
+      'Words that must all occur in the prompt and response of one span, whatever their case; "quoted phrases" match as phrases',
   });
 
 export const listQuery = z
@@ -67,7 +68,10 @@ export type TraceItem = z.infer<typeof traceItem>;
 
 export const listMeta = pageMeta.partial({ has_more: true }).extend({
   next_cursor: z.string().nullable().describe('null at the end'),
-  truncated: z.literal(true).optional().describe('A search for phrases looked at the newest traces only, and total counts those'),
+  truncated: z
+    .literal(true)
+    .optional()
+    .describe('A search for phrases looked at the newest traces only, and total counts those'),
 });
 
 /** Where a page of the list begins: after this trace. Stays where it is while new traces arrive. */
@@ -120,7 +124,9 @@ export type SpanItem = z.infer<typeof spanItem>;
 export const tree = z.object({
   trace_id: z.string(),
   root_span_id: z.string().nullable().describe('null while no root has come'),
-  spans: z.array(spanItem).describe('By parent_span_id, the root first, then by start; children are those in this answer'),
+  spans: z
+    .array(spanItem)
+    .describe('By parent_span_id, the root first, then by start; children are those in this answer'),
 });
 export const treeMeta = z.object({
   total: z.int().describe('Spans of the trace'),
@@ -159,4 +165,6 @@ export const exportBody = z.strictObject({
     ),
 });
 export type ExportBody = z.output<typeof exportBody>;
-export const exportFile = z.object({ trace_id: z.string(), spans: z.array(spanItem) }).describe('ndjson: one span a line');
+export const exportFile = z
+  .object({ trace_id: z.string(), spans: z.array(spanItem) })
+  .describe('ndjson: one span a line');

@@ -17,7 +17,9 @@ const BETWEEN = '[^\\pL\\pN]+';
 export function parseSearch(text: string): SearchText | null {
   const words = queryWords(text).map(({ word }) => word);
   if (words.length === 0) return null;
-  const phrases = [...text.matchAll(QUOTED)].map(([, quoted = '']) => quoted.match(WORD) ?? []).filter((phrase) => phrase.length > 1);
+  const phrases = [...text.matchAll(QUOTED)]
+    .map(([, quoted = '']) => quoted.match(WORD) ?? [])
+    .filter((phrase) => phrase.length > 1);
   return { words, phrases: [...new Set(phrases.map(phrasePattern))] };
 }
 

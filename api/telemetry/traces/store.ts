@@ -160,7 +160,13 @@ export const readChildren = defineQuery({
   row: z.object({ parent_span_id: z.string(), children: z.array(z.string()) }),
 });
 
-const textRow = z.object({ log_seq: z.string(), log_index: z.int(), log_sub: z.int(), prompt: z.string(), response: z.string() });
+const textRow = z.object({
+  log_seq: z.string(),
+  log_index: z.int(),
+  log_sub: z.int(),
+  prompt: z.string(),
+  response: z.string(),
+});
 
 export const readAllTexts = defineQuery({
   name: 'trace_all_texts',

@@ -28,7 +28,8 @@ interface Place {
   log_sub: number;
 }
 
-export const placeKey = ({ log_seq, log_index, log_sub }: Place): string => `${log_seq}:${String(log_index)}:${String(log_sub)}`;
+export const placeKey = ({ log_seq, log_index, log_sub }: Place): string =>
+  `${log_seq}:${String(log_index)}:${String(log_sub)}`;
 
 /** Answers GET /v1/traces/{trace_id}/tree. */
 export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: string, signal: AbortSignal) {
@@ -52,13 +53,22 @@ export async function readTree(clickhouse: ClickHouse, orgId: string, traceId: s
 }
 
 /** Whether a span came with texts, as far as its row tells. */
-const hasTexts = ({ sampled, kind, attributes }: SpanRow): boolean => sampled && (kind === 'llm' || attributes.includes('"$ref"'));
+const hasTexts = ({ sampled, kind, attributes }: SpanRow): boolean =>
+  sampled && (kind === 'llm' || attributes.includes('"$ref"'));
 
 /** All texts of a trace that is short in time and no larger than a tree; null where they have to be read by span. */
-async function textsAhead(clickhouse: ClickHouse, range: TraceRange, signal: AbortSignal): Promise<TextsByPlace | null> {
+async function textsAhead(
+  clickhouse: ClickHouse,
+  range: TraceRange,
+  signal: AbortSignal,
+): Promise<TextsByPlace | null> {
   if (range.to_ms - range.from_ms > NEAR_MS) return null;
   try {
-    const texts = await readAllTexts(clickhouse, { ...range, rows: TREE_SPANS_MAX + 1 }, { signal, bytesMax: TREE_TEXT_BYTES_MAX });
+    const texts = await readAllTexts(
+      clickhouse,
+      { ...range, rows: TREE_SPANS_MAX + 1 },
+      { signal, bytesMax: TREE_TEXT_BYTES_MAX },
+    );
     return texts.length > TREE_SPANS_MAX ? null : new Map(texts.map((text) => [placeKey(text), text]));
   } catch (error) {
     if (isTooLarge(error)) return null;

@@ -86,7 +86,14 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
  * It begins no insert and no merge that would use the room it has to leave: a merge that meets a full disk may become a part of empty files
  * and take the place of its sources (seen with 26.7).
  */
-export function serverXml({ usersFile, logFile, backupDir, displayName, memoryMaxBytes, diskKeepBytes }: ServerConfig): string {
+export function serverXml({
+  usersFile,
+  logFile,
+  backupDir,
+  displayName,
+  memoryMaxBytes,
+  diskKeepBytes,
+}: ServerConfig): string {
   return `<clickhouse>
   <display_name>${escape(displayName)}</display_name>
   <logger><level>warning</level><log>${escape(logFile)}</log><size>20M</size><count>2</count></logger>
@@ -131,7 +138,13 @@ export function serverXml({ usersFile, logFile, backupDir, displayName, memoryMa
  * \`app\` is the service. \`analyst\` reads the views. \`org_analyst\` reads the views of one organization at a time, by way of
  * \`org_reader\` (sql/analysts/org_views.ts). Users with a password may connect from any address that reaches the port.
  */
-export function usersXml({ database, moreDatabases, appPassword, analystPassword, memoryMaxBytes }: UsersConfig): string {
+export function usersXml({
+  database,
+  moreDatabases,
+  appPassword,
+  analystPassword,
+  memoryMaxBytes,
+}: UsersConfig): string {
   const grants = (statements: readonly string[]): string =>
     `<grants>${statements.map((text) => `<query>GRANT ${text}</query>`).join('')}</grants>`;
   const user = (name: string, password: string, profile: string, granted: readonly string[], filters = ''): string =>

@@ -35,7 +35,8 @@ export function basicCredentialsPattern(user: string): string {
  */
 export function httpHandlersXml(users: readonly string[], displayName: string): string {
   const query = '<handler><type>dynamic_query_handler</type><query_param_name>query</query_param_name></handler>';
-  const byHeader = (name: string, pattern: string): string => `<rule><headers><${name}>regex:${pattern}</${name}></headers>${query}</rule>`;
+  const byHeader = (name: string, pattern: string): string =>
+    `<rule><headers><${name}>regex:${pattern}</${name}></headers>${query}</rule>`;
   return `<http_handlers>
     <rule>
       <url>/ping</url><methods>GET,HEAD</methods>

@@ -61,7 +61,8 @@ export interface ClickHouseServer {
  * @throws Error with one line saying why, when it ends first or does not answer within 30 s.
  */
 export async function startClickHouse(options: ClickHouseOptions): Promise<ClickHouseServer> {
-  if (options.appPassword === '' || options.analystPassword === '') throw new Error('a password of a ClickHouse user is empty');
+  if (options.appPassword === '' || options.analystPassword === '')
+    throw new Error('a password of a ClickHouse user is empty');
   const host = options.listenHost ?? '127.0.0.1';
   const httpPort = options.httpPort === 0 ? await freePort(host) : options.httpPort;
   const displayName = `millrace-${randomUUID()}`;
@@ -124,7 +125,13 @@ function prepare(options: ClickHouseOptions, { host, httpPort, displayName }: Li
   };
   const usersFile = write(
     'users.xml',
-    usersXml({ database, ...(moreDatabases === undefined ? {} : { moreDatabases }), appPassword, analystPassword, memoryMaxBytes }),
+    usersXml({
+      database,
+      ...(moreDatabases === undefined ? {} : { moreDatabases }),
+      appPassword,
+      analystPassword,
+      memoryMaxBytes,
+    }),
   );
   const configFile = write(
     'config.xml',
@@ -156,9 +163,18 @@ function confinementOf(dataDir: string, logDir: string): NonNullable<Launch['con
     executable: ['/usr', '/lib', '/lib64', '/bin', process.execPath, path.join(ROOT, 'node_modules')],
     readable: [
       ...['package.json', 'ops/launch/clickhouse'].map((name) => path.join(ROOT, name)),
-      ...['localtime', 'timezone', 'hosts', 'host.conf', 'resolv.conf', 'nsswitch.conf', 'gai.conf', 'services', 'ld.so.cache', 'ssl'].map(
-        (name) => `/etc/${name}`,
-      ),
+      ...[
+        'localtime',
+        'timezone',
+        'hosts',
+        'host.conf',
+        'resolv.conf',
+        'nsswitch.conf',
+        'gai.conf',
+        'services',
+        'ld.so.cache',
+        'ssl',
+      ].map((name) => `/etc/${name}`),
       // Not /proc as a whole: the environment of every other process of this user is there. self stays itself through execve.
       ...[
         'self',
@@ -203,11 +219,14 @@ async function ready({ child, host, httpPort, displayName, logFile }: Starting):
 /** Returns the name that the server on this port gives, null when none answers. Closes its connection, since an open one delays a stop. */
 function serverName(host: string, port: number): Promise<string | null> {
   return new Promise((resolve) => {
-    const req = get({ host, port, path: '/ping', agent: false, headers: { connection: 'close' }, timeout: 1000 }, (res) => {
-      res.resume();
-      const name = res.headers[ENGINE_HEADER.toLowerCase()];
-      resolve(typeof name === 'string' ? name : null);
-    });
+    const req = get(
+      { host, port, path: '/ping', agent: false, headers: { connection: 'close' }, timeout: 1000 },
+      (res) => {
+        res.resume();
+        const name = res.headers[ENGINE_HEADER.toLowerCase()];
+        resolve(typeof name === 'string' ? name : null);
+      },
+    );
     req.on('timeout', () => req.destroy());
     req.on('error', () => {
       resolve(null);
@@ -219,7 +238,9 @@ function serverName(host: string, port: number): Promise<string | null> {
 function whyFrom(logFile: string): string {
   const lines = readFileSync(logFile, 'utf8').slice(-LOG_TAIL_BYTES).trim().split('\n');
   const line =
-    lines.findLast((text) => text.includes('Code: ') || text.includes('<Error>') || text.includes('<Fatal>')) ?? lines.at(-1) ?? '';
+    lines.findLast((text) => text.includes('Code: ') || text.includes('<Error>') || text.includes('<Fatal>')) ??
+    lines.at(-1) ??
+    '';
   const reason = line.slice(Math.max(0, line.indexOf('Code: '))).slice(0, 300);
   return `${reason === '' ? 'it ended without a word' : reason} (see ${logFile})`;
 }

@@ -29,13 +29,17 @@ export const TOOLS_DIR = path.resolve(import.meta.dirname, '../../.tools');
  */
 export async function findNatsServer(progress: (line: string) => void, toolsDir = TOOLS_DIR): Promise<string> {
   const fetched = path.join(toolsDir, 'nats-server');
-  const onPath = [...(process.env['PATH'] ?? '').split(path.delimiter), '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'].map((folder) =>
-    path.join(folder, 'nats-server'),
-  );
+  const onPath = [
+    ...(process.env['PATH'] ?? '').split(path.delimiter),
+    '/usr/sbin',
+    '/usr/local/sbin',
+    '/opt/homebrew/bin',
+  ].map((folder) => path.join(folder, 'nats-server'));
   for (const candidate of [...onPath, fetched]) {
     if (isFile(candidate) && (await usable(candidate)) !== null) return candidate;
   }
-  if (process.platform !== 'linux' || !(await exists('apt-get')) || !(await exists('dpkg-deb'))) throw missing('it is not on PATH');
+  if (process.platform !== 'linux' || !(await exists('apt-get')) || !(await exists('dpkg-deb')))
+    throw missing('it is not on PATH');
   progress('nats-server: fetching it into .tools/ (about 6 MB) …');
   const mirror = await debianMirror();
   if (mirror !== null) {
@@ -105,7 +109,8 @@ async function fetchFrom(target: string, source: { mirror: string; suite: string
   const work = await mkdtemp(path.join(tmpdir(), 'millrace-nats-'));
   try {
     const options = await aptRoot(work, source);
-    const apt = (...args: string[]): Promise<unknown> => run('apt-get', [...options, ...args], { cwd: work, timeout: FETCH_MS_MAX });
+    const apt = (...args: string[]): Promise<unknown> =>
+      run('apt-get', [...options, ...args], { cwd: work, timeout: FETCH_MS_MAX });
     if (source !== null) await apt('update');
     await apt('download', 'nats-server');
     const deb = (await readdir(work)).find((name) => name.endsWith('.deb'));
@@ -133,7 +138,10 @@ async function aptRoot(work: string, source: { mirror: string; suite: string } |
   for (const folder of ['lists/partial', 'cache/archives/partial', 'etc/preferences.d', 'etc/apt.conf.d'])
     await mkdir(path.join(work, folder), { recursive: true });
   await writeFile(path.join(work, 'status'), '');
-  await writeFile(path.join(work, 'etc/sources.list'), `deb [signed-by=${KEYRING}] ${source.mirror} ${source.suite} main\n`);
+  await writeFile(
+    path.join(work, 'etc/sources.list'),
+    `deb [signed-by=${KEYRING}] ${source.mirror} ${source.suite} main\n`,
+  );
   const settings = {
     'Dir::State': work,
     'Dir::State::lists': path.join(work, 'lists'),

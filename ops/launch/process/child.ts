@@ -20,7 +20,8 @@ export function exitOf(child: ChildProcess): Promise<Exit> {
 }
 
 /** Whether it runs no more, or never did. */
-export const hasEnded = (child: ChildProcess): boolean => child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+export const hasEnded = (child: ChildProcess): boolean =>
+  child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
 
 /** Asks the child to end, and kills it when it has not within waitMs. Resolves when it is gone. */
 export async function stopChild(child: ChildProcess, exited: Promise<Exit>, waitMs: number): Promise<void> {
@@ -31,4 +32,5 @@ export async function stopChild(child: ChildProcess, exited: Promise<Exit>, wait
 }
 
 /** One phrase for a log line. */
-export const describeExit = ({ code, signal }: Exit): string => (signal === null ? `exit code ${String(code)}` : `signal ${signal}`);
+export const describeExit = ({ code, signal }: Exit): string =>
+  signal === null ? `exit code ${String(code)}` : `signal ${signal}`;

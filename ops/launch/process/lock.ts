@@ -28,7 +28,9 @@ export async function lockDataDir(dataDir: string, progress: (line: string) => v
   try {
     makeDirs(path.join(dataDir, 'run'));
   } catch (error) {
-    throw new Error(`SERVICE_DATA_DIR: ${dataDir} cannot be made or written: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Error(
+      `SERVICE_DATA_DIR: ${dataDir} cannot be made or written: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
   const holderFile = path.join(dataDir, 'run', 'holder.json');
   const began = performance.now();
@@ -53,7 +55,9 @@ export async function lockDataDir(dataDir: string, progress: (line: string) => v
     const waited = performance.now() - began;
     if (waited > (holder?.stopping === true ? STOPPING_WAIT_MS : HELD_WAIT_MS)) {
       const who = holder === null ? '' : ` (process ${holder.pid})`;
-      throw new Error(`SERVICE_DATA_DIR: ${dataDir} is in use by another Millrace${who}; stop it, or choose another folder`);
+      throw new Error(
+        `SERVICE_DATA_DIR: ${dataDir} is in use by another Millrace${who}; stop it, or choose another folder`,
+      );
     }
     if (holder?.stopping === true && !told) progress(`Waiting for process ${holder.pid} to stop …`);
     told ||= holder?.stopping === true;

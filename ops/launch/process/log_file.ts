@@ -11,7 +11,11 @@ const LINES_SHOWN_MAX = 10;
 const READ_BYTES_MAX = 256 * 1024;
 const LEVEL_WARN = 40;
 
-const recordShape = z.object({ level: z.number(), msg: z.string().default(''), err: z.object({ message: z.string() }).optional() });
+const recordShape = z.object({
+  level: z.number(),
+  msg: z.string().default(''),
+  err: z.object({ message: z.string() }).optional(),
+});
 
 /** What of a log line the console shows; null for nothing. */
 export type LineFilter = (line: string) => string | null;
@@ -29,10 +33,12 @@ export const warningsOfRecords: LineFilter = (line) => {
 };
 
 /** Errors of nats-server. */
-export const errorsOfNats: LineFilter = (line) => (/\[(ERR|FTL)\]/.test(line) ? line.replace(/^\[\d+\] \S+ \S+ /, '') : null);
+export const errorsOfNats: LineFilter = (line) =>
+  /\[(ERR|FTL)\]/.test(line) ? line.replace(/^\[\d+\] \S+ \S+ /, '') : null;
 
 /** What ends ClickHouse; a query that fails is its asker's to report. */
-export const errorsOfClickHouse: LineFilter = (line) => (line.includes('<Fatal>') ? line.slice(line.indexOf('<Fatal>')) : null);
+export const errorsOfClickHouse: LineFilter = (line) =>
+  line.includes('<Fatal>') ? line.slice(line.indexOf('<Fatal>')) : null;
 
 interface Followed {
   name: string;
@@ -117,7 +123,8 @@ export class LogFollower {
       .map(followed.filter)
       .filter((line) => line !== null && line !== '');
     for (const line of shown.slice(0, LINES_SHOWN_MAX)) this.#show(`[${followed.name}] ${(line ?? '').slice(0, 500)}`);
-    if (shown.length > LINES_SHOWN_MAX) this.#show(`[${followed.name}] … ${shown.length - LINES_SHOWN_MAX} more in ${followed.file}`);
+    if (shown.length > LINES_SHOWN_MAX)
+      this.#show(`[${followed.name}] … ${shown.length - LINES_SHOWN_MAX} more in ${followed.file}`);
   }
 }
 

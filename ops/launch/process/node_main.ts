@@ -96,7 +96,8 @@ export function lastWord(logFile: string, from: number): string {
     .filter((line) => line !== '');
   // Where Node itself printed a stack trace, the error's own line says why; else the last line does.
   const crash = lines.at(-1)?.startsWith('Node.js v') ?? false;
-  const line = (crash ? lines.findLast((text) => /^(\w*Error\b|Uncaught)/.test(text)) : lines.at(-1)) ?? 'it ended without a word';
+  const line =
+    (crash ? lines.findLast((text) => /^(\w*Error\b|Uncaught)/.test(text)) : lines.at(-1)) ?? 'it ended without a word';
   try {
     const { msg, err } = recordShape.parse(JSON.parse(line));
     return [msg, err?.message]

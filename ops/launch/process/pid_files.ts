@@ -66,7 +66,8 @@ async function end(identity: ProcessIdentity): Promise<void> {
       return;
     }
     const deadline = performance.now() + waitMs;
-    while (isAlive(identity) && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    while (isAlive(identity) && performance.now() < deadline)
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     if (!isAlive(identity)) return;
   }
   throw new Error(`process ${identity.pid}, left by an earlier start, does not end`);

@@ -41,7 +41,13 @@ export class RoutesError extends Error {}
 const baseUrl = z.string().refine(
   (text) => {
     const url = URL.parse(text);
-    return url !== null && ['http:', 'https:'].includes(url.protocol) && url.username === '' && url.search === '' && url.hash === '';
+    return (
+      url !== null &&
+      ['http:', 'https:'].includes(url.protocol) &&
+      url.username === '' &&
+      url.search === '' &&
+      url.hash === ''
+    );
   },
   { error: 'takes a URL beginning with http:// or https://, without a user or a query' },
 );
@@ -112,7 +118,9 @@ export function parseRoutes(text: string, keys: Readonly<Record<string, string |
   const parsed = table.safeParse(json);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
-    const place = (issue?.path ?? []).map((part) => (typeof part === 'number' ? `[${String(part)}]` : `.${String(part)}`)).join('');
+    const place = (issue?.path ?? [])
+      .map((part) => (typeof part === 'number' ? `[${String(part)}]` : `.${String(part)}`))
+      .join('');
     throw new RoutesError(`SERVICE_GATEWAY_ROUTES: ${place.replace(/^\./, '')}: ${issue?.message ?? 'is not valid'}`);
   }
   return parsed.data.map(({ model, upstreams }) => ({
@@ -130,7 +138,9 @@ function keyOf(name: string | null, keys: Readonly<Record<string, string | undef
   if (name === null) return null;
   const key = keys[name] ?? '';
   if (!/^[\x21-\x7e]+$/.test(key))
-    throw new RoutesError(`SERVICE_GATEWAY_ROUTES: the environment variable ${name} holds no key (printable characters without spaces)`);
+    throw new RoutesError(
+      `SERVICE_GATEWAY_ROUTES: the environment variable ${name} holds no key (printable characters without spaces)`,
+    );
   return key;
 }
 
@@ -147,14 +157,24 @@ export interface RoutesSettings {
  * has what no route matches.
  * @throws RoutesError when the file cannot be read or used
  */
-export function openRoutes(settings: RoutesSettings, keys: Readonly<Record<string, string | undefined>>): GatewayRoutes {
+export function openRoutes(
+  settings: RoutesSettings,
+  keys: Readonly<Record<string, string | undefined>>,
+): GatewayRoutes {
   const file = settings.SERVICE_GATEWAY_ROUTES;
   const routes = file === undefined ? [] : parseRoutes(readTable(file), keys);
   const base = settings.SERVICE_LLM_BASE_URL;
   const own: GatewayTarget[] =
     base === undefined
       ? []
-      : [{ base_url: cleanUrl(base), api_key: settings.SERVICE_LLM_API_KEY ?? null, timeout_ms: TIMEOUT_MS, model: null }];
+      : [
+          {
+            base_url: cleanUrl(base),
+            api_key: settings.SERVICE_LLM_API_KEY ?? null,
+            timeout_ms: TIMEOUT_MS,
+            model: null,
+          },
+        ];
   return {
     targetsOf: (model) => routes.find(({ matches }) => matches(model))?.targets ?? own,
     standard: own.length > 0 ? own : (routes[0]?.targets ?? []),
@@ -165,8 +185,11 @@ function readTable(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new RoutesError(`SERVICE_GATEWAY_ROUTES: the file cannot be read (${cause instanceof Error ? cause.message : String(cause)})`, {
-      cause,
-    });
+    throw new RoutesError(
+      `SERVICE_GATEWAY_ROUTES: the file cannot be read (${cause instanceof Error ? cause.message : String(cause)})`,
+      {
+        cause,
+      },
+    );
   }
 }

@@ -164,7 +164,9 @@ async function tryOnce(
       throw signal.reason;
     }
     const failure = timeout.aborted
-      ? new UpstreamFailed('unavailable', `the upstream did not answer within ${String(timeoutMs)} ms`, { cause: error })
+      ? new UpstreamFailed('unavailable', `the upstream did not answer within ${String(timeoutMs)} ms`, {
+          cause: error,
+        })
       : failureOf(error);
     observe(resultOf(failure), seconds());
     throw failure;
@@ -178,7 +180,9 @@ async function tryOnce(
  */
 export function readCompletion(completion: unknown, asked: string): Completion {
   if (!isFields(completion) || !Array.isArray(completion['choices']))
-    throw new UpstreamFailed('unreadable', 'the upstream answered with something that is no chat completion', { status: 200 });
+    throw new UpstreamFailed('unreadable', 'the upstream answered with something that is no chat completion', {
+      status: 200,
+    });
   const choice: unknown = completion['choices'][0];
   const message = isFields(choice) ? choice['message'] : undefined;
   const content = isFields(message) ? message['content'] : undefined;
@@ -186,7 +190,9 @@ export function readCompletion(completion: unknown, asked: string): Completion {
   const { model, usage } = completion;
   return {
     text: typeof content === 'string' ? content : '',
-    usage: isFields(usage) ? { input_tokens: tokens(usage['prompt_tokens']), output_tokens: tokens(usage['completion_tokens']) } : null,
+    usage: isFields(usage)
+      ? { input_tokens: tokens(usage['prompt_tokens']), output_tokens: tokens(usage['completion_tokens']) }
+      : null,
     model: typeof model === 'string' && model !== '' ? model : asked,
     finish_reason: typeof reason === 'string' ? reason : null,
     raw: completion,
@@ -197,21 +203,36 @@ function failureOf(error: unknown): UpstreamFailed {
   if (error instanceof UpstreamFailed) return error;
   // The package parses a body that is declared as JSON only after it has looked at the status.
   if (error instanceof SyntaxError)
-    return new UpstreamFailed('unreadable', 'the upstream answered with something that is no JSON', { status: 200, cause: error });
+    return new UpstreamFailed('unreadable', 'the upstream answered with something that is no JSON', {
+      status: 200,
+      cause: error,
+    });
   const message = (error instanceof Error ? error.message : String(error)).slice(0, DETAIL_CHARS_MAX);
   const status: unknown = error instanceof APIError ? error.status : undefined;
-  if (typeof status !== 'number') return new UpstreamFailed('unavailable', `the upstream cannot be reached: ${message}`, { cause: error });
+  if (typeof status !== 'number')
+    return new UpstreamFailed('unavailable', `the upstream cannot be reached: ${message}`, { cause: error });
   // What it says then is about the operator's key, and this goes to those whose traces are judged.
   if (status === 401 || status === 403)
-    return new UpstreamFailed('refused', `the upstream refuses the key of this service (${String(status)})`, { status, cause: error });
-  if (status >= 300 && status < 400)
-    return new UpstreamFailed('refused', `the upstream answered with a redirect (${String(status)}), which is not followed`, {
+    return new UpstreamFailed('refused', `the upstream refuses the key of this service (${String(status)})`, {
       status,
       cause: error,
     });
+  if (status >= 300 && status < 400)
+    return new UpstreamFailed(
+      'refused',
+      `the upstream answered with a redirect (${String(status)}), which is not followed`,
+      {
+        status,
+        cause: error,
+      },
+    );
   const later = status === 408 || status === 429 || status >= 500;
   const retryAfterMs = error instanceof APIError ? retryAfter(error.headers as Headers | undefined) : null;
-  return new UpstreamFailed(later ? 'unavailable' : 'refused', `the upstream answered ${message}`, { status, retryAfterMs, cause: error });
+  return new UpstreamFailed(later ? 'unavailable' : 'refused', `the upstream answered ${message}`, {
+    status,
+    retryAfterMs,
+    cause: error,
+  });
 }
 
 /** Seconds or a date, as RFC 9110 has it; null where there is none that can be read. */
@@ -252,7 +273,9 @@ const boundedFetch: typeof fetch = async (input, init) => {
       transform(chunk, controller) {
         bytes += chunk.byteLength;
         if (bytes > ANSWER_BYTES_MAX)
-          controller.error(new UpstreamFailed('refused', `the upstream's answer is beyond ${String(ANSWER_BYTES_MAX)} bytes`));
+          controller.error(
+            new UpstreamFailed('refused', `the upstream's answer is beyond ${String(ANSWER_BYTES_MAX)} bytes`),
+          );
         else controller.enqueue(chunk);
       },
     }),

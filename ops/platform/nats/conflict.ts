@@ -11,7 +11,8 @@ const WAIT_STEP_MS = 5;
 const WAIT_MS_MAX = 100;
 
 /** Whether a write was refused because another one came first. */
-export const isLostWrite = (error: unknown): boolean => error instanceof JetStreamApiError && WRONG_LAST_REVISION.has(error.code);
+export const isLostWrite = (error: unknown): boolean =>
+  error instanceof JetStreamApiError && WRONG_LAST_REVISION.has(error.code);
 
 /** A pause before the next try, longer with each: what won may not be readable yet. */
 export const waitAfterLostWrite = (tries: number): Promise<void> =>

@@ -29,8 +29,11 @@ export async function connectNats({ url, name, waitMs }: ConnectOptions): Promis
   const servers = url.split(',').map((part) => parseServer(part.trim()));
   const first = servers[0];
   if (first === undefined) throw new Error('NATS: no address');
-  const otherLogin = servers.find(({ login }) => Object.keys(login).length > 0 && !isDeepStrictEqual(login, first.login));
-  if (otherLogin !== undefined) throw new Error(`NATS at ${otherLogin.address}: every server of a cluster takes the login of the first`);
+  const otherLogin = servers.find(
+    ({ login }) => Object.keys(login).length > 0 && !isDeepStrictEqual(login, first.login),
+  );
+  if (otherLogin !== undefined)
+    throw new Error(`NATS at ${otherLogin.address}: every server of a cluster takes the login of the first`);
   const addresses = servers.map(({ address }) => address).join(', ');
   const deadline = performance.now() + waitMs;
   for (;;) {
@@ -107,7 +110,8 @@ export function trackConnected(nc: NatsConnection): { readonly connected: boolea
   const state = { connected: !nc.isClosed() };
   void (async () => {
     for await (const status of nc.status()) {
-      if (status.type === 'disconnect' || status.type === 'staleConnection' || status.type === 'close') state.connected = false;
+      if (status.type === 'disconnect' || status.type === 'staleConnection' || status.type === 'close')
+        state.connected = false;
       if (status.type === 'reconnect') state.connected = true;
     }
     state.connected = false;

@@ -13,7 +13,13 @@ import {
 } from '@nats-io/jetstream';
 import { type KV, Kvm } from '@nats-io/kv';
 import { errors, type NatsConnection } from '@nats-io/transport-node';
-import { type BucketName, BUCKETS, type BucketSpec, streamConfigs, type StreamLimits } from '../../../schemas/streams.ts';
+import {
+  type BucketName,
+  BUCKETS,
+  type BucketSpec,
+  streamConfigs,
+  type StreamLimits,
+} from '../../../schemas/streams.ts';
 import { isLostWrite, waitAfterLostWrite } from './conflict.ts';
 
 /** Handles on JetStream that a process needs. */
@@ -34,13 +40,15 @@ const OPEN_RETRY_MS = 250;
  * @throws Error naming the stream and the field that the server did not keep, or what did not become ready.
  */
 export async function openLog(nc: NatsConnection, limits: StreamLimits): Promise<Log> {
-  if (nc.info?.jetstream !== true) throw new Error(`NATS at ${nc.getServer()} runs without JetStream (start it with -js)`);
+  if (nc.info?.jetstream !== true)
+    throw new Error(`NATS at ${nc.getServer()} runs without JetStream (start it with -js)`);
   const deadline = performance.now() + OPEN_MS_MAX;
   const jsm = await untilReady('JetStream', deadline, () => jetstreamManager(nc));
   for (const config of streamConfigs(limits)) await untilReady(config.name, deadline, () => makeStream(jsm, config));
   const kvm = new Kvm(nc);
   const opened = new Map<BucketName, Promise<KV>>();
-  const open = (name: BucketName): Promise<KV> => openBucket(name, BUCKETS[name], { kvm, jsm, replicas: limits.replicas });
+  const open = (name: BucketName): Promise<KV> =>
+    openBucket(name, BUCKETS[name], { kvm, jsm, replicas: limits.replicas });
   const bucket = (name: BucketName): Promise<KV> => {
     let kv = opened.get(name);
     if (kv === undefined) {
@@ -65,7 +73,9 @@ export async function attachLog(nc: NatsConnection): Promise<Log> {
   // The bounds are of no consequence here: only names are looked at.
   const missing = streamConfigs({ replicas: 1, logBytesMax: 1 }).find(({ name }) => !streams.has(name));
   if (missing !== undefined)
-    throw new Error(`NATS at ${nc.getServer()} has no stream ${missing.name}: no process of the service has been started on it`);
+    throw new Error(
+      `NATS at ${nc.getServer()} has no stream ${missing.name}: no process of the service has been started on it`,
+    );
   const kvm = new Kvm(nc);
   return { nc, js: jetstream(nc), jsm, bucket: (name) => kvm.open(name) };
 }
@@ -77,7 +87,8 @@ const NOT_READY = new Set([10004, 10005, 10008, 10009, 10058, STREAM_NOT_FOUND, 
 function isNotReady(error: unknown): boolean {
   if (error instanceof JetStreamApiError) return NOT_READY.has(error.code);
   // Nobody answers, as there is no leader yet; an account without JetStream has an answer of the server as its cause.
-  if (error instanceof Error && error.name === 'JetStreamNotEnabled') return !(error.cause instanceof JetStreamApiError);
+  if (error instanceof Error && error.name === 'JetStreamNotEnabled')
+    return !(error.cause instanceof JetStreamApiError);
   return error instanceof errors.TimeoutError || error instanceof errors.RequestError;
 }
 
@@ -104,7 +115,8 @@ async function makeStream(jsm: JetStreamManager, config: Partial<StreamConfig> &
   });
   const kept = existing?.config ?? null;
   const differs =
-    kept === null || Object.entries(config).some(([field, value]) => !isDeepStrictEqual(kept[field as keyof StreamConfig], value));
+    kept === null ||
+    Object.entries(config).some(([field, value]) => !isDeepStrictEqual(kept[field as keyof StreamConfig], value));
   if (!differs) return;
   const { name, ...update } = config;
   const info = kept === null ? await jsm.streams.add(config) : await jsm.streams.update(name, update);
@@ -152,7 +164,9 @@ async function openBucket(
   const stream = `KV_${name}`;
   const bounds = {
     num_replicas: replicas,
-    ...(bytesMax === undefined ? {} : { max_bytes: bytesMax, discard: whenFull === 'forget' ? DiscardPolicy.Old : DiscardPolicy.New }),
+    ...(bytesMax === undefined
+      ? {}
+      : { max_bytes: bytesMax, discard: whenFull === 'forget' ? DiscardPolicy.Old : DiscardPolicy.New }),
   };
   const { config } = await jsm.streams.info(stream);
   const differs = Object.entries(bounds).some(([field, value]) => config[field as keyof typeof bounds] !== value);

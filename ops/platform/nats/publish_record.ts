@@ -10,8 +10,18 @@ export interface RecordOptions {
 }
 
 /** @throws Error when it was not confirmed in time, in which case it may or may not be stored */
-export async function publishRecord<T>(log: Log, subject: string, codec: Codec<T>, value: T, options: RecordOptions): Promise<void> {
+export async function publishRecord<T>(
+  log: Log,
+  subject: string,
+  codec: Codec<T>,
+  value: T,
+  options: RecordOptions,
+): Promise<void> {
   const head = headers();
   head.set(FINGERPRINT_HEADER, codec.fingerprint);
-  await log.js.publish(subject, codec.encode(value), { msgID: options.msgID, headers: head, timeout: options.timeoutMs });
+  await log.js.publish(subject, codec.encode(value), {
+    msgID: options.msgID,
+    headers: head,
+    timeout: options.timeoutMs,
+  });
 }

@@ -234,7 +234,9 @@ export class WatchedBucket<T> {
 
   #checkKey(key: string): void {
     if (key.length > KEY_CHARS_MAX)
-      throw new Error(`bucket ${this.#options.name}: a key of ${key.length} characters; takes at most ${KEY_CHARS_MAX}`);
+      throw new Error(
+        `bucket ${this.#options.name}: a key of ${key.length} characters; takes at most ${KEY_CHARS_MAX}`,
+      );
   }
 
   /** While the connection is down the client throws writes away without a word: better to say so at once. */

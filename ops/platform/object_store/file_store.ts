@@ -98,7 +98,8 @@ export class FileStore implements ObjectStore {
 
   #fileOf(key: string): string {
     const file = path.resolve(this.#folder, key);
-    if (!file.startsWith(this.#folder + path.sep)) throw new ObjectStoreError('refused', `${key} is no key of ${this.place}`);
+    if (!file.startsWith(this.#folder + path.sep))
+      throw new ObjectStoreError('refused', `${key} is no key of ${this.place}`);
     return file;
   }
 }
@@ -119,7 +120,11 @@ function failureOf(error: unknown, what: string): ObjectStoreError {
   if (error instanceof ObjectStoreError) return error;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const failure: ObjectFailure = code === 'ENOENT' ? 'missing' : REFUSED.has(code) ? 'refused' : 'unavailable';
-  return new ObjectStoreError(failure, failure === 'missing' ? `${what}: there is no such object` : `${what}: ${messageOf(error)}`, error);
+  return new ObjectStoreError(
+    failure,
+    failure === 'missing' ? `${what}: there is no such object` : `${what}: ${messageOf(error)}`,
+    error,
+  );
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

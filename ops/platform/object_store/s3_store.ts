@@ -104,9 +104,12 @@ export class S3Store implements ObjectStore {
 
   async stat(key: string, signal: AbortSignal): Promise<StoredObject | null> {
     try {
-      const { ContentLength } = await this.#client.send(new HeadObjectCommand({ Bucket: this.#bucket, Key: this.#prefix + key }), {
-        abortSignal: signal,
-      });
+      const { ContentLength } = await this.#client.send(
+        new HeadObjectCommand({ Bucket: this.#bucket, Key: this.#prefix + key }),
+        {
+          abortSignal: signal,
+        },
+      );
       return { key, bytes: ContentLength ?? 0 };
     } catch (error) {
       signal.throwIfAborted();
@@ -118,7 +121,9 @@ export class S3Store implements ObjectStore {
 
   async delete(key: string, signal: AbortSignal): Promise<void> {
     try {
-      await this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: this.#prefix + key }), { abortSignal: signal });
+      await this.#client.send(new DeleteObjectCommand({ Bucket: this.#bucket, Key: this.#prefix + key }), {
+        abortSignal: signal,
+      });
     } catch (error) {
       signal.throwIfAborted();
       const failure = failureOf(error, `${key} cannot be deleted from ${this.place}`);
@@ -160,7 +165,8 @@ function failureOf(error: unknown, what: string): ObjectStoreError {
   const name = error instanceof Error ? error.name : '';
   const reason = reasonOf(error, status);
   // A bucket that is not there answers 404 too, and is no missing object.
-  if (name === 'NoSuchKey' || name === 'NotFound') return new ObjectStoreError('missing', `${what}: there is no such object`, error);
+  if (name === 'NoSuchKey' || name === 'NotFound')
+    return new ObjectStoreError('missing', `${what}: there is no such object`, error);
   const failure: ObjectFailure =
     (status >= 400 && status < 500 && status !== 408 && status !== 429) || isUnsigned(name) ? 'refused' : 'unavailable';
   return new ObjectStoreError(failure, `${what}: ${reason}`, error);
@@ -171,6 +177,7 @@ const isUnsigned = (name: string): boolean => name === 'CredentialsProviderError
 
 function reasonOf(error: unknown, status: number): string {
   if (!(error instanceof Error)) return String(error);
-  const said = error.message === '' || error.message === 'UnknownError' ? error.name : `${error.name}: ${error.message}`;
+  const said =
+    error.message === '' || error.message === 'UnknownError' ? error.name : `${error.name}: ${error.message}`;
   return status === 0 ? said : `${said} (status ${String(status)})`;
 }

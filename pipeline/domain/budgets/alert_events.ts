@@ -36,7 +36,9 @@ export function eventsOfAlert(alert: DueAlert, place: AlertPlace): AlertEvent[] 
   const { org_id, period_start } = place;
   if (alert.by_threshold === true) return [];
   if (alert.kind === 'hard')
-    return [event('budget.hard_exceeded', { org_id, resource, used, hard_limit: limits.hard_limit, ...agent, period_start })];
+    return [
+      event('budget.hard_exceeded', { org_id, resource, used, hard_limit: limits.hard_limit, ...agent, period_start }),
+    ];
   const common = { resource, percent, used, ...limits, severity };
   // No request caused it: the landing of many did.
   const request_id = `req_${hexOf(place, alert.key, 'request')}`;
@@ -50,7 +52,9 @@ export function eventsOfAlert(alert: DueAlert, place: AlertPlace): AlertEvent[] 
 export function mailOfAlert(alert: DueAlert, place: AlertPlace): { mail_id: string; subject: string; text: string } {
   const limit = alert.limits.hard_limit ?? alert.limits.soft_limit;
   const projected = alert.cause === 'projected';
-  const reached = projected ? `will reach about ${shown(alert.projected)} by the end of the period` : `has reached ${shown(alert.used)}`;
+  const reached = projected
+    ? `will reach about ${shown(alert.projected)} by the end of the period`
+    : `has reached ${shown(alert.used)}`;
   return {
     mail_id: `mail_${hexOf(place, alert.key, 'mail')}`,
     subject: `[${alert.severity}] ${place.org_name}: ${alert.resource} at ${shown(alert.percent)} % of the budget${projected ? ' (projected)' : ''}`,

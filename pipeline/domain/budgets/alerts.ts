@@ -64,9 +64,13 @@ export function cumulativeAlerts(budget: BudgetNow, told: ReadonlySet<string>): 
     due.push(...thresholds(budget, resource, amount, amount, 'cumulative'));
   }
   for (const agent_id of limitedAgents(record))
-    due.push(...crossings('tokens', agent_id, budget.agentTokens(agent_id), limitsOfAgent(record, agent_id) ?? NO_LIMITS));
+    due.push(
+      ...crossings('tokens', agent_id, budget.agentTokens(agent_id), limitsOfAgent(record, agent_id) ?? NO_LIMITS),
+    );
   const untold = untoldOf(due, told);
-  return untold.map((alert) => (untold.some((other) => saysTheSame(other, alert)) ? { ...alert, by_threshold: true } : alert));
+  return untold.map((alert) =>
+    untold.some((other) => saysTheSame(other, alert)) ? { ...alert, by_threshold: true } : alert,
+  );
 }
 
 /** Whether a threshold stands where the crossed soft limit of the org does. */
@@ -111,11 +115,20 @@ export function projectionOf(amount: number, period: Period, now: number): numbe
 const keyOf = (cause: AlertCause, { resource, percent, severity }: AlertThreshold): string =>
   `${cause}:${resource}:${String(percent)}:${severity}`;
 
-function thresholds({ record }: BudgetNow, resource: ResourceName, amount: number, reached: number, cause: AlertCause): DueAlert[] {
+function thresholds(
+  { record }: BudgetNow,
+  resource: ResourceName,
+  amount: number,
+  reached: number,
+  cause: AlertCause,
+): DueAlert[] {
   const limits = record[resource];
   if (limits.hard_limit === null && limits.soft_limit === null) return [];
   return (record.alerts?.thresholds ?? [])
-    .filter((threshold) => threshold.resource === resource && percentageOf(reached, limits) > threshold.percent - PERCENT_TOLERANCE)
+    .filter(
+      (threshold) =>
+        threshold.resource === resource && percentageOf(reached, limits) > threshold.percent - PERCENT_TOLERANCE,
+    )
     .map(({ percent, severity }) => ({
       key: keyOf(cause, { resource, percent, severity }),
       kind: 'threshold' as const,
@@ -146,7 +159,13 @@ function crossings(resource: ResourceName, agent_id: string | null, amount: numb
       severity: 'warning',
     });
   if (status === 'hard_exceeded')
-    due.push({ ...common, key: `hard:${scope}:${String(limits.hard_limit)}`, kind: 'hard', percent: 100, severity: 'critical' });
+    due.push({
+      ...common,
+      key: `hard:${scope}:${String(limits.hard_limit)}`,
+      kind: 'hard',
+      percent: 100,
+      severity: 'critical',
+    });
   return due;
 }
 
@@ -187,6 +206,8 @@ export function toldState(
     crossings: { ...before.crossings, ...told.crossed },
     told: [...new Set([...before.told, ...told.keys])].slice(-TOLD_MAX),
   };
-  const periods = Object.entries({ ...state?.periods, [new Date(periodStart).toISOString()]: period }).sort(([a], [b]) => (a < b ? -1 : 1));
+  const periods = Object.entries({ ...state?.periods, [new Date(periodStart).toISOString()]: period }).sort(
+    ([a], [b]) => (a < b ? -1 : 1),
+  );
   return { org_id, periods: Object.fromEntries(periods.slice(-PERIODS_MAX)) };
 }

@@ -56,7 +56,10 @@ const isLimited = ({ soft_limit, hard_limit }: Limits): boolean => soft_limit !=
 
 /** Whether anything can be refused. */
 export function hasHardLimit(record: BudgetRecord): boolean {
-  return RESOURCES.some((name) => record[name].hard_limit !== null) || Object.values(record.agents).some((own) => own.hard_limit !== null);
+  return (
+    RESOURCES.some((name) => record[name].hard_limit !== null) ||
+    Object.values(record.agents).some((own) => own.hard_limit !== null)
+  );
 }
 
 /** A hard limit that stands in the way of an event. */
@@ -84,7 +87,12 @@ export function limitedAgents(record: BudgetRecord): string[] {
  * The first hard limit that an event of the agent runs into; null when it may come in. An agent's own limit on tokens
  * takes the place of the org's; the other resources are the org's alone.
  */
-export function blockedBy(record: BudgetRecord, agent_id: string, org: Used, agentTokens: (agent_id: string) => number): Blocked | null {
+export function blockedBy(
+  record: BudgetRecord,
+  agent_id: string,
+  org: Used,
+  agentTokens: (agent_id: string) => number,
+): Blocked | null {
   const own = limitsOfAgent(record, agent_id);
   if (own !== null) {
     if (statusOf(agentTokens(agent_id), own) === 'hard_exceeded')

@@ -44,7 +44,12 @@ export function burstOf(underWay: Used, asked: Used): Used {
 }
 
 /** Whether `limit`, of which `used` is used, is to be decided in one place. All in one unit. */
-export function isNear(limit: number, used: number, burst: number, { processes, age_ms }: Omit<View, 'burst'>): boolean {
+export function isNear(
+  limit: number,
+  used: number,
+  burst: number,
+  { processes, age_ms }: Omit<View, 'burst'>,
+): boolean {
   if (processes <= 1) return false;
   return limit - used <= (limit * (UNTOLD_MS + age_ms)) / DRAIN_MS + processes * burst;
 }
@@ -62,11 +67,13 @@ export function isNearAny(
 ): boolean {
   const { burst } = view;
   const own = limitsOfAgent(record, agent_id);
-  if (own !== null && own.hard_limit !== null && isNear(own.hard_limit, agentTokens(agent_id), burst.tokens, view)) return true;
+  if (own !== null && own.hard_limit !== null && isNear(own.hard_limit, agentTokens(agent_id), burst.tokens, view))
+    return true;
   for (const resource of ['tokens', 'storage_mb', 'sandbox_seconds'] as const) {
     const { hard_limit } = record[resource];
     const used = amountOf(org, resource);
-    if (hard_limit !== null && used < hard_limit && isNear(hard_limit, used, amountOf(burst, resource), view)) return true;
+    if (hard_limit !== null && used < hard_limit && isNear(hard_limit, used, amountOf(burst, resource), view))
+      return true;
   }
   return false;
 }

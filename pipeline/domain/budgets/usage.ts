@@ -32,13 +32,16 @@ export function usageOf(event: { org_id: string; received_at: number; spans: rea
     usage.output_tokens += span.output_tokens;
     usage.storage_bytes += span.storage_bytes;
     usage.cost_pico_usd += span.cost_pico_usd;
-    if (span.sandbox_seconds > 0) usage.sandbox_micros += decimalToScaled(span.sandbox_seconds.toFixed(SECONDS_DECIMALS), SECONDS_DECIMALS);
+    if (span.sandbox_seconds > 0)
+      usage.sandbox_micros += decimalToScaled(span.sandbox_seconds.toFixed(SECONDS_DECIMALS), SECONDS_DECIMALS);
   }
   return usage;
 }
 
 /** Usage of nothing at a place where use is counted, for what only corrects it. */
-export function noUsage(where: Pick<Usage, 'org_id' | 'agent_id' | 'hour' | 'day' | 'model' | 'department' | 'realm'>): Usage {
+export function noUsage(
+  where: Pick<Usage, 'org_id' | 'agent_id' | 'hour' | 'day' | 'model' | 'department' | 'realm'>,
+): Usage {
   return {
     ...where,
     last_received_at: 0,

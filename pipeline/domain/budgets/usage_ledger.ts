@@ -90,7 +90,14 @@ export class UsageLedger {
   open(org_id: string, scope: AccountScope): boolean {
     const known = this.#accounts.get(org_id);
     if (known === undefined) {
-      this.#accounts.set(org_id, { scope, settled: null, reserves: new Reserves(), through: new Map(), pending: null, torn: false });
+      this.#accounts.set(org_id, {
+        scope,
+        settled: null,
+        reserves: new Reserves(),
+        through: new Map(),
+        pending: null,
+        torn: false,
+      });
       return true;
     }
     const before = known.scope;
@@ -157,7 +164,8 @@ export class UsageLedger {
     }
     account.reserves.summed.clear();
     // Rows of an older log stand at or below the base: no message of this log is among them.
-    if (logBase !== null) for (const [partition, log_seq] of account.through) account.reserves.summed.set(partition, log_seq - logBase);
+    if (logBase !== null)
+      for (const [partition, log_seq] of account.through) account.reserves.summed.set(partition, log_seq - logBase);
     for (const report of pending) this.#count(org_id, account, report);
     this.#lettingIn.releaseSummed(account.reserves);
     return true;
@@ -197,7 +205,8 @@ export class UsageLedger {
     if (settled === null || log_seq <= (through.get(partition) ?? 0)) return;
     through.set(partition, log_seq);
     for (const row of rows) {
-      if (row.org_id === org_id && row.hour >= scope.from && row.hour < scope.until) tally(settled, scope, row.agent_id, row);
+      if (row.org_id === org_id && row.hour >= scope.from && row.hour < scope.until)
+        tally(settled, scope, row.agent_id, row);
     }
   }
 

@@ -84,7 +84,8 @@ function summed(agents: ReadonlySet<string>, asked: readonly AskedUse[]): Sums {
 const flat = (byPartition: Sums): AskedUse[] => [...byPartition.values()].flatMap((sums) => [...sums.values()]);
 
 /** The same use in as few rows as it is counted by. */
-export const mergedUses = (agents: ReadonlySet<string>, asked: readonly AskedUse[]): AskedUse[] => flat(summed(agents, asked));
+export const mergedUses = (agents: ReadonlySet<string>, asked: readonly AskedUse[]): AskedUse[] =>
+  flat(summed(agents, asked));
 
 /** Reservations that end with one message of the log. */
 interface Slot {
@@ -109,7 +110,11 @@ export class LettingIn {
   }
 
   /** Counts the use in a message that the log holds, until it has landed. */
-  logged(reserves: Reserves, agents: ReadonlySet<string>, { uses, seq }: { uses: readonly AskedUse[]; seq: number }): void {
+  logged(
+    reserves: Reserves,
+    agents: ReadonlySet<string>,
+    { uses, seq }: { uses: readonly AskedUse[]; seq: number },
+  ): void {
     for (const [partition, sums] of summed(agents, uses)) {
       if (this.#isSummed(reserves, partition, seq)) continue;
       for (const use of sums.values()) reserves.add(use, 1);

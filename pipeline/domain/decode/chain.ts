@@ -5,7 +5,16 @@ import { chainStepSpanId } from '../traces/ids.ts';
 import { UNPRICED } from '../pricing/pricing.ts';
 import type { Span } from '../traces/span.ts';
 import { openAiUsage } from './chatcompletion.ts';
-import { addAll, addAttribute, addOthers, EVENT_FIELDS, isFields, NO_USAGE, ownAttributes, type Draft } from './draft.ts';
+import {
+  addAll,
+  addAttribute,
+  addOthers,
+  EVENT_FIELDS,
+  isFields,
+  NO_USAGE,
+  ownAttributes,
+  type Draft,
+} from './draft.ts';
 import { promptWithin } from './truncate.ts';
 
 const CHAIN_FIELDS = new Set([...EVENT_FIELDS, 'chain_name', 'intermediate_steps']);

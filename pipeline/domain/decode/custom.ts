@@ -70,7 +70,8 @@ export function firstString(attributes: Fields, keys: readonly string[]): string
 export function customUsage(attributes: Fields): ReportedUsage {
   const from = isFields(attributes['usage']) ? attributes['usage'] : attributes;
   if (tokenNumber(from['prompt_tokens']) !== null) return openAiUsage(from);
-  if (tokenNumber(from['cache_read_input_tokens'] ?? from['cache_creation_input_tokens']) !== null) return anthropicUsage(from);
+  if (tokenNumber(from['cache_read_input_tokens'] ?? from['cache_creation_input_tokens']) !== null)
+    return anthropicUsage(from);
   const cached = tokenNumber(from['cached_input_tokens'] ?? attributes['gen_ai.usage.cache_read.input_tokens']) ?? 0;
   return {
     ...NO_USAGE,

@@ -70,7 +70,12 @@ export function addAttribute(attributes: Record<string, unknown>, key: string, v
 }
 
 /** Adds all fields of an object but the known ones, their names prefixed, so that nothing a sender wrote is lost. */
-export function addOthers(attributes: Record<string, unknown>, from: Fields, known: ReadonlySet<string>, prefix: string): void {
+export function addOthers(
+  attributes: Record<string, unknown>,
+  from: Fields,
+  known: ReadonlySet<string>,
+  prefix: string,
+): void {
   for (const key in from) {
     if (!known.has(key)) addAttribute(attributes, prefix + key, from[key]);
   }

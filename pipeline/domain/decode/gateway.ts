@@ -17,7 +17,18 @@ import {
 } from './draft.ts';
 
 const REQUEST_FIELDS = new Set(['model', 'input', 'instructions', 'tools']);
-const RESPONSE_FIELDS = new Set(['id', 'model', 'object', 'output', 'output_text', 'usage', 'error', 'data', 'instructions', 'tools']);
+const RESPONSE_FIELDS = new Set([
+  'id',
+  'model',
+  'object',
+  'output',
+  'output_text',
+  'usage',
+  'error',
+  'data',
+  'instructions',
+  'tools',
+]);
 const USAGE_FIELDS = new Set(['input_tokens', 'output_tokens', 'total_tokens', 'prompt_tokens']);
 const OWN_FIELDS = new Set([...EVENT_FIELDS, 'operation']);
 
@@ -40,7 +51,9 @@ function decodeGateway(event: GatewayEvent): Draft {
   addAttribute(attributes, 'gen_ai.operation.name', operation);
   addOthers(attributes, request, REQUEST_FIELDS, 'gen_ai.request.');
   addAttribute(attributes, 'gen_ai.tool.definitions', request['tools']);
-  const toolCalls = outputOf(response).filter((item) => typeof item['type'] === 'string' && item['type'].endsWith('_call'));
+  const toolCalls = outputOf(response).filter(
+    (item) => typeof item['type'] === 'string' && item['type'].endsWith('_call'),
+  );
   if (toolCalls.length > 0) addAttribute(attributes, 'tool_calls', toolCalls);
   addAttribute(attributes, 'gen_ai.response.id', response['id']);
   addAttribute(attributes, 'gen_ai.response.model', response['model']);
@@ -68,7 +81,8 @@ function decodeGateway(event: GatewayEvent): Draft {
 /** The conversation: instructions first. null where the input is a text, or a list of texts. */
 function messagesOf(request: Fields): readonly unknown[] | null {
   const { input, instructions } = request;
-  const system = typeof instructions === 'string' && instructions !== '' ? [{ role: 'system', content: instructions }] : [];
+  const system =
+    typeof instructions === 'string' && instructions !== '' ? [{ role: 'system', content: instructions }] : [];
   if (Array.isArray(input) && input.some(isFields)) return [...system, ...(input as unknown[])];
   return system.length === 0 ? null : [...system, { role: 'user', content: textOf(input) }];
 }
@@ -96,13 +110,19 @@ function responseText(response: Fields): string {
 function refusalOr(content: unknown): string {
   const text = contentText(content);
   if (text !== '' || !Array.isArray(content)) return text;
-  return (content as unknown[]).map((part) => (isFields(part) && typeof part['refusal'] === 'string' ? part['refusal'] : '')).join('');
+  return (content as unknown[])
+    .map((part) => (isFields(part) && typeof part['refusal'] === 'string' ? part['refusal'] : ''))
+    .join('');
 }
 
 /** An embedding answers no text: it has no output tokens. */
 function usageOf(operation: GatewayEvent['operation'], usage: Fields | null): ReportedUsage {
   if (operation === 'embeddings')
-    return { ...NO_USAGE, input_tokens: tokenNumber(usage?.['prompt_tokens'] ?? usage?.['total_tokens']), output_tokens: 0 };
+    return {
+      ...NO_USAGE,
+      input_tokens: tokenNumber(usage?.['prompt_tokens'] ?? usage?.['total_tokens']),
+      output_tokens: 0,
+    };
   const details = isFields(usage?.['input_tokens_details']) ? usage['input_tokens_details'] : {};
   return {
     ...NO_USAGE,

@@ -19,8 +19,26 @@ export function namedKindOf(text: string): NamedKind | null {
   return found === undefined ? null : (found.toLowerCase().replace(/[- ]/, '_') as NamedKind);
 }
 
-const LLM = new Set(['llm', 'generation', 'chat', 'completion', 'chat_completion', 'text_completion', 'llm_call', 'model_call']);
-const TOOL = new Set(['tool', 'tool_call', 'tool_use', 'tool_result', 'tool_error', 'tool_execution', 'execute_tool', 'function_call']);
+const LLM = new Set([
+  'llm',
+  'generation',
+  'chat',
+  'completion',
+  'chat_completion',
+  'text_completion',
+  'llm_call',
+  'model_call',
+]);
+const TOOL = new Set([
+  'tool',
+  'tool_call',
+  'tool_use',
+  'tool_result',
+  'tool_error',
+  'tool_execution',
+  'execute_tool',
+  'function_call',
+]);
 
 /** Lower case, with _ for every - . : / and space: `Tool-Call` and `tool.call` become `tool_call`. */
 function normalized(text: string): string {

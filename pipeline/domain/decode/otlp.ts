@@ -31,10 +31,23 @@ const USERS = [
   'ai.telemetry.metadata.user_id',
 ];
 const AGENTS = ['agent_id', 'gen_ai.agent.id'];
-const TAGS = ['tags', 'tag.tags', 'langfuse.trace.tags', 'ai.telemetry.metadata.tags', 'traceloop.association.properties.tags'];
+const TAGS = [
+  'tags',
+  'tag.tags',
+  'langfuse.trace.tags',
+  'ai.telemetry.metadata.tags',
+  'traceloop.association.properties.tags',
+];
 const KINDS = ['', 'internal', 'server', 'client', 'producer', 'consumer'];
 /** Attributes of events that hold what was said. */
-const SAID = new Set(['content', 'message', 'tool_calls', 'gen_ai.event.content', 'gen_ai.prompt', 'gen_ai.completion']);
+const SAID = new Set([
+  'content',
+  'message',
+  'tool_calls',
+  'gen_ai.event.content',
+  'gen_ai.prompt',
+  'gen_ai.completion',
+]);
 const SAID_BY = /^gen_ai\.(system|user|assistant|tool)\.message$|^gen_ai\.(choice|content\.(prompt|completion))$/;
 const DETAILS = 'gen_ai.client.inference.operation.details';
 const DETAILS_SAID = new Set(['gen_ai.system_instructions', 'gen_ai.input.messages', 'gen_ai.output.messages']);
@@ -60,7 +73,8 @@ export function readOtlp(value: unknown, receivedAt: number): { ok: true; event:
   const said = conversationOf(given, events, kind === 'llm');
   const attributes = attributesOf(given, said);
   // The answer as the vendor sent it has gone with its text; by what the vendor finds it stays.
-  if (kind === 'llm') addAttribute(attributes, 'gen_ai.response.id', firstText([fieldsOf(parsedText(given['output.value']))], ['id']));
+  if (kind === 'llm')
+    addAttribute(attributes, 'gen_ai.response.id', firstText([fieldsOf(parsedText(given['output.value']))], ['id']));
   addAttribute(attributes, 'agent_id', firstText(sources, AGENTS) ?? firstText(sources, ['gen_ai.agent.name']));
   for (const key of ['department', 'realm']) addAttribute(attributes, key, ofResource[key]);
   if (event.outcome !== 'success') addAttribute(attributes, 'error_message', errorOf(span));
@@ -73,9 +87,16 @@ function tagsOf(given: Fields): string[] {
   return [...new Set(tags)].slice(0, TAGS_MAX);
 }
 
-function draftOf(kind: SpanKind, span: Fields, given: Fields, attributes: Record<string, unknown>, said: Conversation): Draft {
+function draftOf(
+  kind: SpanKind,
+  span: Fields,
+  given: Fields,
+  attributes: Record<string, unknown>,
+  said: Conversation,
+): Draft {
   const isCall = kind === 'llm';
-  const name = typeof span['name'] === 'string' && span['name'] !== '' ? span['name'].slice(0, NAME_LENGTH_MAX) : 'unknown';
+  const name =
+    typeof span['name'] === 'string' && span['name'] !== '' ? span['name'].slice(0, NAME_LENGTH_MAX) : 'unknown';
   return {
     kind,
     name,
@@ -94,7 +115,10 @@ function draftOf(kind: SpanKind, span: Fields, given: Fields, attributes: Record
 }
 
 /** The span's own attributes but those that became prompt and response, or repeat them. */
-function attributesOf(given: Fields, { used, tool_calls, finish_reasons, reasoning, rest }: Conversation): Record<string, unknown> {
+function attributesOf(
+  given: Fields,
+  { used, tool_calls, finish_reasons, reasoning, rest }: Conversation,
+): Record<string, unknown> {
   const attributes: Record<string, unknown> = {};
   for (const key in given) if (!used.has(key)) addAttribute(attributes, key, given[key]);
   if (tool_calls.length > 0) addAttribute(attributes, 'tool_calls', tool_calls);
@@ -143,5 +167,8 @@ function withoutSaid(event: unknown): unknown {
   if (!isFields(event) || typeof event['name'] !== 'string' || !isFields(event['attributes'])) return event;
   const said = SAID_BY.test(event['name']) ? SAID : event['name'] === DETAILS ? DETAILS_SAID : null;
   if (said === null) return event;
-  return { ...event, attributes: Object.fromEntries(Object.entries(event['attributes']).filter(([key]) => !said.has(key))) };
+  return {
+    ...event,
+    attributes: Object.fromEntries(Object.entries(event['attributes']).filter(([key]) => !said.has(key))),
+  };
 }

@@ -33,7 +33,8 @@ export function otlpKind(attributes: Fields): SpanKind {
   if (operation === 'execute_tool') return 'tool';
   if (operation !== '') return 'event';
   const inference = textOf(attributes, 'openinference.span.kind').toUpperCase();
-  if (inference !== '') return inference === 'LLM' || inference === 'EMBEDDING' ? 'llm' : inference === 'TOOL' ? 'tool' : 'event';
+  if (inference !== '')
+    return inference === 'LLM' || inference === 'EMBEDDING' ? 'llm' : inference === 'TOOL' ? 'tool' : 'event';
   const sdk = textOf(attributes, 'ai.operationId');
   if (sdk !== '') return AI_SDK_CALL.test(sdk) ? 'llm' : sdk === 'ai.toolCall' ? 'tool' : 'event';
   const request = textOf(attributes, 'llm.request.type');
@@ -43,7 +44,9 @@ export function otlpKind(attributes: Fields): SpanKind {
   if (textOf(attributes, 'gen_ai.tool.name') !== '') return 'tool';
   // Before the conventions had operations, a call of a model was whatever named a vendor and a model.
   const vendor = firstString(attributes, ['gen_ai.provider.name', 'gen_ai.system']);
-  return vendor !== '' && firstString(attributes, ['gen_ai.request.model', 'gen_ai.response.model']) !== '' ? 'llm' : 'event';
+  return vendor !== '' && firstString(attributes, ['gen_ai.request.model', 'gen_ai.response.model']) !== ''
+    ? 'llm'
+    : 'event';
 }
 
 /** The model that was asked for, or that answered where nothing says which was. */

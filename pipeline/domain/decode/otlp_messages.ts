@@ -36,7 +36,14 @@ interface Answered {
 }
 
 const NOTHING_ASKED: Asked = { messages: null, prompt: '', used: [] };
-const NOTHING_ANSWERED: Answered = { response: '', tool_calls: [], finish_reasons: [], reasoning: '', rest: [], used: [] };
+const NOTHING_ANSWERED: Answered = {
+  response: '',
+  tool_calls: [],
+  finish_reasons: [],
+  reasoning: '',
+  rest: [],
+  used: [],
+};
 
 const INSTRUCTIONS = 'gen_ai.system_instructions';
 const INPUT_MESSAGES = 'gen_ai.input.messages';
@@ -68,7 +75,12 @@ const OUTPUTS = [
 const EMBEDDED = /^embedding\.embeddings\.\d+\.embedding\.text$/;
 
 /** Of a tool's call, and no input or output of a model. */
-const OF_TOOLS = new Set(['gen_ai.tool.call.arguments', 'ai.toolCall.args', 'gen_ai.tool.call.result', 'ai.toolCall.result']);
+const OF_TOOLS = new Set([
+  'gen_ai.tool.call.arguments',
+  'ai.toolCall.args',
+  'gen_ai.tool.call.result',
+  'ai.toolCall.result',
+]);
 /** What a model was asked, and what it answered, in whatever convention. */
 const SAYS_ASKED =
   /^(?:gen_ai\.(?:system_instructions|input\.messages|prompt(?:\.\d+(?:\..+)?)?)|llm\.(?:input_messages|prompts)\.\d+(?:\..+)?|ai\.(?:prompt(?:\.messages)?|values?)|input\.value|traceloop\.entity\.input|embedding\.embeddings\.\d+\.embedding\.text)$/s;
@@ -124,14 +136,20 @@ function withInstructions(attributes: Fields, asked: Asked): Asked {
   const parts = parsedList(attributes[INSTRUCTIONS]) ?? (text === '' ? [] : [text]);
   if (parts.length === 0) return asked;
   const rest = asked.messages ?? (asked.prompt === '' ? [] : [{ role: 'user', content: asked.prompt }]);
-  return { messages: [{ role: 'system', content: contentOf(parts) }, ...rest], prompt: '', used: [...asked.used, INSTRUCTIONS] };
+  return {
+    messages: [{ role: 'system', content: contentOf(parts) }, ...rest],
+    prompt: '',
+    used: [...asked.used, INSTRUCTIONS],
+  };
 }
 
 function messagesIn(attributes: Fields): Asked | null {
   const messages = parsedList(attributes[INPUT_MESSAGES]) ?? [];
   if (messages.length > 0) return { messages: messages.map(messageOf), prompt: '', used: [INPUT_MESSAGES] };
   const indexed =
-    itemsUnder(attributes, 'gen_ai.prompt.') ?? itemsUnder(attributes, 'llm.input_messages.') ?? itemsUnder(attributes, 'llm.prompts.');
+    itemsUnder(attributes, 'gen_ai.prompt.') ??
+    itemsUnder(attributes, 'llm.input_messages.') ??
+    itemsUnder(attributes, 'llm.prompts.');
   if (indexed !== null) return { messages: indexed.items.map(indexedMessage), prompt: '', used: indexed.keys };
   const sent = parsedList(attributes['ai.prompt.messages']);
   return sent === null || sent.length === 0 ? null : { messages: sent, prompt: '', used: ['ai.prompt.messages'] };
@@ -205,7 +223,10 @@ function answeredInEvents(events: readonly unknown[]): Answered | null {
   for (const [name, fields] of named(events)) {
     if (name === 'gen_ai.choice') {
       const message = parsedText(fields['message']);
-      messages.push({ finish_reason: fields['finish_reason'], ...eventMessage(isFields(message) ? { ...fields, ...message } : fields) });
+      messages.push({
+        finish_reason: fields['finish_reason'],
+        ...eventMessage(isFields(message) ? { ...fields, ...message } : fields),
+      });
     } else if (name === 'gen_ai.content.completion') addAll(messages, parsedList(fields['gen_ai.completion']) ?? []);
     else if (name === 'gen_ai.client.inference.operation.details') {
       const found = answeredIn(fields);
@@ -265,7 +286,9 @@ function partText(part: unknown): string {
 
 /** A text where all parts are text, else the parts, those of text in the vendors' shape. */
 function contentOf(parts: readonly unknown[]): unknown {
-  const texts = parts.map((part) => (isFields(part) && part['type'] !== undefined && part['type'] !== 'text' ? null : partText(part)));
+  const texts = parts.map((part) =>
+    isFields(part) && part['type'] !== undefined && part['type'] !== 'text' ? null : partText(part),
+  );
   if (texts.every((text) => text !== null)) return texts.join('');
   return parts.map((part, index) => (typeof texts[index] === 'string' ? { type: 'text', text: texts[index] } : part));
 }
@@ -295,13 +318,18 @@ function indexedMessage(item: unknown): unknown {
   const { contents, tool_calls, ...rest } = message;
   const out: Record<string, unknown> = { ...rest };
   if (Array.isArray(contents)) {
-    const parts = (contents as unknown[]).map((one) => (isFields(one) && isFields(one['message_content']) ? one['message_content'] : one));
+    const parts = (contents as unknown[]).map((one) =>
+      isFields(one) && isFields(one['message_content']) ? one['message_content'] : one,
+    );
     out['content'] = contentOf(parts);
   }
   if (Array.isArray(tool_calls))
-    out['tool_calls'] = (tool_calls as unknown[]).map((one) => (isFields(one) && isFields(one['tool_call']) ? one['tool_call'] : one));
+    out['tool_calls'] = (tool_calls as unknown[]).map((one) =>
+      isFields(one) && isFields(one['tool_call']) ? one['tool_call'] : one,
+    );
   // OpenLLMetry wrote the parts of a message as JSON.
-  const parts = typeof out['content'] === 'string' && out['content'].startsWith('[{') ? parsedList(out['content']) : null;
+  const parts =
+    typeof out['content'] === 'string' && out['content'].startsWith('[{') ? parsedList(out['content']) : null;
   if (parts !== null && contentText(parts) !== '') out['content'] = contentOf(parts);
   return out;
 }

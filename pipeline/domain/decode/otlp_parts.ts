@@ -24,7 +24,9 @@ export function parsedList(value: unknown): unknown[] | null {
   const parsed = parsedText(value);
   if (!Array.isArray(parsed)) return null;
   // A list of JSON texts stands for what they hold.
-  return (parsed as unknown[]).map((item) => (typeof item === 'string' && item.startsWith('{') ? parsedText(item) : item));
+  return (parsed as unknown[]).map((item) =>
+    typeof item === 'string' && item.startsWith('{') ? parsedText(item) : item,
+  );
 }
 
 /** A text as it is, anything else as JSON. */

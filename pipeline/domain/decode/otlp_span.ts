@@ -36,7 +36,8 @@ function millisOf(nanos: unknown): number {
   return typeof nanos === 'string' && DIGITS.test(nanos) ? Number(nanos.slice(0, -NANO_DIGITS)) : NaN;
 }
 
-const isId = (value: unknown, length: number): value is string => typeof value === 'string' && value.length === length && HEX.test(value);
+const isId = (value: unknown, length: number): value is string =>
+  typeof value === 'string' && value.length === length && HEX.test(value);
 
 /**
  * Checks a span.
@@ -67,7 +68,8 @@ export function otlpEvent(span: Fields, nowMs: number): { ok: true; event: OtlpE
   if (!times.ok) return refuse(times.path === 'ended_at' ? 'endTimeUnixNano' : 'startTimeUnixNano', times.message);
   if (isFields(attributes) && ('cost_usd' in attributes || 'sandbox_seconds' in attributes)) {
     const checked = amounts.safeParse(attributes);
-    if (!checked.success) return refuse(`attributes.${String(checked.error.issues[0]?.path[0])}`, 'takes an amount that is not negative');
+    if (!checked.success)
+      return refuse(`attributes.${String(checked.error.issues[0]?.path[0])}`, 'takes an amount that is not negative');
   }
   return { ok: true, event };
 }
@@ -77,7 +79,12 @@ function outcomeOf(span: Fields): TraceOutcome {
   const status = isFields(span['status']) ? span['status'] : {};
   if (status['code'] !== STATUS_ERROR) return 'success';
   const attributes = isFields(span['attributes']) ? span['attributes'] : {};
-  const said = [attributes['error.type'], attributes['exception.type'], exceptionOf(span)['exception.type'], status['message']];
+  const said = [
+    attributes['error.type'],
+    attributes['exception.type'],
+    exceptionOf(span)['exception.type'],
+    status['message'],
+  ];
   return said.some((text) => typeof text === 'string' && TIMEOUT.test(text.slice(0, 1000))) ? 'timeout' : 'error';
 }
 

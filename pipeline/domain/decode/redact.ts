@@ -20,7 +20,10 @@ export function redactedDraft(draft: Draft, redaction: Redaction): Draft {
 }
 
 /** The steps of a chain, each with the kinds that were found in it. */
-export function redactedSteps(steps: Draft['steps'], redaction: Redaction): { step: readonly [string, string]; kinds: string[] }[] {
+export function redactedSteps(
+  steps: Draft['steps'],
+  redaction: Redaction,
+): { step: readonly [string, string]; kinds: string[] }[] {
   return steps.map(([action, observation]) => {
     const step = [redaction.textOrJson(action), redaction.textOrJson(observation)] as const;
     return { step, kinds: redaction.takeKinds() };

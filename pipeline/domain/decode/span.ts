@@ -31,7 +31,13 @@ export interface SpanDeps {
  * The span of an event: of its one span, or of a chain's own. `event` has passed its format's checks.
  * What is counted is counted on what was sent; what is shown is what `redaction` leaves of it.
  */
-export function spanOf(deps: SpanDeps, logged: RawEvent, event: Fields, draft: Draft, redaction: Redaction | null): Span {
+export function spanOf(
+  deps: SpanDeps,
+  logged: RawEvent,
+  event: Fields,
+  draft: Draft,
+  redaction: Redaction | null,
+): Span {
   const { attributes: sent } = draft;
   const duration = eventDuration(event);
   const times = eventTimes(event, duration, logged.received_at);
@@ -126,7 +132,9 @@ function countTokens(draft: Draft, attributes: Record<string, unknown>): Tokens 
 function estimatePrompt(draft: Draft): number {
   const tools = estimateJson(draft.attributes['gen_ai.tool.definitions']);
   if (draft.messages === null) return estimateTokens(draft.prompt_text) + tools;
-  return estimateTokens(draft.messages.map(messageText).join('\n')) + TOKENS_PER_MESSAGE * draft.messages.length + tools;
+  return (
+    estimateTokens(draft.messages.map(messageText).join('\n')) + TOKENS_PER_MESSAGE * draft.messages.length + tools
+  );
 }
 
 /** What a model reads of a message: its text, the calls of tools that an answer before had, what a tool gave (`output`); LangChain's messages have it in `kwargs`. */
@@ -145,11 +153,14 @@ function messageText(message: unknown): string {
 function estimateAnswer({ response, attributes }: Draft): number {
   const reasoning = attributes['gen_ai.response.reasoning'];
   return (
-    estimateTokens(response) + (typeof reasoning === 'string' ? estimateTokens(reasoning) : 0) + estimateJson(attributes['tool_calls'])
+    estimateTokens(response) +
+    (typeof reasoning === 'string' ? estimateTokens(reasoning) : 0) +
+    estimateJson(attributes['tool_calls'])
   );
 }
 
-const estimateJson = (value: unknown): number => (value === undefined || value === null ? 0 : estimateTokens(JSON.stringify(value)));
+const estimateJson = (value: unknown): number =>
+  value === undefined || value === null ? 0 : estimateTokens(JSON.stringify(value));
 
 function priceOf(prices: PriceBook, orgId: string, draft: Draft, tokens: Tokens, at: number): Priced {
   if (draft.repeats_usage === true) return UNPRICED;
@@ -161,7 +172,10 @@ function priceOf(prices: PriceBook, orgId: string, draft: Draft, tokens: Tokens,
     if (tokens.input + tokens.output > 0) draft.attributes['price_missing'] = true;
     return UNPRICED;
   }
-  const models = draft.answered_model === '' || draft.answered_model === draft.model ? [draft.model] : [draft.model, draft.answered_model];
+  const models =
+    draft.answered_model === '' || draft.answered_model === draft.model
+      ? [draft.model]
+      : [draft.model, draft.answered_model];
   const usage = { ...draft.usage, input_tokens: tokens.input, output_tokens: tokens.output };
   const priced = prices.price({ org_id: orgId, models, provider: draft.provider, at, usage });
   if (priced.price.source === 'missing') draft.attributes['price_missing'] = true;

@@ -26,7 +26,8 @@ export function promptText({ messages, prompt_text }: Pick<Draft, 'messages' | '
 export function promptWithin(draft: Pick<Draft, 'messages' | 'prompt_text'>, tokensMax: number | null): PromptText {
   const { messages } = draft;
   const whole = promptText(draft);
-  if (tokensMax === null || whole.length * TOKENS_PER_CHAR_MAX <= tokensMax) return { text: whole, whole, truncated: false };
+  if (tokensMax === null || whole.length * TOKENS_PER_CHAR_MAX <= tokensMax)
+    return { text: whole, whole, truncated: false };
   const tokens = estimateTokens(whole);
   if (tokens <= tokensMax) return { text: whole, whole, truncated: false };
   let chars = charsForTokens(whole, tokens, tokensMax);
@@ -72,7 +73,12 @@ function messageWithin(message: unknown, charsMax: number): unknown {
   if (!isFields(message)) return undefined;
   const { content } = message;
   const room = charsMax - (JSON.stringify({ ...message, content: '' }).length - 2);
-  const within = typeof content === 'string' ? textWithin(content, room) : Array.isArray(content) ? partsWithin(content, room) : undefined;
+  const within =
+    typeof content === 'string'
+      ? textWithin(content, room)
+      : Array.isArray(content)
+        ? partsWithin(content, room)
+        : undefined;
   return within === undefined ? undefined : { ...message, content: within };
 }
 
@@ -105,7 +111,11 @@ function textWithin(text: string, charsMax: number): string | undefined {
   if (chars <= 0) return undefined;
   let part = text.slice(0, chars);
   // Escapes are longer in JSON.
-  for (let excess = JSON.stringify(part).length - charsMax; excess > 0 && chars > 0; excess = JSON.stringify(part).length - charsMax) {
+  for (
+    let excess = JSON.stringify(part).length - charsMax;
+    excess > 0 && chars > 0;
+    excess = JSON.stringify(part).length - charsMax
+  ) {
     chars -= Math.max(1, Math.ceil(excess / JSON_CHARS_MAX));
     part = text.slice(0, chars);
   }

@@ -58,7 +58,9 @@ export function resentChunks(progress: EvalProgress, before: number, now: number
   if (!progress.open.some(({ heard_ms }) => heard_ms <= before)) return null;
   return {
     ...progress,
-    open: progress.open.map((one) => (one.heard_ms <= before ? { chunk: one.chunk, sent_ms: now, heard_ms: now } : one)),
+    open: progress.open.map((one) =>
+      one.heard_ms <= before ? { chunk: one.chunk, sent_ms: now, heard_ms: now } : one,
+    ),
   };
 }
 

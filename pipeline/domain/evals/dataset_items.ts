@@ -21,10 +21,15 @@ export function canonicalJson(value: unknown): string {
  * prompt or text, else the input as JSON. {{input}} is the whole input as JSON, unless it has a field of that name.
  * @returns the messages, or why there are none, for people
  */
-export function itemMessages({ input }: Pick<DatasetItem, 'input'>, template: PromptTemplate | null): ItemMessage[] | string {
+export function itemMessages(
+  { input }: Pick<DatasetItem, 'input'>,
+  template: PromptTemplate | null,
+): ItemMessage[] | string {
   if (template !== null) {
     const { messages, missing } = renderPrompt(template, { input, ...input });
-    return missing.length === 0 ? messages : `the item's input has no value for ${missing.map((name) => `{{${name}}}`).join(', ')}`;
+    return missing.length === 0
+      ? messages
+      : `the item's input has no value for ${missing.map((name) => `{{${name}}}`).join(', ')}`;
   }
   const { messages, prompt, text } = input;
   if (Array.isArray(messages) && messages.length > 0)

@@ -15,7 +15,11 @@ export function previousEval(all: Iterable<EvalRecord>, current: EvalRecord, end
     if (!isSameSubject(one, current)) continue;
     const mean_score = one.stats?.mean_score ?? null;
     if (one.status !== 'complete' || one.ended_at === null || mean_score === null || one.ended_at > ended_at) continue;
-    if (newest === null || one.ended_at > newest.ended_at || (one.ended_at === newest.ended_at && one.eval_id > newest.eval_id))
+    if (
+      newest === null ||
+      one.ended_at > newest.ended_at ||
+      (one.ended_at === newest.ended_at && one.eval_id > newest.eval_id)
+    )
       newest = { ended_at: one.ended_at, eval_id: one.eval_id, mean_score };
   }
   return newest === null ? null : { eval_id: newest.eval_id, mean_score: newest.mean_score };

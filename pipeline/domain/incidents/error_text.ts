@@ -34,7 +34,10 @@ const RULES: readonly (readonly [pattern: RegExp, mark: string])[] = [
   [/\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?/g, VALUE],
   // 1,204.5 · -3 · 12:30 · 10.0.0.7:8080 · 2026-05-14, alone or with a unit.
   [
-    new RegExp(`(?<![\\p{L}\\p{N}_.-])[+-]?\\p{N}+(?:[.,:/-]\\p{N}+)*(?:e[+-]?\\p{N}+)?(?=(?:${UNITS})?(?![\\p{L}\\p{N}_-]))`, 'giu'),
+    new RegExp(
+      `(?<![\\p{L}\\p{N}_.-])[+-]?\\p{N}+(?:[.,:/-]\\p{N}+)*(?:e[+-]?\\p{N}+)?(?=(?:${UNITS})?(?![\\p{L}\\p{N}_-]))`,
+      'giu',
+    ),
     VALUE,
   ],
   // Whatever else mixes letters and digits is an id: usr_8f3, HAT030, gpt-4o, v1.2.3.

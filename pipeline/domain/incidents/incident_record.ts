@@ -15,7 +15,10 @@ export interface IncidentEvent {
 }
 
 /** What the traces of a new incident have in common. */
-export type IncidentKind = Pick<IncidentRecord, 'org_id' | 'cluster_id' | 'agent_id' | 'root_span_name' | 'error' | 'sample'>;
+export type IncidentKind = Pick<
+  IncidentRecord,
+  'org_id' | 'cluster_id' | 'agent_id' | 'root_span_name' | 'error' | 'sample'
+>;
 
 /** @param now when it is found, milliseconds @param after_ms see the record */
 export function openedIncident(
@@ -61,7 +64,8 @@ export function closedIncident(
 
 /** What readers see of a state. */
 export function incidentRow(record: IncidentRecord): IncidentRow {
-  const { org_id, incident_id, cluster_id, agent_id, root_span_name, error, sample, version, from_ms, opened, closed } = record;
+  const { org_id, incident_id, cluster_id, agent_id, root_span_name, error, sample, version, from_ms, opened, closed } =
+    record;
   const { trace_count, first_trace_ms, last_trace_ms } = closed ?? opened;
   return {
     org_id,
@@ -107,6 +111,15 @@ function eventOf(
     event_id: incidentEventId(event, incident_id),
     event,
     org_id,
-    payload: { event, org_id, incident_id, cluster_id, severity: severityOf(trace_count), trace_count, first_trace_at, ...more },
+    payload: {
+      event,
+      org_id,
+      incident_id,
+      cluster_id,
+      severity: severityOf(trace_count),
+      trace_count,
+      first_trace_at,
+      ...more,
+    },
   };
 }

@@ -17,7 +17,8 @@ export const SEVERITIES = ['warning', 'critical'] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
 const HEX_LENGTH = 16;
-const hex16 = (parts: readonly (string | number)[]): string => hash('sha256', JSON.stringify(parts), 'hex').slice(0, HEX_LENGTH);
+const hex16 = (parts: readonly (string | number)[]): string =>
+  hash('sha256', JSON.stringify(parts), 'hex').slice(0, HEX_LENGTH);
 
 export function severityOf(traces: number): Severity {
   return traces >= CRITICAL_TRACES ? 'critical' : 'warning';

@@ -44,7 +44,8 @@ export function fieldOf(name: string): FieldReader | null {
 /** JSON of values that judges have looked at: many judges look at the same attribute of a trace. */
 const jsonOf = new WeakMap<object, string>();
 
-const own = <T>(fields: Readonly<Record<string, T>>, key: string): T | undefined => (Object.hasOwn(fields, key) ? fields[key] : undefined);
+const own = <T>(fields: Readonly<Record<string, T>>, key: string): T | undefined =>
+  Object.hasOwn(fields, key) ? fields[key] : undefined;
 
 function lookUp(attributes: Readonly<Record<string, unknown>>, path: string, parts: readonly string[]): unknown {
   if (Object.hasOwn(attributes, path)) return attributes[path];

@@ -38,7 +38,14 @@ const REFUSED = new Set([
 ]);
 /** What these hold are values or names, not keywords. */
 const HOLDS_VALUES = new Set(['const', 'enum', 'default', 'examples']);
-const HOLDS_NAMED = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies']);
+const HOLDS_NAMED = new Set([
+  'properties',
+  'patternProperties',
+  '$defs',
+  'definitions',
+  'dependentSchemas',
+  'dependencies',
+]);
 
 export interface CompiledSchema {
   check: SchemaCheck;
@@ -52,9 +59,11 @@ const SCHEMA_CHARS_A_STEP = 32;
 /** @throws SchemaError when the schema is none, or larger or more than a judge may ask */
 export function compileSchema(schema: unknown): CompiledSchema {
   if (typeof schema === 'boolean') return { check: () => (schema ? null : 'nothing is allowed'), weight: 0 };
-  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) throw new SchemaError('takes a JSON schema: an object');
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
+    throw new SchemaError('takes a JSON schema: an object');
   const { length } = JSON.stringify(schema);
-  if (length > SCHEMA_CHARS_MAX) throw new SchemaError(`takes a JSON schema of at most ${String(SCHEMA_CHARS_MAX)} characters`);
+  if (length > SCHEMA_CHARS_MAX)
+    throw new SchemaError(`takes a JSON schema of at most ${String(SCHEMA_CHARS_MAX)} characters`);
   checkNodes(schema as Record<string, unknown>);
   const ajv = dialectOf(schema);
   // An id would only name it to others.
@@ -64,10 +73,16 @@ export function compileSchema(schema: unknown): CompiledSchema {
     if (wrong !== null) throw new SchemaError(`takes a JSON schema: ${wrong}`);
     // It was held against the schema of schemas already, which is compiled once.
     const patterns = { size: 0, count: 0 };
-    const check = new ajv({ ...OPTIONS, meta: false, validateSchema: false, code: { regExp: linearRegExp(patterns) } }).compile(own);
+    const check = new ajv({
+      ...OPTIONS,
+      meta: false,
+      validateSchema: false,
+      code: { regExp: linearRegExp(patterns) },
+    }).compile(own);
     return {
       check: (value) => (check(value) ? null : saidOf(check.errors)),
-      weight: Math.ceil(length / SCHEMA_CHARS_A_STEP) + Math.min(3 * patterns.size, patterns.size + 48 * patterns.count),
+      weight:
+        Math.ceil(length / SCHEMA_CHARS_A_STEP) + Math.min(3 * patterns.size, patterns.size + 48 * patterns.count),
     };
   } catch (error) {
     if (error instanceof SchemaError) throw error;
@@ -142,8 +157,10 @@ function checkNodes(schema: Record<string, unknown>): void {
   const visit = (value: unknown, depth: number, holds: 'keywords' | 'named' | 'values'): void => {
     if (typeof value !== 'object' || value === null) return;
     nodes += 1;
-    if (nodes > SCHEMA_NODES_MAX) throw new SchemaError(`takes a JSON schema of at most ${String(SCHEMA_NODES_MAX)} objects and lists`);
-    if (depth > SCHEMA_DEPTH_MAX) throw new SchemaError(`takes a JSON schema of at most ${String(SCHEMA_DEPTH_MAX)} levels`);
+    if (nodes > SCHEMA_NODES_MAX)
+      throw new SchemaError(`takes a JSON schema of at most ${String(SCHEMA_NODES_MAX)} objects and lists`);
+    if (depth > SCHEMA_DEPTH_MAX)
+      throw new SchemaError(`takes a JSON schema of at most ${String(SCHEMA_DEPTH_MAX)} levels`);
     for (const [key, inner] of Object.entries(value)) {
       if (holds === 'keywords' && !Array.isArray(value)) {
         if (REFUSED.has(key) && inner !== false) throw new SchemaError(`${key} is not taken in the schema of a judge`);

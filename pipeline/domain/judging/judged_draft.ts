@@ -74,19 +74,22 @@ const isLater = (a: Ended, b: Ended): boolean =>
 /** Adds a span in place. */
 export function addToDraft(draft: JudgedDraft, span: DraftSpan): void {
   const { place, started_at, ended_at, model, source_format, attributes, attribute_bytes } = span;
-  if (draft.first === null || isEarlier(span, draft.first)) draft.first = { place, started_at, source_format, attributes, attribute_bytes };
+  if (draft.first === null || isEarlier(span, draft.first))
+    draft.first = { place, started_at, source_format, attributes, attribute_bytes };
   if (span.is_root && (draft.root === null || isEarlier(span, draft.root))) {
     const { prompt, response } = span;
     draft.root = { place, started_at, model, source_format, prompt, response, attributes, attribute_bytes };
   }
   const lead = { place, started_at, ended_at, model };
   if (span.prompt !== '') {
-    if (draft.any_prompt === null || isEarlier(span, draft.any_prompt.span)) draft.any_prompt = { span: lead, text: span.prompt };
+    if (draft.any_prompt === null || isEarlier(span, draft.any_prompt.span))
+      draft.any_prompt = { span: lead, text: span.prompt };
     if (span.kind === 'llm' && (draft.call_prompt === null || isEarlier(span, draft.call_prompt.span)))
       draft.call_prompt = { span: lead, text: span.prompt };
   }
   if (span.response !== '') {
-    if (draft.any_response === null || isLater(span, draft.any_response.span)) draft.any_response = { span: lead, text: span.response };
+    if (draft.any_response === null || isLater(span, draft.any_response.span))
+      draft.any_response = { span: lead, text: span.response };
     if (span.kind === 'llm' && (draft.call_response === null || isLater(span, draft.call_response.span)))
       draft.call_response = { span: lead, text: span.response };
   }
@@ -101,7 +104,8 @@ export function draftBytes({ root, first, call_prompt, any_prompt, call_response
   // A span leads in more than one respect: its text is there once.
   if (first !== null && first.place !== place) chars += first.attribute_bytes;
   chars += leadChars(any_prompt, place) + leadChars(any_response, place);
-  chars += leadChars(call_prompt, place, any_prompt?.span.place) + leadChars(call_response, place, any_response?.span.place);
+  chars +=
+    leadChars(call_prompt, place, any_prompt?.span.place) + leadChars(call_response, place, any_response?.span.place);
   return FRAME_BYTES + 2 * chars;
 }
 
@@ -131,11 +135,20 @@ export function findingOf(draft: JudgedDraft): DraftFinding {
   const rootAnswers = root !== null && root.response !== '';
   return {
     prompt:
-      root !== null && root.prompt !== '' ? found(root.prompt, root.place) : prompt === null ? '' : found(prompt.text, prompt.span.place),
-    response: rootAnswers ? found(root.response, root.place) : response === null ? '' : found(response.text, response.span.place),
+      root !== null && root.prompt !== ''
+        ? found(root.prompt, root.place)
+        : prompt === null
+          ? ''
+          : found(prompt.text, prompt.span.place),
+    response: rootAnswers
+      ? found(root.response, root.place)
+      : response === null
+        ? ''
+        : found(response.text, response.span.place),
     model: rootAnswers ? root.model : (response?.span.model ?? ''),
     source_format: head?.source_format ?? '',
-    attributes: head === null ? { known: {} } : head.attributes === null ? { stored: head.place } : { known: head.attributes },
+    attributes:
+      head === null ? { known: {} } : head.attributes === null ? { stored: head.place } : { known: head.attributes },
   };
 }
 

@@ -45,7 +45,11 @@ const TEXT_NAMES: readonly TextName[] = ['prompt', 'response', 'input', 'expecte
  * The messages that ask for a judgement. Variables that judges do not know stay as they were written.
  * @param nonce random, and in none of the texts: see isSafeNonce
  */
-export function judgeMessages({ prompt_template, rubric }: JudgeAsk, judged: JudgedTexts, nonce: string): JudgeMessage[] {
+export function judgeMessages(
+  { prompt_template, rubric }: JudgeAsk,
+  judged: JudgedTexts,
+  nonce: string,
+): JudgeMessage[] {
   const texts = textsOf(judged);
   const fallback = texts.has('input') ? DATASET_TEMPLATE : DEFAULT_TEMPLATE;
   const template = prompt_template === null || prompt_template.trim() === '' ? fallback : prompt_template;
@@ -76,7 +80,8 @@ export function judgeMessages({ prompt_template, rubric }: JudgeAsk, judged: Jud
 export function askAgain(messages: readonly JudgeMessage[], answer: string, problem: string): JudgeMessage[] {
   const correction = `That answer cannot be used: ${problem}. Judge again, by the rules above, and answer with nothing but the JSON object.`;
   // An answer without any text is refused by some upstreams.
-  const said: JudgeMessage[] = answer.trim() === '' ? [] : [{ role: 'assistant', content: answer.slice(0, REASON_CHARS_MAX) }];
+  const said: JudgeMessage[] =
+    answer.trim() === '' ? [] : [{ role: 'assistant', content: answer.slice(0, REASON_CHARS_MAX) }];
   return [...messages, ...said, { role: 'user', content: correction }];
 }
 
@@ -130,7 +135,8 @@ export function readJudgement(answer: string, rubric: JudgeRubric | null): Judge
   const { score, reason } = value as { score?: unknown; reason?: unknown };
   const number = typeof score === 'string' && /^\s*-?\d+(\.\d+)?\s*$/.test(score) ? Number(score) : score;
   if (typeof number !== 'number' || !Number.isFinite(number)) return { problem: 'its score is no number' };
-  if (!isOnScale(number, rubric)) return { problem: `its score ${String(number)} is not on the scale (${scaleText(rubric)})` };
+  if (!isOnScale(number, rubric))
+    return { problem: `its score ${String(number)} is not on the scale (${scaleText(rubric)})` };
   return { score: number, reason: typeof reason === 'string' ? reason.toWellFormed().slice(0, REASON_CHARS_MAX) : '' };
 }
 
@@ -141,7 +147,13 @@ export function readJudgement(answer: string, rubric: JudgeRubric | null): Judge
 function unfenced(answer: string): string {
   const text = answer.trim();
   const firstLine = text.indexOf('\n');
-  if (!text.startsWith(FENCE) || !text.endsWith(FENCE) || firstLine < FENCE.length || firstLine > text.length - FENCE.length) return answer;
+  if (
+    !text.startsWith(FENCE) ||
+    !text.endsWith(FENCE) ||
+    firstLine < FENCE.length ||
+    firstLine > text.length - FENCE.length
+  )
+    return answer;
   const language = text.slice(FENCE.length, firstLine).trimEnd();
   return /^[a-z]*$/i.test(language) ? text.slice(firstLine + 1, -FENCE.length) : answer;
 }
@@ -160,7 +172,8 @@ function scaleText(rubric: JudgeRubric | null): string {
     : `one of ${rubric.scale.map(String).join(', ')}`;
 }
 
-const criteriaText = (rubric: JudgeRubric | null): string => (rubric?.criteria ?? []).map((criterion) => `- ${criterion}`).join('\n');
+const criteriaText = (rubric: JudgeRubric | null): string =>
+  (rubric?.criteria ?? []).map((criterion) => `- ${criterion}`).join('\n');
 
 function systemMessage(rubric: JudgeRubric | null, nonce: string): string {
   const criteria = criteriaText(rubric);
@@ -194,7 +207,9 @@ function partOf(judged: JudgedTexts, name: string): unknown {
     .split('.')
     .reduce<unknown>(
       (from, key) =>
-        typeof from === 'object' && from !== null && Object.hasOwn(from, key) ? (from as Record<string, unknown>)[key] : undefined,
+        typeof from === 'object' && from !== null && Object.hasOwn(from, key)
+          ? (from as Record<string, unknown>)[key]
+          : undefined,
       judged,
     );
 }

@@ -86,7 +86,11 @@ function every(fields: readonly FieldReader[], problem: (text: string) => string
 }
 
 /** Passes when one field does. */
-function some(fields: readonly FieldReader[], holds: (text: string) => boolean, otherwise: string): TextRule['ofTexts'] {
+function some(
+  fields: readonly FieldReader[],
+  holds: (text: string) => boolean,
+  otherwise: string,
+): TextRule['ofTexts'] {
   const names = fields.map(({ name }) => name).join(', ');
   const miss = failed(`${otherwise} ${names}`);
   return (texts) => (texts.some(holds) ? PASSED : miss);
@@ -163,7 +167,8 @@ function fieldsOf(rule: JudgeRule): FieldReader[] {
 }
 
 /** Returns the texts that a rule looks at, without compiling it. @throws RuleError for a field that there is not */
-export const textsOfRule = (rule: JudgeRule, trace: JudgedTrace): string[] => fieldsOf(rule).map((field) => field.text(trace));
+export const textsOfRule = (rule: JudgeRule, trace: JudgedTrace): string[] =>
+  fieldsOf(rule).map((field) => field.text(trace));
 
 /**
  * The scorer of a rule.
@@ -224,7 +229,9 @@ export function compileRule(rule: JudgeRule): RuleScorer {
         duration_ms <= max ? PASSED : failed(`it took ${String(duration_ms)} ms, more than ${String(max)}`),
       );
     case 'max_cost_usd':
-      return onTrace(({ cost_usd }) => (cost_usd <= max ? PASSED : failed(`it cost ${String(cost_usd)} USD, more than ${String(max)}`)));
+      return onTrace(({ cost_usd }) =>
+        cost_usd <= max ? PASSED : failed(`it cost ${String(cost_usd)} USD, more than ${String(max)}`),
+      );
     case 'outcome_is': {
       const wanted = new Set<string>(outcomes);
       return onTrace(({ outcome }) => (wanted.has(outcome) ? PASSED : failed(`the outcome is ${outcome}`)));

@@ -39,7 +39,12 @@ export function ownBounds(runner: Runner, org_id: string): OwnBounds {
       const onPart = (part: PatternPart): void => {
         if ('finds' in part) found.push(part.finds);
       };
-      await runner.run(org_id, { job: { kind: 'find', patterns, texts }, bytes: sizeOf(texts), deadlineMs: EVENT_MS, onPart });
+      await runner.run(org_id, {
+        job: { kind: 'find', patterns, texts },
+        bytes: sizeOf(texts),
+        deadlineMs: EVENT_MS,
+        onPart,
+      });
       return texts.map((_, index) => found[index] ?? 'exceeded');
     },
   };
@@ -76,6 +81,11 @@ export async function runRules(runner: Runner, org_id: string, asked: readonly R
   const onPart = (part: PatternPart): void => {
     if ('result' in part) results.push(part.result);
   };
-  const how = await runner.run(org_id, { job: { kind: 'judge', rules, texts }, bytes: sizeOf(texts), deadlineMs: TRACE_MS, onPart });
+  const how = await runner.run(org_id, {
+    job: { kind: 'judge', rules, texts },
+    bytes: sizeOf(texts),
+    deadlineMs: TRACE_MS,
+    onPart,
+  });
   return asked.map((_, index) => results[index] ?? { error: UNDONE[how] });
 }

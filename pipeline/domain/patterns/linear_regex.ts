@@ -80,7 +80,8 @@ export function compileLinear(pattern: string, flags: readonly PatternFlag[] = [
 }
 
 function compile(pattern: string, flags: readonly PatternFlag[]): RE2JS {
-  if (pattern.length > PATTERN_LENGTH_MAX) throw new PatternError(`a pattern has at most ${String(PATTERN_LENGTH_MAX)} characters`);
+  if (pattern.length > PATTERN_LENGTH_MAX)
+    throw new PatternError(`a pattern has at most ${String(PATTERN_LENGTH_MAX)} characters`);
   const bits = flags.reduce((sum, flag) => sum | FLAGS[flag], 0);
   let compiled: RE2JS;
   try {

@@ -48,7 +48,9 @@ function localStart(text: string, at: number): number {
 }
 
 /** By code of an ASCII character: 1 for those that may stand in a local part. */
-const ASCII_LOCAL = Uint8Array.from({ length: 128 }, (_, code) => (/[A-Za-z0-9._%+'-]/.test(String.fromCharCode(code)) ? 1 : 0));
+const ASCII_LOCAL = Uint8Array.from({ length: 128 }, (_, code) =>
+  /[A-Za-z0-9._%+'-]/.test(String.fromCharCode(code)) ? 1 : 0,
+);
 
 function isLocal(char: string): boolean {
   return char < '\u0080' ? ASCII_LOCAL[char.charCodeAt(0)] === 1 : LETTER.test(char);

@@ -25,7 +25,11 @@ export function mayHoldNumbers(text: string): boolean {
 }
 
 /** Every run of digits is looked at once for all kinds, and nothing but runs is. */
-export function findNumbers(text: string, kinds: readonly NumberKind[], found: (kind: NumberKind, place: Place) => void): void {
+export function findNumbers(
+  text: string,
+  kinds: readonly NumberKind[],
+  found: (kind: NumberKind, place: Place) => void,
+): void {
   for (const { index, 0: run } of text.matchAll(RUN)) {
     const from = Math.max(0, index - BEFORE_RUN);
     const around = text.slice(from, index + run.length + BEHIND_RUN);
@@ -119,7 +123,8 @@ const SSN_PARTS = String.raw`(?!000|666|9\d\d)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d
 const SSN = new RegExp(String.raw`(?=\d)${WORD_START}(?<!\d[ .-]|#)${SSN_PARTS}${WORD_END}(?!-\d| \d|\.\d)`, 'g');
 /** Nine digits without separators are one only where the text says so. */
 const BARE_SSN = new RegExp(String.raw`^(?!000|666|9)\d{3}(?!00)\d\d(?!0000)\d{4}$`);
-const NAMES_SSN = /(?:\bssn|\bsocial(?: security)?(?: (?:number|no|nr|num))?)[^\dA-Za-z]{0,6}(?:(?:is|was|number|no)[^\dA-Za-z]{1,3})?$/i;
+const NAMES_SSN =
+  /(?:\bssn|\bsocial(?: security)?(?: (?:number|no|nr|num))?)[^\dA-Za-z]{0,6}(?:(?:is|was|number|no)[^\dA-Za-z]{1,3})?$/i;
 
 function findSsns(text: string, index: number, run: string, found: (place: Place) => void): void {
   const from = Math.max(0, index - BEFORE_RUN);
@@ -144,7 +149,8 @@ const CODES_1_2 = new Set(
     ' ',
   ),
 );
-const CODES_3 = /^(?:21[0-9]|2[2-69]\d|35\d|37\d|38\d|42[013]|50\d|59\d|6[789]\d|80[08]|85\d|87[08]|88\d|96\d|97\d|99[2-68])/;
+const CODES_3 =
+  /^(?:21[0-9]|2[2-69]\d|35\d|37\d|38\d|42[013]|50\d|59\d|6[789]\d|80[08]|85\d|87[08]|88\d|96\d|97\d|99[2-68])/;
 
 const NORTH_AMERICAN = /(?:1[ .-]?)?(?:\([2-9]\d\d\)[ .-]?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}(?!\d)/y;
 /**
@@ -224,13 +230,17 @@ function internationalAt(text: string, at: number): number {
   const prefix = text[at] === '+' ? '+' : text.startsWith('011', at) ? '011' : text.startsWith('00', at) ? '00' : null;
   if (prefix === null) return -1;
   const after = text.slice(at + prefix.length, at + prefix.length + 4).replace(/^[ -]/, '');
-  const code = [1, 2].map((length) => after.slice(0, length)).find((start) => CODES_1_2.has(start)) ?? CODES_3.exec(after)?.[0];
+  const code =
+    [1, 2].map((length) => after.slice(0, length)).find((start) => CODES_1_2.has(start)) ?? CODES_3.exec(after)?.[0];
   if (code === undefined) return -1;
   const shown = digitsFrom(text, at, prefix.length + (code === '1' ? 11 : PHONE_DIGITS_MAX) - (prefix === '+' ? 1 : 0));
   const digits = digitsIn(shown) - (prefix === '+' ? 0 : prefix.length);
   if (digits < PHONE_DIGITS_MIN || (code === '1' && digits !== 11)) return -1;
   // Without a plus, digits alone are an id.
-  if (prefix !== '+' && (/\d[ ./-]$/.test(text.slice(Math.max(0, at - 2), at)) || (/^\d+$/.test(shown) && !isSaidPhone(text, at))))
+  if (
+    prefix !== '+' &&
+    (/\d[ ./-]$/.test(text.slice(Math.max(0, at - 2), at)) || (/^\d+$/.test(shown) && !isSaidPhone(text, at)))
+  )
     return -1;
   return isPhoneShape(text, at, shown, PHONE_DIGITS_MIN) ? at + shown.length : -1;
 }

@@ -149,7 +149,10 @@ export class PiiRedactor {
 
   /** Whether a number can be anything that is looked for: an own pattern may be of any length, the rest has seven digits at least. */
   suspectsNumber(value: number): boolean {
-    return Number.isInteger(value) && (value >= NUMBER_MIN ? this.#numbers.length > 0 || this.#custom.length > 0 : this.#custom.length > 0);
+    return (
+      Number.isInteger(value) &&
+      (value >= NUMBER_MIN ? this.#numbers.length > 0 || this.#custom.length > 0 : this.#custom.length > 0)
+    );
   }
 
   /** Without separators, and whatever the field is called. */
@@ -217,7 +220,8 @@ export class Redaction {
     const first = text.charCodeAt(0);
     if (first !== 0x7b && first !== 0x5b) return this.text(text);
     // A number is read together with the name of its field, which the text alone may not show; an escape may hide anything.
-    if (!this.#redactor.suspects(text) && !this.#own.mayMatch(text) && !mayHoldNumbers(text) && !text.includes('\\u')) return text;
+    if (!this.#redactor.suspects(text) && !this.#own.mayMatch(text) && !mayHoldNumbers(text) && !text.includes('\\u'))
+      return text;
     const value = parsedJson(text);
     if (value === undefined || deeperThan(value, DEPTH_MAX)) return this.text(text);
     const changed = this.value(value);
@@ -230,7 +234,8 @@ export class Redaction {
    */
   value(value: unknown, name = ''): unknown {
     if (typeof value === 'string') return this.text(value, name);
-    if (typeof value === 'number') return this.#redactor.suspectsNumber(value) ? this.#number(value, String(value), name) : value;
+    if (typeof value === 'number')
+      return this.#redactor.suspectsNumber(value) ? this.#number(value, String(value), name) : value;
     if (typeof value !== 'object' || value === null) return value;
     if (Array.isArray(value)) return this.#array(value, name);
     if (isRawJson(value)) return this.#number(value, value.rawJSON, name);
@@ -278,7 +283,9 @@ export class Redaction {
       this.#kinds.add(WHOLE_KIND);
       return { redacted: WHOLE, kinds: [WHOLE_KIND] };
     }
-    return own.length > 0 || this.#redactor.suspects(text) ? this.#changed(text, name, own) : { redacted: text, kinds: [] };
+    return own.length > 0 || this.#redactor.suspects(text)
+      ? this.#changed(text, name, own)
+      : { redacted: text, kinds: [] };
   }
 
   #changed(text: string, name: string, own: readonly OwnFind[]): { redacted: string; kinds: readonly string[] } {
@@ -301,7 +308,8 @@ export class Redaction {
 }
 
 /** Returns the end of a field's name as words, with a colon: what a text would say before the number. */
-const leadOf = (name: string): string => `${name.slice(-LEAD_CHARS_MAX).replaceAll(/[_-]|(?<=[a-z])(?=[A-Z])/g, ' ')}: `;
+const leadOf = (name: string): string =>
+  `${name.slice(-LEAD_CHARS_MAX).replaceAll(/[_-]|(?<=[a-z])(?=[A-Z])/g, ' ')}: `;
 
 /** Finds that overlap become one: from the first start to the last end, called what the longest of them is. */
 function joined(finds: Find[]): Find[] {

@@ -76,7 +76,10 @@ export function rateCard(model: string, hint: string | null, atMs: number): Rate
 
 /** Some vendors charge by the time of day: such a price is looked up for each call. */
 function changesWithinADay({ model }: PriceCalculation): boolean {
-  return Array.isArray(model.prices) && model.prices.some(({ constraint }) => constraint !== undefined && 'start_time' in constraint);
+  return (
+    Array.isArray(model.prices) &&
+    model.prices.some(({ constraint }) => constraint !== undefined && 'start_time' in constraint)
+  );
 }
 
 /** Hinted provider, then whoever's models are named so, then a provider named before / or :, then an exact catalogue name. */
@@ -94,7 +97,9 @@ function lookUp(model: string, hint: string | null, timestamp: Date): PriceCalcu
   }
   const owner = providerByExactId.get(model.toLowerCase().trim());
   if (owner !== undefined) return calculate(model, owner, timestamp);
-  return /^([a-z]+\.)?(anthropic|amazon|meta|mistral|cohere|deepseek|openai)\./.test(model) ? calculate(model, 'aws', timestamp) : null;
+  return /^([a-z]+\.)?(anthropic|amazon|meta|mistral|cohere|deepseek|openai)\./.test(model)
+    ? calculate(model, 'aws', timestamp)
+    : null;
 }
 
 function calculate(model: string, providerId: string | null, timestamp: Date): PriceCalculation | null {

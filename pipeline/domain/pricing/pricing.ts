@@ -53,7 +53,11 @@ export interface PriceBook {
   price(call: PricedCall): Priced;
 }
 
-const NO_PRICE: Omit<SpanPrice, 'source'> = { input_usd_per_mtok: null, output_usd_per_mtok: null, cached_input_usd_per_mtok: null };
+const NO_PRICE: Omit<SpanPrice, 'source'> = {
+  input_usd_per_mtok: null,
+  output_usd_per_mtok: null,
+  cached_input_usd_per_mtok: null,
+};
 const TOKENS_PER_MTOK = 1_000_000n;
 const CALLS_PER_KCOUNT = 1000n;
 
@@ -155,7 +159,12 @@ function priceBy(card: RateCard, reported: PricedUsage, source: string): Priced 
   const output = rateAt(card.output, size);
   const cacheRead = rateAt(card.cache_read, size) ?? input;
   const cacheWrite = rateAt(card.cache_write, size) ?? input;
-  const plainInput = size - usage.cached_input_tokens - usage.cache_write_tokens - usage.cache_write_1h_tokens - usage.input_audio_tokens;
+  const plainInput =
+    size -
+    usage.cached_input_tokens -
+    usage.cache_write_tokens -
+    usage.cache_write_1h_tokens -
+    usage.input_audio_tokens;
   const parts = [
     part(plainInput, input),
     part(usage.cached_input_tokens, cacheRead),

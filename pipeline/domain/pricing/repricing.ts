@@ -93,14 +93,18 @@ function countsOf({ source_format, attributes }: StoredCall): ReportedUsage {
   if (source_format === 'custom') return customUsage(attributes);
   if (source_format === 'otlp') return otlpUsage(attributes);
   const usage: Record<string, unknown> = {};
-  for (const key in attributes) if (key.startsWith(USAGE_PREFIX)) usage[key.slice(USAGE_PREFIX.length)] = attributes[key];
+  for (const key in attributes)
+    if (key.startsWith(USAGE_PREFIX)) usage[key.slice(USAGE_PREFIX.length)] = attributes[key];
   return source_format === 'messages' ? anthropicUsage(usage) : openAiUsage(usage);
 }
 
 const PROVIDERS: Partial<Record<SourceFormat, string>> = { chatcompletion: 'openai', messages: 'anthropic' };
 
 /** Whose prices are looked at first, and the model that answered; without attributes, as the price that was used names them. */
-function namesOf({ source_format, sampled, attributes, price }: StoredCall): { provider: string | null; answered: string } {
+function namesOf({ source_format, sampled, attributes, price }: StoredCall): {
+  provider: string | null;
+  answered: string;
+} {
   const provider = PROVIDERS[source_format] ?? null;
   if (!sampled) {
     const [, named = '', answered = ''] = /^[^:@]+@[^:]*:([^/]+)\/(.+)$/.exec(price.source) ?? [];
@@ -117,7 +121,12 @@ function namesOf({ source_format, sampled, attributes, price }: StoredCall): { p
 
 /** Whether the columns alone give what the call cost: nothing was counted that only attributes knew. */
 function isExplained(call: StoredCall): boolean {
-  const { input_usd_per_mtok: input, output_usd_per_mtok: output, cached_input_usd_per_mtok: cached, source } = call.price;
+  const {
+    input_usd_per_mtok: input,
+    output_usd_per_mtok: output,
+    cached_input_usd_per_mtok: cached,
+    source,
+  } = call.price;
   // What had no price cost nothing, whatever was counted.
   if (source === 'missing') return true;
   const own = createPriceBook(() => [
@@ -131,7 +140,7 @@ function isExplained(call: StoredCall): boolean {
   const { input_tokens, output_tokens, cached_input_tokens } = call;
   const usage = { ...NO_USAGE, input_tokens, output_tokens, cached_input_tokens };
   return (
-    own.price({ org_id: call.org_id, models: [call.model], provider: null, at: call.started_at, usage }).cost_pico_usd ===
-    call.cost_pico_usd
+    own.price({ org_id: call.org_id, models: [call.model], provider: null, at: call.started_at, usage })
+      .cost_pico_usd === call.cost_pico_usd
   );
 }

@@ -79,6 +79,7 @@ function attribute(costs: readonly DayCost[], from: number, day: number, sign: b
   }
   let most: { model: string; agent_id: string; by: bigint } | null = null;
   // Of equals the first by name, so that a second look says the same.
-  for (const [, one] of [...excess].sort(([a], [b]) => (a < b ? -1 : 1))) if (most === null || one.by > most.by) most = one;
+  for (const [, one] of [...excess].sort(([a], [b]) => (a < b ? -1 : 1)))
+    if (most === null || one.by > most.by) most = one;
   return { model: most?.model ?? '', agent_id: most?.agent_id ?? '' };
 }

@@ -31,7 +31,12 @@ export function trainForecast(history: readonly number[]): TrainedForecast {
     const level = aboveZero(aroundMean(history));
     return { days, r_squared: null, mean_fallback: true, at: () => level };
   }
-  return { days, r_squared: fit.r_squared, mean_fallback: false, at: (ahead) => aboveZero(predictLine(fit, days + ahead, CONFIDENCE)) };
+  return {
+    days,
+    r_squared: fit.r_squared,
+    mean_fallback: false,
+    at: (ahead) => aboveZero(predictLine(fit, days + ahead, CONFIDENCE)),
+  };
 }
 
 function aroundMean(history: readonly number[]): Interval {

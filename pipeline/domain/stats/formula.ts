@@ -12,7 +12,8 @@ const NESTING_MAX = 50;
 const STEPS_MAX = 400;
 
 /** A step of a formula in postfix order. */
-type Step = { kind: 'number'; value: number } | { kind: 'name'; name: string } | { kind: 'negate' } | { kind: Operator };
+type Step =
+  { kind: 'number'; value: number } | { kind: 'name'; name: string } | { kind: 'negate' } | { kind: Operator };
 type Operator = '+' | '-' | '*' | '/';
 
 export interface Formula {
@@ -37,7 +38,10 @@ export function parseFormula(text: string): ParsedFormula {
     const steps: Step[] = [];
     compile(parse(text), steps);
     checkSteps(steps, STEPS_MAX);
-    return { ok: true, formula: { steps, names: [...new Set(steps.flatMap((step) => (step.kind === 'name' ? [step.name] : [])))] } };
+    return {
+      ok: true,
+      formula: { steps, names: [...new Set(steps.flatMap((step) => (step.kind === 'name' ? [step.name] : [])))] },
+    };
   } catch (error) {
     if (error instanceof Refusal) return { ok: false, message: error.message };
     throw error;
@@ -57,7 +61,8 @@ function checkText(text: string): void {
   for (let index = 0; index < text.length; index++) {
     if (text[index] === '(') depth += 1;
     if (text[index] === ')') depth -= 1;
-    if (depth > NESTING_MAX) throw new Refusal(`position ${String(index + 1)}: parentheses are nested deeper than ${String(NESTING_MAX)}`);
+    if (depth > NESTING_MAX)
+      throw new Refusal(`position ${String(index + 1)}: parentheses are nested deeper than ${String(NESTING_MAX)}`);
   }
 }
 
@@ -77,11 +82,13 @@ function compile(node: jsep.Expression, steps: Step[]): void {
   const known = node as jsep.CoreExpression;
   switch (known.type) {
     case 'Literal':
-      if (typeof known.value !== 'number' || !Number.isFinite(known.value)) throw new Refusal(`${known.raw}: is not a finite number`);
+      if (typeof known.value !== 'number' || !Number.isFinite(known.value))
+        throw new Refusal(`${known.raw}: is not a finite number`);
       steps.push({ kind: 'number', value: known.value });
       return;
     case 'Identifier':
-      if (!NAME.test(known.name) || known.name.startsWith('__')) throw new Refusal(`${known.name}: is not a name of an outcome`);
+      if (!NAME.test(known.name) || known.name.startsWith('__'))
+        throw new Refusal(`${known.name}: is not a name of an outcome`);
       steps.push({ kind: 'name', name: known.name });
       return;
     case 'UnaryExpression':

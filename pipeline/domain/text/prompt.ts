@@ -33,6 +33,9 @@ export function renderPrompt(template: PromptTemplate, variables: TemplateVariab
     return rendered.text;
   };
   const chat = typeof template !== 'string';
-  const messages = (chat ? template : [{ role: 'user', content: template }]).map(({ role, content }) => ({ role, content: fill(content) }));
+  const messages = (chat ? template : [{ role: 'user', content: template }]).map(({ role, content }) => ({
+    role,
+    content: fill(content),
+  }));
   return { messages, text: chat ? JSON.stringify(messages) : (messages[0]?.content ?? ''), missing: [...missing], cut };
 }

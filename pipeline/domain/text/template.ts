@@ -23,7 +23,11 @@ export interface Rendered {
  * Puts the values in the places of the variables. A name with dots is looked up whole first, then as a path:
  * {{input.question}} is `variables['input.question']`, else `variables.input.question`.
  */
-export function renderTemplate(template: string, variables: TemplateVariables, charsMax = RENDERED_CHARS_MAX): Rendered {
+export function renderTemplate(
+  template: string,
+  variables: TemplateVariables,
+  charsMax = RENDERED_CHARS_MAX,
+): Rendered {
   const missing = new Set<string>();
   const texts = new Map<string, string | undefined>();
   const parts: string[] = [];
@@ -61,5 +65,7 @@ function valueOf(name: string, variables: TemplateVariables): unknown {
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : JSON.stringify(value));
 
 function own(from: unknown, key: string): unknown {
-  return typeof from === 'object' && from !== null && Object.hasOwn(from, key) ? (from as Record<string, unknown>)[key] : undefined;
+  return typeof from === 'object' && from !== null && Object.hasOwn(from, key)
+    ? (from as Record<string, unknown>)[key]
+    : undefined;
 }

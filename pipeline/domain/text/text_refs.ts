@@ -53,12 +53,14 @@ function isWritten(value: unknown, text: string): boolean {
  * @param shown as they are stored
  */
 export function followTexts(attributes: Fields, sent: Texts & { attributes: Fields }, shown: Texts): Fields {
-  if (attributes === sent.attributes && sent.prompt === shown.prompt && sent.response === shown.response) return attributes;
+  if (attributes === sent.attributes && sent.prompt === shown.prompt && sent.response === shown.response)
+    return attributes;
   let followed = attributes;
   for (const [key, column] of PLACES) {
     const value = sent.attributes[key];
     const text = shown[column];
-    if (!Object.hasOwn(attributes, key) || !isWritten(value, sent[column]) || isWritten(attributes[key], text)) continue;
+    if (!Object.hasOwn(attributes, key) || !isWritten(value, sent[column]) || isWritten(attributes[key], text))
+      continue;
     if (followed === attributes) followed = { ...attributes };
     followed[key] = typeof value === 'string' ? text : valueOf(text);
   }

@@ -94,7 +94,12 @@ export function documentTerms(prompt: string, response: string): DocumentTerms {
   const extra = new Set<string>();
   const dl = scan(response, scan(prompt, 0, extra), extra);
   const repeats = takeRepeats(dl);
-  const terms: DocumentTerms = { dl, reps: [], stop_reps: [], extra_words: extra.size === 0 ? '' : [...extra].join(' ') };
+  const terms: DocumentTerms = {
+    dl,
+    reps: [],
+    stop_reps: [],
+    extra_words: extra.size === 0 ? '' : [...extra].join(' '),
+  };
   const sorted = new Uint32Array(wordHashes.buffer, 0, repeats).sort();
   for (let i = 0; i < repeats; i++) {
     const hash = sorted[i] ?? 0;

@@ -21,9 +21,18 @@ function orgHalves(org_id: string): readonly [high: number, low: number] {
 }
 
 /** The event's own 64 bits, mixed with its org, as two unsigned 32-bit numbers. Of one org no two differ less than before. */
-export function identityHalves({ org_id, event_hex }: { org_id: string; event_hex: string }): readonly [high: number, low: number] {
+export function identityHalves({
+  org_id,
+  event_hex,
+}: {
+  org_id: string;
+  event_hex: string;
+}): readonly [high: number, low: number] {
   const [orgHigh, orgLow] = orgHalves(org_id);
-  return [(Number.parseInt(event_hex.slice(0, 8), 16) ^ orgHigh) >>> 0, (Number.parseInt(event_hex.slice(8), 16) ^ orgLow) >>> 0];
+  return [
+    (Number.parseInt(event_hex.slice(0, 8), 16) ^ orgHigh) >>> 0,
+    (Number.parseInt(event_hex.slice(8), 16) ^ orgLow) >>> 0,
+  ];
 }
 
 /** The same as 16 hex characters. */

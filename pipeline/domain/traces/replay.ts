@@ -55,13 +55,17 @@ export function planReplay(spans: readonly ReplaySpan[], newestOf: (name: string
   const made = spans.filter(({ kind }) => kind === 'llm').sort((a, b) => a.started_ms - b.started_ms);
   if (made.length === 0) return { ok: false, detail: 'The trace has no model call to replay.' };
   if (made.length > REPLAY_CALLS_MAX)
-    return { ok: false, detail: `The trace has ${String(made.length)} model calls; up to ${String(REPLAY_CALLS_MAX)} are replayed.` };
+    return {
+      ok: false,
+      detail: `The trace has ${String(made.length)} model calls; up to ${String(REPLAY_CALLS_MAX)} are replayed.`,
+    };
   try {
     let chars = 0;
     const calls = made.map((span) => {
       const call = planCall(span, newestOf);
       chars += call.new_prompt.length;
-      if (chars > REPLAY_CHARS_MAX) throw new Refused(`The prompts have more than ${String(REPLAY_CHARS_MAX)} characters.`);
+      if (chars > REPLAY_CHARS_MAX)
+        throw new Refused(`The prompts have more than ${String(REPLAY_CHARS_MAX)} characters.`);
       return call;
     });
     return { ok: true, calls };
@@ -92,9 +96,16 @@ function named(span: ReplaySpan, name: string, prompt: PromptRecord | null, refu
   const given = variablesOf(span.attributes['prompt_variables'] ?? {});
   if (!isFields(given)) throw refuse('its attributes.prompt_variables is no object');
   const { messages, text, missing, cut } = renderPrompt(prompt.template, given);
-  if (missing.length > 0) throw refuse(`its attributes.prompt_variables lacks ${missing.join(', ')}, which ${name}@${prompt.version} has`);
+  if (missing.length > 0)
+    throw refuse(`its attributes.prompt_variables lacks ${missing.join(', ')}, which ${name}@${prompt.version} has`);
   if (cut) throw refuse(`its prompt has more than ${String(RENDERED_CHARS_MAX)} characters with the variables in it`);
-  return { prompt_name: name, prompt_version: prompt.version, model: prompt.model ?? span.model, new_prompt: text, messages };
+  return {
+    prompt_name: name,
+    prompt_version: prompt.version,
+    model: prompt.model ?? span.model,
+    new_prompt: text,
+    messages,
+  };
 }
 
 /** An object, or its JSON: not every sender's attributes can hold objects. */
@@ -111,7 +122,13 @@ function repeated(span: ReplaySpan, refuse: Refuse): Asked {
   if (span.prompt === '') throw refuse('its prompt is not stored');
   if (span.attributes['prompt_truncated'] === true)
     throw refuse('its prompt was cut when it was stored, and it names none of the registry');
-  return { prompt_name: null, prompt_version: null, model: span.model, new_prompt: span.prompt, messages: messagesOf(span.prompt) };
+  return {
+    prompt_name: null,
+    prompt_version: null,
+    model: span.model,
+    new_prompt: span.prompt,
+    messages: messagesOf(span.prompt),
+  };
 }
 
 /** The messages that a stored prompt is the JSON of; any other text is one message of the user. */
@@ -140,9 +157,18 @@ function messageOf(value: unknown): ReplayMessage | null {
   return { ...value, role };
 }
 
-const partText = (part: unknown): string => (isFields(part) && typeof part['content'] === 'string' ? part['content'] : '');
+const partText = (part: unknown): string =>
+  isFields(part) && typeof part['content'] === 'string' ? part['content'] : '';
 
-const NUMBERS = ['temperature', 'top_p', 'max_tokens', 'max_completion_tokens', 'frequency_penalty', 'presence_penalty', 'seed'] as const;
+const NUMBERS = [
+  'temperature',
+  'top_p',
+  'max_tokens',
+  'max_completion_tokens',
+  'frequency_penalty',
+  'presence_penalty',
+  'seed',
+] as const;
 const OTHERS = ['stop', 'response_format', 'reasoning_effort', 'tool_choice'] as const;
 
 /** The parameters of the call that decide what a model answers, from where decoding put them. */
@@ -150,7 +176,9 @@ function parametersOf(attributes: Readonly<Record<string, unknown>>): Record<str
   const given = (name: string): unknown => attributes[`gen_ai.request.${name}`];
   const numbers = NUMBERS.map((name) => [name, given(name)] as const).filter(([, value]) => typeof value === 'number');
   const tools = attributes['gen_ai.tool.definitions'];
-  const others = [...OTHERS.map((name) => [name, given(name)] as const), ['tools', tools] as const].filter(([, value]) => value != null);
+  const others = [...OTHERS.map((name) => [name, given(name)] as const), ['tools', tools] as const].filter(
+    ([, value]) => value != null,
+  );
   // tool_choice is refused without tools.
   return Object.fromEntries([...numbers, ...others].filter(([name]) => name !== 'tool_choice' || Array.isArray(tools)));
 }

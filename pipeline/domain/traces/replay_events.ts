@@ -41,7 +41,10 @@ export function replayEvents(
   const holder = alone ? null : newSpanId();
   const events = calls.map((call): ReplayEvent => {
     const { span, prompt_name, prompt_version } = call;
-    const prompt = prompt_name === null ? {} : { prompt_name, prompt_version, prompt_variables: span.attributes['prompt_variables'] ?? {} };
+    const prompt =
+      prompt_name === null
+        ? {}
+        : { prompt_name, prompt_version, prompt_variables: span.attributes['prompt_variables'] ?? {} };
     const parent_span_id = parents.get(span.span_id) ?? holder;
     return {
       format: 'chatcompletion',
@@ -85,24 +88,37 @@ function holderEvent(
 
 /** A replay was asked for, so sampling keeps it. */
 function marks(replay_of: string, span: ReplaySpan): Record<string, unknown> {
-  const owners = OWNERS.map((name) => [name, span.attributes[name]] as const).filter(([, value]) => typeof value === 'string');
+  const owners = OWNERS.map((name) => [name, span.attributes[name]] as const).filter(
+    ([, value]) => typeof value === 'string',
+  );
   return { ...Object.fromEntries(owners), replay_of, replay_of_span: span.span_id, force_trace: true };
 }
 
 function timesOf({ started_at, ended_at }: { started_at: number; ended_at: number }) {
   const end = Math.max(started_at, ended_at);
-  return { duration_ms: end - started_at, started_at: new Date(started_at).toISOString(), ended_at: new Date(end).toISOString() };
+  return {
+    duration_ms: end - started_at,
+    started_at: new Date(started_at).toISOString(),
+    ended_at: new Date(end).toISOString(),
+  };
 }
 
 /** The earliest span without a parent. */
 function rootOf(spans: readonly ReplaySpan[]): ReplaySpan | null {
   return spans
     .filter(({ parent_span_id }) => parent_span_id === '')
-    .reduce<ReplaySpan | null>((first, span) => (first === null || span.started_ms < first.started_ms ? span : first), null);
+    .reduce<ReplaySpan | null>(
+      (first, span) => (first === null || span.started_ms < first.started_ms ? span : first),
+      null,
+    );
 }
 
 /** New id of the nearest replayed span above; null where there is none. What goes in a circle ends where it began. */
-function replayedParent(span: ReplaySpan, spans: readonly ReplaySpan[], ids: ReadonlyMap<string, string>): string | null {
+function replayedParent(
+  span: ReplaySpan,
+  spans: readonly ReplaySpan[],
+  ids: ReadonlyMap<string, string>,
+): string | null {
   const byId = new Map(spans.map((one) => [one.span_id, one]));
   const seen = new Set([span.span_id]);
   for (let at = span.parent_span_id; at !== '' && !seen.has(at); at = byId.get(at)?.parent_span_id ?? '') {

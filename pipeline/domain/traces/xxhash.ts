@@ -7,7 +7,8 @@ const PRIME_4 = 0x27d4eb2f;
 const PRIME_5 = 0x165667b1;
 
 const rotate = (value: number, bits: number): number => (value << bits) | (value >>> (32 - bits));
-const round = (lane: number, word: number): number => Math.imul(rotate((lane + Math.imul(word, PRIME_2)) | 0, 13), PRIME_1);
+const round = (lane: number, word: number): number =>
+  Math.imul(rotate((lane + Math.imul(word, PRIME_2)) | 0, 13), PRIME_1);
 
 /** xxHash32 with seed 0 (github.com/Cyan4973/xxHash, doc/xxhash_spec.md), as ClickHouse's xxHash32. */
 export function xxHash32(bytes: Buffer): number {
@@ -26,8 +27,10 @@ export function xxHash32(bytes: Buffer): number {
     hash = PRIME_5 | 0;
   }
   hash = (hash + bytes.length) | 0;
-  for (; at <= bytes.length - 4; at += 4) hash = Math.imul(rotate((hash + Math.imul(bytes.readInt32LE(at), PRIME_3)) | 0, 17), PRIME_4);
-  for (; at < bytes.length; at += 1) hash = Math.imul(rotate((hash + Math.imul(bytes.readUInt8(at), PRIME_5)) | 0, 11), PRIME_1);
+  for (; at <= bytes.length - 4; at += 4)
+    hash = Math.imul(rotate((hash + Math.imul(bytes.readInt32LE(at), PRIME_3)) | 0, 17), PRIME_4);
+  for (; at < bytes.length; at += 1)
+    hash = Math.imul(rotate((hash + Math.imul(bytes.readUInt8(at), PRIME_5)) | 0, 11), PRIME_1);
   hash = Math.imul(hash ^ (hash >>> 15), PRIME_2);
   hash = Math.imul(hash ^ (hash >>> 13), PRIME_3);
   return (hash ^ (hash >>> 16)) >>> 0;

@@ -50,7 +50,9 @@ function v6Number(text: string): bigint {
   const groups = (part: string) => (part === '' ? [] : part.split(':'));
   const [before, after] = [groups(head), groups(rest ?? '')];
   const filled =
-    rest === undefined ? before : [...before, ...Array.from({ length: 8 - before.length - after.length }, () => '0'), ...after];
+    rest === undefined
+      ? before
+      : [...before, ...Array.from({ length: 8 - before.length - after.length }, () => '0'), ...after];
   return filled.reduce((number, group) => (number << 16n) | BigInt(`0x${group}`), 0n);
 }
 

@@ -13,7 +13,12 @@ export interface RetryTimings {
   retryAfterMaxMs: number;
 }
 
-export const RETRY: RetryTimings = { firstMs: 1000, maxMs: 60_000, giveUpMs: 24 * 3_600_000, retryAfterMaxMs: 3_600_000 };
+export const RETRY: RetryTimings = {
+  firstMs: 1000,
+  maxMs: 60_000,
+  giveUpMs: 24 * 3_600_000,
+  retryAfterMaxMs: 3_600_000,
+};
 
 /** Statuses whose Retry-After is heeded. */
 const TELLS_WHEN = new Set([429, 503]);
@@ -32,7 +37,11 @@ export function verdictOf(status: TryStatus): 'delivered' | 'failed' | 'retry' {
 }
 
 /** Milliseconds before the try after `attempt` (0 is the first): its ceiling doubles, and half of it is left to chance. */
-export function backoffMs(attempt: number, { firstMs, maxMs }: RetryTimings, random: () => number = Math.random): number {
+export function backoffMs(
+  attempt: number,
+  { firstMs, maxMs }: RetryTimings,
+  random: () => number = Math.random,
+): number {
   const ceiling = Math.min(maxMs, 2 * firstMs * 2 ** Math.min(attempt, 30));
   return Math.round(ceiling / 2 + random() * (ceiling / 2));
 }

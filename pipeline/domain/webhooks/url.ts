@@ -28,6 +28,7 @@ export function webhookUrlProblem(text: string, { development }: { development: 
   if (url.username !== '' || url.password !== '') return 'takes no user and password';
   if (text.includes('#')) return 'takes no fragment';
   if (development) return null;
-  if (isLocalName(host) || (isIP(host) !== 0 && whyNotPublic(host) !== null)) return 'takes a host of the public Internet';
+  if (isLocalName(host) || (isIP(host) !== 0 && whyNotPublic(host) !== null))
+    return 'takes a host of the public Internet';
   return null;
 }

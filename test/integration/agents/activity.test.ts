@@ -82,7 +82,11 @@ describe('agent activity', () => {
     );
     const landed = await store.insert(USAGE_EVENTS, lines, owned, `q${String(seq)}-${database.database}`);
     const activity = new HeardAgents((heard) => store.writeActivity(heard));
-    activity.note(rows.map(({ org_id = 'org_a', agent_id, at }) => ({ usage: { ...usage, org_id, agent_id, last_received_at: at } })));
+    activity.note(
+      rows.map(({ org_id = 'org_a', agent_id, at }) => ({
+        usage: { ...usage, org_id, agent_id, last_received_at: at },
+      })),
+    );
     await activity.write();
     return landed;
   };
@@ -141,8 +145,19 @@ describe('agent activity', () => {
       usageLine({ ...usage, org_id: 'org_a', agent_id, last_received_at: at, hour: 0 }, 2, logSeq);
     await store.fence([[2, 1]]);
     await store.insert(USAGE_EVENTS, [line('settled', 100, 500)], [[2, 1]], `settled-${database.database}`);
-    await store.insert(USAGE_EVENTS, [line('orphan', 200, 501), line('orphan', 300, 502)], [[2, 1]], `orphan-${database.database}`);
-    const record = { partition: 2, epoch: 2, owner: null, checkpoint: 500, completed_through: 500 } as unknown as PartitionRecord;
+    await store.insert(
+      USAGE_EVENTS,
+      [line('orphan', 200, 501), line('orphan', 300, 502)],
+      [[2, 1]],
+      `orphan-${database.database}`,
+    );
+    const record = {
+      partition: 2,
+      epoch: 2,
+      owner: null,
+      checkpoint: 500,
+      completed_through: 500,
+    } as unknown as PartitionRecord;
     const memory = emptyMemory(1000, 10);
     await store.partitionHistory(record, { logBase: 0, windowMs: 1000, tail: false }, memory);
     // What a checkpoint covers was written before it.
@@ -260,7 +275,8 @@ describe('the whole way', () => {
   const register = async (agent_id: string): Promise<number> => {
     const made = await call(api, 'POST', `${AGENTS}/register-tokens`);
     const { register_token } = made.json?.['data'] as { register_token: string };
-    return (await call(api, 'POST', `${AGENTS}/register`, { body: { agent_id, name: agent_id, register_token } })).status;
+    return (await call(api, 'POST', `${AGENTS}/register`, { body: { agent_id, name: agent_id, register_token } }))
+      .status;
   };
   const row = async (agent_id: string): Promise<Record<string, unknown>> =>
     (await call(api, 'GET', `${AGENTS}/${agent_id}`)).json?.['data'] as Record<string, unknown>;
@@ -313,7 +329,9 @@ describe('the whole way', () => {
       const answer = await call(api, 'GET', `/orgs/${ORG}/audit-log?action=agent.deprecate`);
       return (answer.json?.['data'] as unknown[]).length === 1;
     });
-    const [record] = (await call(api, 'GET', `/orgs/${ORG}/audit-log?action=agent.deprecate`)).json?.['data'] as unknown[];
+    const [record] = (await call(api, 'GET', `/orgs/${ORG}/audit-log?action=agent.deprecate`)).json?.[
+      'data'
+    ] as unknown[];
     expect([list.status, record]).toEqual([
       200,
       expect.objectContaining({
@@ -334,7 +352,9 @@ describe('the whole way', () => {
     expect(await register('back')).toBe(201);
     expect(await counts(Date.now() + 91 * DAY)).toMatchObject({ deprecated: 3 });
     await eventually(async () => (await row('back'))['status'] === 'deprecated');
-    expect((await call(api, 'POST', `${AGENTS}/register`, { body: { agent_id: 'back', name: 'back' } })).status).toBe(200);
+    expect((await call(api, 'POST', `${AGENTS}/register`, { body: { agent_id: 'back', name: 'back' } })).status).toBe(
+      200,
+    );
     expect(await row('back')).toMatchObject({ status: 'registered', deprecated_at: null });
   });
 

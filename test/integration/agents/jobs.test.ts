@@ -47,7 +47,13 @@ async function aRunner(
   jobs: Job[],
   observe: (job: string, outcome: string) => void = () => undefined,
 ): Promise<JobLeases> {
-  const leases = await JobLeases.open({ nc, kv: await log.bucket('jobs'), workerId, onProblem: () => undefined, hurry: HURRY });
+  const leases = await JobLeases.open({
+    nc,
+    kv: await log.bucket('jobs'),
+    workerId,
+    onProblem: () => undefined,
+    hurry: HURRY,
+  });
   const runner = new JobRunner({ nc, leases, jobs, log: createLogger('test', 'silent'), observe, lookMs: 50 });
   await runner.start();
   stops.push(async () => {
@@ -141,7 +147,9 @@ describe('a call', () => {
     const kv = await log.bucket('jobs');
     const revision = async (): Promise<number> => (await kv.get('gated'))?.revision ?? 0;
     const first = await revision();
-    await eventually(async () => (await revision()) >= first + RENEWALS_OF_A_LEASE, { what: 'a lease that was renewed' });
+    await eventually(async () => (await revision()) >= first + RENEWALS_OF_A_LEASE, {
+      what: 'a lease that was renewed',
+    });
     expect(await call('gated')).toEqual({ state: 'running' });
     gate.resolve(undefined);
     const states = (await Promise.all(calls)).map(({ state }) => state);
@@ -152,17 +160,35 @@ describe('a call', () => {
 
 describe('a worker', () => {
   it('says how long the slot of a job that fails has been waiting', async () => {
-    const leases = await JobLeases.open({ nc, kv: await log.bucket('jobs'), workerId: 'w1', onProblem: () => undefined, hurry: HURRY });
+    const leases = await JobLeases.open({
+      nc,
+      kv: await log.bucket('jobs'),
+      workerId: 'w1',
+      onProblem: () => undefined,
+      hurry: HURRY,
+    });
     const daily = { cron: '0 0 * * *' };
-    const jobs = [aJob('bad', () => Promise.reject(new Error('no')), daily), aJob('fine', () => Promise.resolve({}), daily)];
+    const jobs = [
+      aJob('bad', () => Promise.reject(new Error('no')), daily),
+      aJob('fine', () => Promise.resolve({}), daily),
+    ];
     for (const { name } of jobs) await leases.ensure(name, new Date(0).toISOString());
-    const runner = new JobRunner({ nc, leases, jobs, log: createLogger('test', 'silent'), observe: () => undefined, lookMs: 50 });
+    const runner = new JobRunner({
+      nc,
+      leases,
+      jobs,
+      log: createLogger('test', 'silent'),
+      observe: () => undefined,
+      lookMs: 50,
+    });
     await runner.start();
     stops.push(async () => {
       await runner.stop();
       leases.close();
     });
-    await eventually(() => leases.record('bad')?.last_outcome === 'failed' && leases.record('fine')?.last_outcome === 'done');
+    await eventually(
+      () => leases.record('bad')?.last_outcome === 'failed' && leases.record('fine')?.last_outcome === 'done',
+    );
     const later = Date.now() + 60_000;
     expect([...runner.overdue(later)].map(([name, seconds]) => [name, seconds >= 60])).toEqual([
       ['bad', true],
@@ -276,7 +302,9 @@ describe('the schedule', () => {
     let runs = 0;
     const job = aJob('hourly', () => Promise.resolve({ runs: ++runs }), { cron: HOURLY });
     const all = [await aRunner('w1', [job]), await aRunner('w2', [job]), await aRunner('w3', [job])];
-    await eventually(() => all.every((leases) => Date.parse(leases.record('hourly')?.slot ?? '') > Date.now() - 3_700_000));
+    await eventually(() =>
+      all.every((leases) => Date.parse(leases.record('hourly')?.slot ?? '') > Date.now() - 3_700_000),
+    );
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(runs).toBe(1);
   });
@@ -301,7 +329,8 @@ describe('the schedule', () => {
     await kvRecord('failing', {});
     await kvRecord('hopeless', { failures: 3, last_ended_at: hourAgo, last_outcome: 'failed' });
     const tries: string[] = [];
-    const fail = (name: string) => aJob(name, () => Promise.reject(new Error(tries.push(name) > 0 ? 'no' : '')), { cron: HOURLY });
+    const fail = (name: string) =>
+      aJob(name, () => Promise.reject(new Error(tries.push(name) > 0 ? 'no' : '')), { cron: HOURLY });
     const leases = await aRunner('w1', [fail('failing'), fail('hopeless')]);
     await eventually(() => leases.record('failing')?.failures === 1 && leases.record('hopeless')?.failures === 0);
     await new Promise((resolve) => setTimeout(resolve, 300));

@@ -71,11 +71,17 @@ describe('register tokens', () => {
 
   test('are made by those who may, and agents are registered by those who may', async () => {
     const reader = await aKey(['agents:read']);
-    expect(codeOf(await call(one, 'POST', `${AGENTS}/register-tokens`, { headers: reader }))).toEqual([403, 'forbidden']);
+    expect(codeOf(await call(one, 'POST', `${AGENTS}/register-tokens`, { headers: reader }))).toEqual([
+      403,
+      'forbidden',
+    ]);
     expect(codeOf(await register({ name: 'x' }, one, reader))).toEqual([403, 'forbidden']);
     expect(codeOf(await call(one, 'DELETE', `${AGENTS}/none`, { headers: reader }))).toEqual([403, 'forbidden']);
     expect((await call(one, 'GET', AGENTS, { headers: reader })).status).toBe(200);
-    expect(codeOf(await call(one, 'GET', AGENTS, { headers: await aKey(['traces:read']) }))).toEqual([403, 'forbidden']);
+    expect(codeOf(await call(one, 'GET', AGENTS, { headers: await aKey(['traces:read']) }))).toEqual([
+      403,
+      'forbidden',
+    ]);
     const owner = asUser(await tokenOf({ sub: 'user_local', email: 'owner@localhost.localdomain' }));
     expect((await call(one, 'POST', `${AGENTS}/register-tokens`, { headers: owner })).status).toBe(201);
   });
@@ -92,9 +98,17 @@ describe('register tokens', () => {
 
   test('one of another org, and one that has expired, are refused', async () => {
     const operator = { Authorization: `Bearer ${ADMIN_TOKEN}` };
-    const org = { org_id: 'org_other', name: 'Other', plan_name: 'enterprise', owner: { user_id: 'u', email: 'u@example.com' } };
+    const org = {
+      org_id: 'org_other',
+      name: 'Other',
+      plan_name: 'enterprise',
+      owner: { user_id: 'u', email: 'u@example.com' },
+    };
     await call(one, 'POST', '/admin/orgs', { body: org, headers: operator });
-    const made = await call(one, 'POST', '/admin/orgs/org_other/api-keys', { body: { name: 'k', scopes: ['*'] }, headers: operator });
+    const made = await call(one, 'POST', '/admin/orgs/org_other/api-keys', {
+      body: { name: 'k', scopes: ['*'] },
+      headers: operator,
+    });
     const theirs = { 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': 'org_other' };
     const token = await aToken();
     const abroad = await call(one, 'POST', '/orgs/org_other/agents/register', {
@@ -115,13 +129,19 @@ describe('register tokens', () => {
     await kv.put(hash('sha256', token, 'hex'), JSON.stringify(record));
     await one.log.jsm.streams.purge('KV_register_tokens', { filter: `$KV.register_tokens.${key}` });
     expect((await register({ name: 'x', agent_id: 'of-old', register_token: token })).status).toBe(201);
-    expect(codeOf(await register({ name: 'x', agent_id: 'thief', register_token: token }))).toEqual([403, 'invalid_register_token']);
+    expect(codeOf(await register({ name: 'x', agent_id: 'thief', register_token: token }))).toEqual([
+      403,
+      'invalid_register_token',
+    ]);
   });
 
   test('one is spent on one agent', async () => {
     const register_token = await aToken();
     expect((await register({ name: 'first', agent_id: 'spent-1', register_token })).status).toBe(201);
-    expect(codeOf(await register({ name: 'second', agent_id: 'spent-2', register_token }))).toEqual([403, 'invalid_register_token']);
+    expect(codeOf(await register({ name: 'second', agent_id: 'spent-2', register_token }))).toEqual([
+      403,
+      'invalid_register_token',
+    ]);
     expect(codeOf(await register({ name: 'third', register_token }))).toEqual([403, 'invalid_register_token']);
   });
 });
@@ -172,7 +192,10 @@ describe('a registration', () => {
     expect((await register({ agent_id: 'owned', name: 'B', register_token })).status).toBe(200);
     expect((await register({ agent_id: 'owned', name: 'C' })).status).toBe(200);
     for (const other of [await aToken(), 'rt_unknown'])
-      expect(codeOf(await register({ agent_id: 'owned', name: 'D', register_token: other }))).toEqual([409, 'agent_already_registered']);
+      expect(codeOf(await register({ agent_id: 'owned', name: 'D', register_token: other }))).toEqual([
+        409,
+        'agent_already_registered',
+      ]);
     expect(dataOf(await call(one, 'GET', `${AGENTS}/owned`))['name']).toBe('C');
   });
 
@@ -216,7 +239,11 @@ describe('a registration', () => {
     ['no object', [], 'body'],
   ])('with %s is invalid_request naming the field', async (_what, body, field) => {
     const answer = await call(one, 'POST', `${AGENTS}/register`, { body });
-    expect([...codeOf(answer), String(answer.json?.['detail']).split(': ')[0]]).toEqual([422, 'invalid_request', field]);
+    expect([...codeOf(answer), String(answer.json?.['detail']).split(': ')[0]]).toEqual([
+      422,
+      'invalid_request',
+      field,
+    ]);
   });
 });
 
@@ -233,9 +260,15 @@ describe('a process that dies between the token and its agent', () => {
     await agents.delete(agentKey(ORG, id));
     await eventually(async () => (await call(one, 'GET', `${AGENTS}/${id}`)).status === 404);
     expect((await tokenRecord(register_token)).record).toMatchObject({ agent_id: id });
-    expect(codeOf(await register({ name: 'Thief', agent_id: 'thief', register_token }))).toEqual([403, 'invalid_register_token']);
+    expect(codeOf(await register({ name: 'Thief', agent_id: 'thief', register_token }))).toEqual([
+      403,
+      'invalid_register_token',
+    ]);
     const again = await register({ name: 'Half', agent_id, register_token }, two);
-    expect([again.status, dataOf(again)]).toEqual([201, expect.objectContaining({ agent_id: id, is_new: true }) as unknown]);
+    expect([again.status, dataOf(again)]).toEqual([
+      201,
+      expect.objectContaining({ agent_id: id, is_new: true }) as unknown,
+    ]);
   });
 });
 
@@ -244,7 +277,9 @@ describe('registrations at the same time', () => {
     for (let round = 0; round < 10; round++) {
       const register_token = await aToken();
       const answers = await Promise.all(
-        [one, two, one, two].map((api, i) => register({ name: 'R', agent_id: `race-${String(round)}-${String(i)}`, register_token }, api)),
+        [one, two, one, two].map((api, i) =>
+          register({ name: 'R', agent_id: `race-${String(round)}-${String(i)}`, register_token }, api),
+        ),
       );
       expect(answers.map(({ status }) => status).sort()).toEqual([201, 403, 403, 403]);
     }
@@ -254,7 +289,9 @@ describe('registrations at the same time', () => {
 
   test('of one agent make it once', async () => {
     const register_token = await aToken();
-    const answers = await Promise.all([one, two, one, two].map((api) => register({ name: 'T', agent_id: 'twin', register_token }, api)));
+    const answers = await Promise.all(
+      [one, two, one, two].map((api) => register({ name: 'T', agent_id: 'twin', register_token }, api)),
+    );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 201]);
   });
 
@@ -285,7 +322,11 @@ describe('archiving', () => {
     expect(dataOf(await call(one, 'GET', `${AGENTS}/gone`))).toEqual(row);
     const names = async (query: string) =>
       rowsOf(await call(one, 'GET', `${AGENTS}?name=gone girl${query}`)).map(({ agent_id }) => agent_id);
-    expect([await names(''), await names('&archived=false'), await names('&archived=true')]).toEqual([[], [], ['gone']]);
+    expect([await names(''), await names('&archived=false'), await names('&archived=true')]).toEqual([
+      [],
+      [],
+      ['gone'],
+    ]);
     const back = await register({ agent_id: 'gone', name: 'Gone girl' });
     expect([back.status, dataOf(back)]).toEqual([200, { agent_id: 'gone', registered_at, is_new: false }]);
     expect(await names('')).toEqual(['gone']);
@@ -304,8 +345,13 @@ describe('archiving', () => {
 describe('the list', () => {
   test('filters by framework and by name whatever the case, and pages', async () => {
     for (let i = 0; i < 5; i++)
-      await registered({ agent_id: `list-${String(i)}`, name: `Lister ${String(i)}`, framework: i % 2 === 0 ? 'otlp' : 'mcp' });
-    const ids = async (query: string) => rowsOf(await call(one, 'GET', `${AGENTS}?${query}`)).map(({ agent_id }) => agent_id);
+      await registered({
+        agent_id: `list-${String(i)}`,
+        name: `Lister ${String(i)}`,
+        framework: i % 2 === 0 ? 'otlp' : 'mcp',
+      });
+    const ids = async (query: string) =>
+      rowsOf(await call(one, 'GET', `${AGENTS}?${query}`)).map(({ agent_id }) => agent_id);
     expect(await ids('name=LISTER')).toEqual(['list-4', 'list-3', 'list-2', 'list-1', 'list-0']);
     expect(await ids('name=ister%203')).toEqual(['list-3']);
     expect(await ids('name=lister&framework=mcp')).toEqual(['list-3', 'list-1']);
@@ -313,7 +359,10 @@ describe('the list', () => {
     expect(rowsOf(page).map(({ agent_id }) => agent_id)).toEqual(['list-2', 'list-1']);
     expect(page.json?.['meta']).toMatchObject({ total: 5, page: 2, per_page: 2, has_more: true });
     const past = await call(one, 'GET', `${AGENTS}?name=lister&limit=2&offset=8`);
-    expect([rowsOf(past), past.json?.['meta']]).toEqual([[], expect.objectContaining({ total: 5, has_more: false }) as unknown]);
+    expect([rowsOf(past), past.json?.['meta']]).toEqual([
+      [],
+      expect.objectContaining({ total: 5, has_more: false }) as unknown,
+    ]);
   });
 
   test.each([
@@ -331,13 +380,24 @@ describe('the list', () => {
 
   test('shows an org its own agents only', async () => {
     const operator = { Authorization: `Bearer ${ADMIN_TOKEN}` };
-    const org = { org_id: 'org_lone', name: 'Lone', plan_name: 'enterprise', owner: { user_id: 'u', email: 'u@example.com' } };
+    const org = {
+      org_id: 'org_lone',
+      name: 'Lone',
+      plan_name: 'enterprise',
+      owner: { user_id: 'u', email: 'u@example.com' },
+    };
     await call(one, 'POST', '/admin/orgs', { body: org, headers: operator });
-    const made = await call(one, 'POST', '/admin/orgs/org_lone/api-keys', { body: { name: 'k', scopes: ['*'] }, headers: operator });
+    const made = await call(one, 'POST', '/admin/orgs/org_lone/api-keys', {
+      body: { name: 'k', scopes: ['*'] },
+      headers: operator,
+    });
     const theirs = { 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': 'org_lone' };
     await registered({ agent_id: 'private', name: 'Private' });
     expect(rowsOf(await call(one, 'GET', '/orgs/org_lone/agents', { headers: theirs }))).toEqual([]);
-    expect(codeOf(await call(one, 'GET', '/orgs/org_lone/agents/private', { headers: theirs }))).toEqual([404, 'agent_not_found']);
+    expect(codeOf(await call(one, 'GET', '/orgs/org_lone/agents/private', { headers: theirs }))).toEqual([
+      404,
+      'agent_not_found',
+    ]);
     expect(codeOf(await call(one, 'GET', `${AGENTS}/private`, { headers: theirs }))).toEqual([403, 'cross_org_access']);
   });
 });

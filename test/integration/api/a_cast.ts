@@ -20,7 +20,11 @@ export interface Things {
   webhook_id: string;
 }
 
-const asOperator: Headers = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
+const asOperator: Headers = {
+  'X-Org-Api-Key': undefined,
+  'X-Org-Id': undefined,
+  Authorization: `Bearer ${ADMIN_TOKEN}`,
+};
 
 /** Headers with a raw key of an org. */
 export const asKey = (raw: string, org = ORG): Headers => ({ 'X-Org-Api-Key': raw, 'X-Org-Id': org });
@@ -37,13 +41,24 @@ async function must(
 }
 
 /** A raw API key, made by the operator, who may give any scope. */
-export async function makeKey(api: TestApi, scopes: readonly string[], org = ORG): Promise<{ raw: string; id: string }> {
-  const made = await must(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: asOperator, body: { name: 'cast', scopes } });
+export async function makeKey(
+  api: TestApi,
+  scopes: readonly string[],
+  org = ORG,
+): Promise<{ raw: string; id: string }> {
+  const made = await must(api, 'POST', `/admin/orgs/${org}/api-keys`, {
+    headers: asOperator,
+    body: { name: 'cast', scopes },
+  });
   return { raw: String(made['raw_key']), id: String(made['id']) };
 }
 
 /** A member of a role, by invitation; gives back their token. */
-export async function makeMember(api: TestApi, role: Role, { org = ORG, owner = OWNER } = {}): Promise<{ user_id: string; token: string }> {
+export async function makeMember(
+  api: TestApi,
+  role: Role,
+  { org = ORG, owner = OWNER } = {},
+): Promise<{ user_id: string; token: string }> {
   const user_id = `user_${role}_of_${org}`;
   const email = `${role}@${org.replaceAll('_', '-')}.example`;
   const invite = await must(api, 'POST', `/orgs/${org}/members`, {
@@ -51,7 +66,10 @@ export async function makeMember(api: TestApi, role: Role, { org = ORG, owner = 
     body: { email, role },
   });
   const token = await tokenOf({ sub: user_id, email });
-  await must(api, 'POST', `/orgs/${org}/members/accept`, { headers: asUser(token, org), body: { token: invite['token'] } });
+  await must(api, 'POST', `/orgs/${org}/members/accept`, {
+    headers: asUser(token, org),
+    body: { token: invite['token'] },
+  });
   return { user_id, token };
 }
 
@@ -125,7 +143,9 @@ export async function operationsOf(api: { url: string }): Promise<Operation[]> {
   const paths = json?.['paths'] as Record<string, Record<string, Record<string, unknown>>>;
   return Object.entries(paths).flatMap(([template, methods]) =>
     Object.entries(methods).map(([verb, operation]) => {
-      const media = (operation['requestBody'] as { content: Record<string, MediaDoc> } | undefined)?.content['application/json'];
+      const media = (operation['requestBody'] as { content: Record<string, MediaDoc> } | undefined)?.content[
+        'application/json'
+      ];
       const method = verb.toUpperCase();
       return {
         name: `${method} ${template}`,
@@ -134,7 +154,9 @@ export async function operationsOf(api: { url: string }): Promise<Operation[]> {
         access: operation['x-access'],
         audit: operation['x-audit'],
         body: media === undefined ? undefined : (media.example ?? {}),
-        query: ((operation['parameters'] ?? []) as { in: string; name: string; schema: unknown }[]).filter((one) => one.in === 'query'),
+        query: ((operation['parameters'] ?? []) as { in: string; name: string; schema: unknown }[]).filter(
+          (one) => one.in === 'query',
+        ),
       };
     }),
   );

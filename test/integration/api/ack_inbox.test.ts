@@ -18,7 +18,8 @@ it('offers a message again while nobody takes it, as when a cluster changes its 
   try {
     const inbox = new AckInbox(nc, trackConnected(nc));
     const settled = new Map<string, Stored | Refusal>();
-    for (const id of ['taken', 'forgotten']) inbox.publish(id, 'ingest.0', new Uint8Array([1]), (outcome) => settled.set(id, outcome));
+    for (const id of ['taken', 'forgotten'])
+      inbox.publish(id, 'ingest.0', new Uint8Array([1]), (outcome) => settled.set(id, outcome));
     await eventually(() => nc.stats().outMsgs >= 4, { what: 'both were offered twice' });
     expect(settled.size).toBe(0);
     inbox.forget('forgotten');
@@ -31,7 +32,7 @@ it('offers a message again while nobody takes it, as when a cluster changes its 
 });
 
 it('a cluster whose servers have different logins is refused with the address of the one', async () => {
-  await expect(connectNats({ url: 'nats://a@127.0.0.1:1,nats://b@127.0.0.1:2', name: 'test', waitMs: 0 })).rejects.toThrow(
-    'NATS at 127.0.0.1:2: every server of a cluster takes the login of the first',
-  );
+  await expect(
+    connectNats({ url: 'nats://a@127.0.0.1:1,nats://b@127.0.0.1:2', name: 'test', waitMs: 0 }),
+  ).rejects.toThrow('NATS at 127.0.0.1:2: every server of a cluster takes the login of the first');
 });

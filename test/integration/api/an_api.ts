@@ -91,7 +91,11 @@ export async function startTestApi(options: TestApiOptions): Promise<TestApi> {
     log,
     clickhouse,
     gatewayRoutes: openRoutes(
-      { SERVICE_LLM_BASE_URL: options.llmUrl, SERVICE_LLM_API_KEY: options.llmKey, SERVICE_GATEWAY_ROUTES: options.gateway?.routes },
+      {
+        SERVICE_LLM_BASE_URL: options.llmUrl,
+        SERVICE_LLM_API_KEY: options.llmKey,
+        SERVICE_GATEWAY_ROUTES: options.gateway?.routes,
+      },
       options.gateway?.keys ?? {},
     ),
     now: options.now ?? Date.now,
@@ -157,8 +161,14 @@ interface CallOptions {
  * Calls an API with the test org's key, which `headers` may replace; undefined leaves a header out. An ingest that the log does not
  * confirm in time is sent again, as clients do: on a busy machine that is no fault.
  */
-export async function call(api: { url: string }, method: string, path: string, options: CallOptions = {}): Promise<Answer> {
-  const repeats = method === 'POST' && path.includes('/ingest/') && options.once !== true && !(options.raw instanceof ReadableStream);
+export async function call(
+  api: { url: string },
+  method: string,
+  path: string,
+  options: CallOptions = {},
+): Promise<Answer> {
+  const repeats =
+    method === 'POST' && path.includes('/ingest/') && options.once !== true && !(options.raw instanceof ReadableStream);
   const send = () => callOnce(api, method, path, options);
   return repeats ? confirmed(send, isUnconfirmed) : send();
 }

@@ -9,7 +9,13 @@ import { AUDIT_STREAM, AUDIT_SUBJECT, EVENTS_STREAM } from '../../../schemas/str
 import { publishRecord } from '../../../ops/platform/nats/publish_record.ts';
 import { createAuditLander } from '../../../pipeline/delivery/audit_lander.ts';
 import type { WorkQueue } from '../../../pipeline/queues/work_queue.ts';
-import { type AuditEntry, auditEntryCodec, FINGERPRINT_HEADER, serviceEventsCodec, type ServiceEvent } from '../../../schemas/codec.ts';
+import {
+  type AuditEntry,
+  auditEntryCodec,
+  FINGERPRINT_HEADER,
+  serviceEventsCodec,
+  type ServiceEvent,
+} from '../../../schemas/codec.ts';
 import { type ClickHouse, createClickHouse } from '../../../sql/client/client.ts';
 import { migrate } from '../../../sql/client/migrate.ts';
 import { runStatement, startTestEngine, type TestEngine } from '../../support/clickhouse.ts';
@@ -40,7 +46,10 @@ interface Shown {
 }
 
 const connect = async (): Promise<Log> =>
-  openLog(await connectNats({ url: nats.url, name: 'audit-test', waitMs: 5000 }), { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
+  openLog(await connectNats({ url: nats.url, name: 'audit-test', waitMs: 5000 }), {
+    replicas: 1,
+    logBytesMax: 64 * 1024 * 1024,
+  });
 
 const startLander = (on: Log, onLanded: (rows: number) => void = () => undefined): WorkQueue<AuditEntry> => {
   const queue = createAuditLander({
@@ -100,7 +109,10 @@ describe('a mutation by HTTP', () => {
     await eventually(async () => shown(await read()).length === 1);
     const { id, key_prefix, raw_key } = made.json as { id: string; key_prefix: string; raw_key: string };
     const list = await read();
-    const keys = (await call(api, 'GET', `/orgs/${ORG}/api-keys?limit=200`)).json?.['data'] as { id: string; key_prefix: string }[];
+    const keys = (await call(api, 'GET', `/orgs/${ORG}/api-keys?limit=200`)).json?.['data'] as {
+      id: string;
+      key_prefix: string;
+    }[];
     expect(list.json?.['data']).toEqual([
       {
         audit_id: expect.stringMatching(/^aud_[0-9a-f]{32}$/) as string,
@@ -116,8 +128,12 @@ describe('a mutation by HTTP', () => {
       },
     ]);
     expect(list.json?.['meta']).toMatchObject({ total: 1, page: 1, per_page: 50, has_more: false, next_cursor: null });
-    expect(await runStatement(engine.url, `SELECT count() FROM audit_log WHERE position(changes, '${raw_key}') > 0`)).toBe('0\n');
-    expect(await runStatement(engine.url, "SELECT DISTINCT dateDiff('day', created_at, delete_on) FROM audit_log")).toBe('2555\n');
+    expect(
+      await runStatement(engine.url, `SELECT count() FROM audit_log WHERE position(changes, '${raw_key}') > 0`),
+    ).toBe('0\n');
+    expect(
+      await runStatement(engine.url, "SELECT DISTINCT dateDiff('day', created_at, delete_on) FROM audit_log"),
+    ).toBe('2555\n');
   });
 
   test('shows in the log of the org that it made, and of no other', async () => {
@@ -127,7 +143,10 @@ describe('a mutation by HTTP', () => {
       headers: operator,
     });
     expect(made.status).toBe(201);
-    const key = await call(api, 'POST', '/admin/orgs/org_other/api-keys', { body: { name: 'first', scopes: ['*'] }, headers: operator });
+    const key = await call(api, 'POST', '/admin/orgs/org_other/api-keys', {
+      body: { name: 'first', scopes: ['*'] },
+      headers: operator,
+    });
     const mine = { 'X-Org-Api-Key': String(key.json?.['raw_key']), 'X-Org-Id': 'org_other' };
     const readOther = () => call(api, 'GET', '/orgs/org_other/audit-log', { headers: mine });
     await eventually(async () => shown(await readOther()).length === 2);
@@ -140,7 +159,9 @@ describe('a mutation by HTTP', () => {
     const crossed = await read('', api, mine);
     expect([crossed.status, crossed.json?.['code']]).toEqual([403, 'cross_org_access']);
     // Nothing is left over under no org.
-    expect(await runStatement(engine.url, "SELECT count() FROM audit_log FINAL WHERE org_id = '' AND outcome = 'unknown'")).toBe('0\n');
+    expect(
+      await runStatement(engine.url, "SELECT count() FROM audit_log FINAL WHERE org_id = '' AND outcome = 'unknown'"),
+    ).toBe('0\n');
     const byOwner = await call(api, 'GET', '/orgs/org_other/audit-log?limit=1', {
       headers: asUser(await tokenOf({ sub: owner.user_id, email: owner.email }), 'org_other'),
     });
@@ -254,14 +275,19 @@ describe('what goes away in the middle', () => {
     };
     for (const [n, phase] of (['done', 'intent', 'done', 'intent'] as const).entries()) {
       const record = { ...entry, phase, changes: phase === 'intent' ? '{}' : entry.changes };
-      await publishRecord(log, AUDIT_SUBJECT, auditEntryCodec, record, { msgID: `twice-${String(n)}`, timeoutMs: 2000 });
+      await publishRecord(log, AUDIT_SUBJECT, auditEntryCodec, record, {
+        msgID: `twice-${String(n)}`,
+        timeoutMs: 2000,
+      });
       // Each lands by itself.
       lander = startLander(log);
       await landed();
       await lander.stop();
     }
     lander = startLander(log);
-    expect(shown(await read())).toMatchObject([{ outcome: 'done', changes: { role: { from: 'viewer', to: 'admin' } } }]);
+    expect(shown(await read())).toMatchObject([
+      { outcome: 'done', changes: { role: { from: 'viewer', to: 'admin' } } },
+    ]);
     expect((await read()).json?.['meta']).toMatchObject({ total: 1 });
   });
 
@@ -280,7 +306,13 @@ describe('what goes away in the middle', () => {
     await landed();
     expect((await read()).json).toMatchObject({ data: [], meta: { total: 0 } });
     expect(shown(await read('', later))).toMatchObject([
-      { action: 'member.remove', target: { type: 'member', id: 'user_2' }, changes: {}, request_id: 'req_cut_off', outcome: 'unknown' },
+      {
+        action: 'member.remove',
+        target: { type: 'member', id: 'user_2' },
+        changes: {},
+        request_id: 'req_cut_off',
+        outcome: 'unknown',
+      },
     ]);
     expect((await read('', later)).json?.['meta']).toMatchObject({ total: 1 });
   });
@@ -306,7 +338,10 @@ describe('what goes away in the middle', () => {
     nats.server.child.kill('SIGCONT');
     expect([refused.status, refused.json?.['code']]).toEqual([502, 'upstream_unavailable']);
     const outcome = () =>
-      runStatement(engine.url, `SELECT outcome FROM audit_log FINAL WHERE request_id = '${String(refused.headers.get('x-request-id'))}'`);
+      runStatement(
+        engine.url,
+        `SELECT outcome FROM audit_log FINAL WHERE request_id = '${String(refused.headers.get('x-request-id'))}'`,
+      );
     await eventually(async () => (await outcome()) === 'failed\n', { what: 'the end of the intent' });
     expect(await byRequest(refused)).toEqual([]);
   });
@@ -315,7 +350,11 @@ describe('what goes away in the middle', () => {
     const own = await connect();
     const tracked = trackConnected(own.nc);
     const problems: string[] = [];
-    const audit = new AuditLog(own, { now: Date.now, connected: () => tracked.connected, onProblem: (problem) => problems.push(problem) });
+    const audit = new AuditLog(own, {
+      now: Date.now,
+      connected: () => tracked.connected,
+      onProblem: (problem) => problems.push(problem),
+    });
     const target = { type: 'policy', id: ORG } as const;
     const intended = await audit.intend({
       org_id: ORG,
@@ -356,7 +395,10 @@ describe('the list', () => {
       created_at: Date.parse('2026-01-01T00:00:00Z') + Math.floor(n / 3),
       ...over,
     };
-    await publishRecord(log, AUDIT_SUBJECT, auditEntryCodec, entry, { msgID: `list-${String(Math.random())}`, timeoutMs: 2000 });
+    await publishRecord(log, AUDIT_SUBJECT, auditEntryCodec, entry, {
+      msgID: `list-${String(Math.random())}`,
+      timeoutMs: 2000,
+    });
   };
   const targets = (answer: Answer): number[] => shown(answer).map(({ target }) => Number(target.id));
 
@@ -390,7 +432,10 @@ describe('the list', () => {
     expect(targets(await read('?actor_id=user_1&action=org.update'))).toEqual([9, 3]);
     expect(targets(await read('?since=2026-01-01T00:00:00.002Z'))).toEqual([11, 10, 9, 8, 7, 6]);
     expect(targets(await read('?since=2026-01-01&until=2026-01-01T00:00:00.001Z'))).toEqual([5, 4, 3, 2, 1, 0]);
-    expect((await read('?action=nothing.such')).json).toMatchObject({ data: [], meta: { total: 0, next_cursor: null } });
+    expect((await read('?action=nothing.such')).json).toMatchObject({
+      data: [],
+      meta: { total: 0, next_cursor: null },
+    });
     expect((await read('?actor_id=user_1&limit=2')).json?.['meta']).toMatchObject({ total: 6, has_more: true });
   });
 
@@ -409,7 +454,9 @@ describe('the list', () => {
   });
 
   test('is no analyst’s to read', async () => {
-    await expect(runStatement(engine.analystUrl, 'SELECT count() FROM audit_log')).rejects.toThrow(/Not enough privileges/);
+    await expect(runStatement(engine.analystUrl, 'SELECT count() FROM audit_log')).rejects.toThrow(
+      /Not enough privileges/,
+    );
   });
 });
 
@@ -422,11 +469,22 @@ describe('a mutation of the service’s own', () => {
       target: { type: 'agent' as const, id },
       by: 'agent-drift',
     });
-    await recordSystemMutation(audit, mutation('a1'), () => Promise.resolve({ drift_type: 'inactive', reason: 'no events in 90 days' }));
+    await recordSystemMutation(audit, mutation('a1'), () =>
+      Promise.resolve({ drift_type: 'inactive', reason: 'no events in 90 days' }),
+    );
     await recordSystemMutation(audit, mutation('a2'), () => Promise.resolve(null));
-    await expect(recordSystemMutation(audit, mutation('a3'), () => Promise.reject(new Error('cut off')))).rejects.toThrow('cut off');
+    await expect(
+      recordSystemMutation(audit, mutation('a3'), () => Promise.reject(new Error('cut off'))),
+    ).rejects.toThrow('cut off');
     await landed();
-    expect(shown(await read('', later)).map(({ actor, target, request_id, outcome }) => [actor, target.id, request_id, outcome])).toEqual([
+    expect(
+      shown(await read('', later)).map(({ actor, target, request_id, outcome }) => [
+        actor,
+        target.id,
+        request_id,
+        outcome,
+      ]),
+    ).toEqual([
       [{ type: 'system', id: 'agent-drift' }, 'a3', null, 'unknown'],
       [{ type: 'system', id: 'agent-drift' }, 'a1', null, 'done'],
     ]);
@@ -445,7 +503,8 @@ async function events(): Promise<ServiceEvent[]> {
   const { state } = await log.jsm.streams.info(EVENTS_STREAM);
   for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
     const message = await log.jsm.streams.getMessage(EVENTS_STREAM, { seq });
-    if (message !== null) found.push(...serviceEventsCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events);
+    if (message !== null)
+      found.push(...serviceEventsCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events);
   }
   return found;
 }
@@ -453,6 +512,10 @@ async function events(): Promise<ServiceEvent[]> {
 /** Different ids of the events of a kind that are about a thing. */
 async function eventIds(event: string, about: string): Promise<string[]> {
   return [
-    ...new Set((await events()).filter((told) => told.event === event && told.payload.includes(about)).map(({ event_id }) => event_id)),
+    ...new Set(
+      (await events())
+        .filter((told) => told.event === event && told.payload.includes(about))
+        .map(({ event_id }) => event_id),
+    ),
   ];
 }

@@ -14,15 +14,25 @@ afterAll(async () => {
   await nats.remove();
 });
 
-const bootstrapped = async (api: TestApi) => (await auditEntries(api.log)).filter(({ actor_id }) => actor_id === 'bootstrap');
+const bootstrapped = async (api: TestApi) =>
+  (await auditEntries(api.log)).filter(({ actor_id }) => actor_id === 'bootstrap');
 
 test('the bootstrap writes audit records with actor system, once for all processes, and none for a key that was revoked', async () => {
   const [one, two] = await Promise.all([startTestApi({ natsUrl: nats.url }), startTestApi({ natsUrl: nats.url })]);
-  const listed = (await call(one, 'GET', `/orgs/${ORG}/api-keys`)).json?.['data'] as { id: string; key_prefix: string }[];
+  const listed = (await call(one, 'GET', `/orgs/${ORG}/api-keys`)).json?.['data'] as {
+    id: string;
+    key_prefix: string;
+  }[];
   const [key] = listed;
   const done = (await bootstrapped(one)).filter(({ phase }) => phase === 'done');
   expect(
-    done.map(({ org_id, actor_type, action, target_type, target_id }) => [org_id, actor_type, action, target_type, target_id]),
+    done.map(({ org_id, actor_type, action, target_type, target_id }) => [
+      org_id,
+      actor_type,
+      action,
+      target_type,
+      target_id,
+    ]),
   ).toEqual([
     [ORG, 'system', 'org.create', 'org', ORG],
     [ORG, 'system', 'api_key.create', 'api_key', key?.id],

@@ -21,13 +21,20 @@ let operations: Operation[];
 let writeKey: string;
 
 async function makeKey(scopes: string[]): Promise<string> {
-  return String((await call(api, 'POST', `/orgs/${ORG}/api-keys`, { body: { name: 'a key', scopes } })).json?.['raw_key']);
+  return String(
+    (await call(api, 'POST', `/orgs/${ORG}/api-keys`, { body: { name: 'a key', scopes } })).json?.['raw_key'],
+  );
 }
 
 beforeAll(async () => {
   nats = await startTestNats();
   models = await startModelServer();
-  api = await startTestApi({ natsUrl: nats.url, llmUrl: models.url, corsOrigins: ['https://other.example', LISTED], bodyBytesMax: 20_000 });
+  api = await startTestApi({
+    natsUrl: nats.url,
+    llmUrl: models.url,
+    corsOrigins: ['https://other.example', LISTED],
+    bodyBytesMax: 20_000,
+  });
   closed = await startTestApi({ natsUrl: nats.url });
   operations = await operationsOf(api);
   writeKey = await makeKey(['ingest:write']);
@@ -42,11 +49,19 @@ afterAll(async () => {
 const preflight = (of: TestApi, path: string, origin: string, method: string): Promise<Response> =>
   fetch(of.url + path, {
     method: 'OPTIONS',
-    headers: { Origin: origin, 'Access-Control-Request-Method': method, 'Access-Control-Request-Headers': 'content-type,x-org-api-key' },
+    headers: {
+      Origin: origin,
+      'Access-Control-Request-Method': method,
+      'Access-Control-Request-Headers': 'content-type,x-org-api-key',
+    },
   });
 
 /** The CORS headers of an answer, null for those that are missing. */
-function corsOf({ headers }: { headers: Headers }): { origin: string | null; credentials: string | null; vary: string | null } {
+function corsOf({ headers }: { headers: Headers }): {
+  origin: string | null;
+  credentials: string | null;
+  vary: string | null;
+} {
   return {
     origin: headers.get('access-control-allow-origin'),
     credentials: headers.get('access-control-allow-credentials'),
@@ -60,7 +75,12 @@ describe('a preflight', () => {
       for (const of of [api, closed]) {
         for (const origin of [ANY, LISTED, 'null']) {
           const answer = await preflight(of, path, origin, 'POST');
-          expect([path, answer.status, corsOf(answer).origin, corsOf(answer).credentials]).toEqual([path, 204, '*', null]);
+          expect([path, answer.status, corsOf(answer).origin, corsOf(answer).credentials]).toEqual([
+            path,
+            204,
+            '*',
+            null,
+          ]);
           expect(answer.headers.get('access-control-allow-methods')).toBe('POST');
           const allowed = answer.headers.get('access-control-allow-headers')?.toLowerCase().split(', ') ?? [];
           expect(allowed).toEqual(
@@ -129,7 +149,10 @@ describe('an answer', () => {
       await events(api, { Origin: ANY }, 'x'.repeat(30_000)),
       await call(closed, 'PUT', `${INGEST}/app`, { headers: { Origin: ANY }, body: {} }),
       await call(closed, 'POST', '/v1/traces', { headers: { Origin: ANY }, body: {} }),
-      await call(closed, 'POST', '/v1/otlp/v1/traces', { headers: { Origin: ANY, 'X-Org-Api-Key': undefined }, body: {} }),
+      await call(closed, 'POST', '/v1/otlp/v1/traces', {
+        headers: { Origin: ANY, 'X-Org-Api-Key': undefined },
+        body: {},
+      }),
       await call(closed, 'POST', '/v1/otlp/v1/traces', { headers: { Origin: ANY }, raw: 'x' }),
     ];
     expect(answers.map(({ status }) => status)).toEqual([200, 401, 415, 422, 413, 405, 200, 401, 400]);
@@ -156,8 +179,16 @@ describe('an answer', () => {
       const path = pathOf(template, { org_id: ORG });
       if ((OPEN.includes(path) && method === 'POST') || template.startsWith('/admin/')) continue;
       const read = async (of: TestApi, origin: string) =>
-        corsOf(await call(of, method, path, { headers: { Origin: origin }, ...(method === 'GET' || body === undefined ? {} : { body }) }));
-      expect([template, await read(api, LISTED)]).toEqual([template, { origin: LISTED, credentials: null, vary: 'Origin' }]);
+        corsOf(
+          await call(of, method, path, {
+            headers: { Origin: origin },
+            ...(method === 'GET' || body === undefined ? {} : { body }),
+          }),
+        );
+      expect([template, await read(api, LISTED)]).toEqual([
+        template,
+        { origin: LISTED, credentials: null, vary: 'Origin' },
+      ]);
       expect([template, await read(api, ANY)]).toEqual([template, { origin: null, credentials: null, vary: 'Origin' }]);
     }
     const list = await call(closed, 'GET', '/v1/traces', { headers: { Origin: LISTED } });
@@ -172,7 +203,10 @@ describe('an answer', () => {
       headers: operator,
       body: { org_id, name: 'Slow', plan_name: 'free', owner: { user_id: 'u', email: 'u@e.example' } },
     });
-    const made = await call(api, 'POST', `/admin/orgs/${org_id}/api-keys`, { headers: operator, body: { name: 'k', scopes: ['*'] } });
+    const made = await call(api, 'POST', `/admin/orgs/${org_id}/api-keys`, {
+      headers: operator,
+      body: { name: 'k', scopes: ['*'] },
+    });
     const slow = { ...from, 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': org_id };
     const chat = { model: 'm', messages: [{ role: 'user', content: 'hi' }] };
     const answers = [
@@ -188,7 +222,8 @@ describe('an answer', () => {
     while (limited?.status !== 429) limited = await call(api, 'GET', '/v1/prompts', { headers: slow });
     answers.push(limited);
     expect(answers.map(({ status }) => status)).toEqual([401, 404, 413, 502, 401, expect.any(Number), 503, 429]);
-    for (const [at, answer] of answers.entries()) expect([at, corsOf(answer).origin]).toEqual([at, at === 6 ? null : LISTED]);
+    for (const [at, answer] of answers.entries())
+      expect([at, corsOf(answer).origin]).toEqual([at, at === 6 ? null : LISTED]);
   });
 
   test('without an Origin varies by it where origins are listed, so that no cache gives it to a page', async () => {
@@ -197,9 +232,14 @@ describe('an answer', () => {
   });
 
   test('of an upstream says nothing about pages of its own', async () => {
-    const own = { 'access-control-allow-origin': '*', 'access-control-allow-credentials': 'true', vary: 'Accept-Encoding' };
+    const own = {
+      'access-control-allow-origin': '*',
+      'access-control-allow-credentials': 'true',
+      vary: 'Accept-Encoding',
+    };
     models.behave(json(200, '{}', own));
-    const ask = (Origin: string) => call(api, 'POST', '/v1/chat/completions', { headers: { Origin }, body: { model: 'm', messages: [] } });
+    const ask = (Origin: string) =>
+      call(api, 'POST', '/v1/chat/completions', { headers: { Origin }, body: { model: 'm', messages: [] } });
     const [any, listed] = [await ask(ANY), await ask(LISTED)];
     expect([any.status, corsOf(any)]).toEqual([200, { origin: null, credentials: null, vary: 'Origin' }]);
     expect([listed.status, corsOf(listed)]).toEqual([200, { origin: LISTED, credentials: null, vary: 'Origin' }]);
@@ -210,17 +250,31 @@ describe('a beacon', () => {
   const beacon = (query: string, headers: Record<string, string | undefined> = {}) =>
     call(api, 'POST', `${INGEST}/app${query}`, {
       raw: JSON.stringify(BATCH),
-      headers: { 'Content-Type': 'text/plain;charset=UTF-8', 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Origin: ANY, ...headers },
+      headers: {
+        'Content-Type': 'text/plain;charset=UTF-8',
+        'X-Org-Api-Key': undefined,
+        'X-Org-Id': undefined,
+        Origin: ANY,
+        ...headers,
+      },
     });
 
   test('is taken as text/plain with a key in the query, without X-Org-Id and beside a cookie of anything', async () => {
     expect((await beacon(`?api_key=${writeKey}`)).status).toBe(200);
-    expect((await beacon(`?api_key=${writeKey}`, { Cookie: 'svc_session=a.b.c', 'Sec-Fetch-Site': 'cross-site' })).status).toBe(200);
+    expect(
+      (await beacon(`?api_key=${writeKey}`, { Cookie: 'svc_session=a.b.c', 'Sec-Fetch-Site': 'cross-site' })).status,
+    ).toBe(200);
   });
 
   test.each([
     ['a key of every scope', () => KEY, 403, 'forbidden', /only scope is ingest:write/],
-    ['a key of more scopes', () => makeKey(['ingest:write', 'traces:read']), 403, 'forbidden', /only scope is ingest:write/],
+    [
+      'a key of more scopes',
+      () => makeKey(['ingest:write', 'traces:read']),
+      403,
+      'forbidden',
+      /only scope is ingest:write/,
+    ],
     ['a key of another scope', () => makeKey(['traces:read']), 403, 'forbidden', /only scope is ingest:write/],
     ['a key that is not known', () => `${KEY}x`, 401, 'unauthenticated', /not valid/],
     ['nothing', () => '', 401, 'unauthenticated', /not valid/],
@@ -259,9 +313,15 @@ describe('a beacon', () => {
 test('no other endpoint takes text/plain or a key in the query', async () => {
   const plain = { 'Content-Type': 'text/plain' };
   for (const path of [`${INGEST}/custom`, '/v1/traces', '/v1/prompts', '/v1/chat/completions'])
-    expect([path, (await call(api, 'POST', path, { headers: plain, raw: JSON.stringify(anEvent()) })).status]).toEqual([path, 415]);
+    expect([path, (await call(api, 'POST', path, { headers: plain, raw: JSON.stringify(anEvent()) })).status]).toEqual([
+      path,
+      415,
+    ]);
   for (const path of [`${INGEST}/custom`, '/v1/otlp/v1/traces', '/v1/prompts']) {
-    const answer = await call(api, 'POST', `${path}?api_key=${writeKey}`, { body: {}, headers: { 'X-Org-Api-Key': undefined } });
+    const answer = await call(api, 'POST', `${path}?api_key=${writeKey}`, {
+      body: {},
+      headers: { 'X-Org-Api-Key': undefined },
+    });
     expect([path, answer.status]).toEqual([path, 401]);
   }
 });

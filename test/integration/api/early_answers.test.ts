@@ -40,7 +40,12 @@ const CASES: readonly Case[] = [
   { name: 'ingest without a credential', path: `${INGEST}/custom`, headers: JSON_TYPE, status: 401 },
   { name: 'ingest of another org', path: '/orgs/org_other/ingest/custom', headers: MINE, status: 403 },
   { name: 'ingest by another method', method: 'PUT', path: `${INGEST}/custom`, headers: MINE, status: 405 },
-  { name: 'ingest of another content type', path: `${INGEST}/custom`, headers: { ...MINE, 'Content-Type': 'text/xml' }, status: 415 },
+  {
+    name: 'ingest of another content type',
+    path: `${INGEST}/custom`,
+    headers: { ...MINE, 'Content-Type': 'text/xml' },
+    status: 415,
+  },
   { name: 'ingest of an unknown format', path: `${INGEST}/nothing`, headers: MINE, status: 422 },
   { name: 'OTLP, too large', path: '/v1/otlp/v1/traces', headers: MINE, status: 413 },
   { name: 'OTLP without a credential', path: '/v1/traces', headers: JSON_TYPE, status: 401 },
@@ -65,7 +70,13 @@ describe.each(CASES)('$name answers $status', (one) => {
       const head = linesOf(one, 'Connection: close', `Content-Length: ${String(size * MB)}`);
       for (const halfClose of [false, true]) {
         const got = await writeThenRead(api.port, { head, pieces: pieces(size * MB), halfClose });
-        expect([size, halfClose, got.status, got.error, got.body === '']).toEqual([size, halfClose, one.status, null, false]);
+        expect([size, halfClose, got.status, got.error, got.body === '']).toEqual([
+          size,
+          halfClose,
+          one.status,
+          null,
+          false,
+        ]);
         expect(got.head).toMatch(/^X-Request-Id: req_/im);
       }
     }
@@ -106,7 +117,11 @@ describe.each(CASES)('$name answers $status', (one) => {
 test('a small body that decompresses to more than the cap is 413', async () => {
   const body = gzipSync(Buffer.alloc(100 * MB));
   for (const path of [`${INGEST}/custom`, '/v1/traces', '/v1/chat/completions', '/v1/datasets']) {
-    const response = await fetch(api.url + path, { method: 'POST', headers: { ...MINE, 'Content-Encoding': 'gzip' }, body });
+    const response = await fetch(api.url + path, {
+      method: 'POST',
+      headers: { ...MINE, 'Content-Encoding': 'gzip' },
+      body,
+    });
     expect([path, response.status, response.headers.get('connection')]).toEqual([path, 413, 'close']);
   }
 });

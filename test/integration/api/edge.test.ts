@@ -42,7 +42,8 @@ beforeAll(async () => {
   );
   // No route needs this scope alone, so a key that holds nothing else may do nothing.
   powerless = String(
-    (await call(api, 'POST', `/orgs/${ORG}/api-keys`, { body: { name: 'powerless', scopes: ['references:delete'] } })).json?.['raw_key'],
+    (await call(api, 'POST', `/orgs/${ORG}/api-keys`, { body: { name: 'powerless', scopes: ['references:delete'] } }))
+      .json?.['raw_key'],
   );
 });
 
@@ -60,14 +61,21 @@ const OTLP = /^\/v1\/(otlp\/v1\/)?traces$/;
 /** The code of an error, after its shape was looked at. */
 function codeOf(path: string, body: Record<string, unknown>): unknown {
   const error = GATEWAY.test(path) ? (body['error'] as Record<string, unknown>) : body;
-  expect(Object.keys(error).sort()).toEqual(GATEWAY.test(path) ? ['code', 'message', 'param', 'type'] : ['code', 'detail', 'request_id']);
+  expect(Object.keys(error).sort()).toEqual(
+    GATEWAY.test(path) ? ['code', 'message', 'param', 'type'] : ['code', 'detail', 'request_id'],
+  );
   return error['code'];
 }
 const ofOrg = () => operations.filter(({ security }) => security.some((scheme) => 'orgApiKey' in scheme));
 const ofOperator = () => operations.filter(({ security }) => security.some((scheme) => 'operator' in scheme));
 const withBody = (method: string) => (method === 'GET' || method === 'DELETE' ? {} : { body: {} });
 
-async function expectRefused(of: readonly Operation[], headers: Record<string, string>, code: ErrorCode, org = ORG): Promise<void> {
+async function expectRefused(
+  of: readonly Operation[],
+  headers: Record<string, string>,
+  code: ErrorCode,
+  org = ORG,
+): Promise<void> {
   expect(of.length).toBeGreaterThan(0);
   for (const { method, path } of of) {
     const response = await fetch(api.url + fill(path, org), {
@@ -105,12 +113,22 @@ describe('every route', () => {
   test('refuses a version that it does not speak, and takes those that it does', async () => {
     for (const version of ['2.0', '1.8', '1', 'x', '1.7.0.0']) {
       for (const { method, path } of ofOrg()) {
-        const answer = await call(api, method, fill(path), { ...withBody(method), headers: { 'X-Service-Api-Version': version } });
-        expect([path, version, answer.status, codeOf(path, answer.json ?? {})]).toEqual([path, version, 422, 'unsupported_api_version']);
+        const answer = await call(api, method, fill(path), {
+          ...withBody(method),
+          headers: { 'X-Service-Api-Version': version },
+        });
+        expect([path, version, answer.status, codeOf(path, answer.json ?? {})]).toEqual([
+          path,
+          version,
+          422,
+          'unsupported_api_version',
+        ]);
       }
     }
     for (const version of ['1.7', '1.7.0', '1.7.9', '1.7.x', '1.6']) {
-      expect((await call(api, 'GET', `/orgs/${ORG}`, { headers: { 'X-Service-Api-Version': version } })).status).toBe(200);
+      expect((await call(api, 'GET', `/orgs/${ORG}`, { headers: { 'X-Service-Api-Version': version } })).status).toBe(
+        200,
+      );
     }
   });
 
@@ -119,7 +137,12 @@ describe('every route', () => {
       const taken = operations.filter((operation) => operation.path === path).map(({ method }) => method);
       const method = ['PUT', 'PATCH', 'DELETE', 'POST', 'GET'].find((one) => !taken.includes(one)) ?? '';
       const answer = await call(api, method, fill(path), withBody(method));
-      expect([path, method, answer.status, codeOf(path, answer.json ?? {})]).toEqual([path, method, 405, 'method_not_allowed']);
+      expect([path, method, answer.status, codeOf(path, answer.json ?? {})]).toEqual([
+        path,
+        method,
+        405,
+        'method_not_allowed',
+      ]);
       for (const one of taken) expect(answer.headers.get('allow')).toContain(one);
     }
   });
@@ -141,15 +164,23 @@ test('JSON nested without end is refused, not an error of ours, by every route t
     if (status === 422 && json?.['code'] === 'invalid_request' && /^body: .*nested/.test(String(json['detail'])))
       named.push(`${method} ${path}`);
   }
-  expect(named).toEqual(expect.arrayContaining(['POST /v1/datasets', 'POST /v1/judges', 'POST /v1/prompts', 'POST /admin/orgs']));
-  const dataset = await call(api, 'POST', '/v1/datasets', { raw: `{"name":"deep","version":"1","items":[{"input":${raw}}]}` });
+  expect(named).toEqual(
+    expect.arrayContaining(['POST /v1/datasets', 'POST /v1/judges', 'POST /v1/prompts', 'POST /admin/orgs']),
+  );
+  const dataset = await call(api, 'POST', '/v1/datasets', {
+    raw: `{"name":"deep","version":"1","items":[{"input":${raw}}]}`,
+  });
   expect([dataset.status, dataset.json?.['detail']]).toEqual([422, 'body: is nested deeper than 128 levels']);
 });
 
 test('unknown routes are 404 without credentials too, with a request id', async () => {
   for (const path of ['/', '/v2/traces', '/orgs', '/%zz', '/orgs/%ff', '/admin/nothing']) {
     const response = await fetch(api.url + path);
-    expect([path, response.status, response.headers.get('x-request-id')]).toEqual([path, 404, expect.stringMatching(/^req_/)]);
+    expect([path, response.status, response.headers.get('x-request-id')]).toEqual([
+      path,
+      404,
+      expect.stringMatching(/^req_/),
+    ]);
     expect(((await response.json()) as Record<string, unknown>)['code']).toBe('not_found');
   }
 });
@@ -162,7 +193,11 @@ test('health, metrics and documentation are open, and carry a request id', async
     ['/docs', 'text/html'],
   ] as const) {
     const response = await fetch(api.url + path);
-    expect([path, response.status, response.headers.get('content-type')]).toEqual([path, 200, expect.stringContaining(type)]);
+    expect([path, response.status, response.headers.get('content-type')]).toEqual([
+      path,
+      200,
+      expect.stringContaining(type),
+    ]);
     expect(response.headers.get('x-request-id')).toMatch(/^req_/);
     await response.body?.cancel();
   }
@@ -283,7 +318,9 @@ describe('hostile input never makes a 5xx', () => {
   test('JSON of any shape at ingest', async () => {
     await fc.assert(
       fc.asyncProperty(formats, almost, async (format, body) => {
-        await expectContract(await sent(`${api.url}${INGEST}/${format}`, { method: 'POST', headers, body: JSON.stringify(body) }));
+        await expectContract(
+          await sent(`${api.url}${INGEST}/${format}`, { method: 'POST', headers, body: JSON.stringify(body) }),
+        );
       }),
       { numRuns: 4000 },
     );
@@ -322,7 +359,9 @@ describe('hostile input never makes a 5xx', () => {
         fc.boolean(),
         async ({ method, path }, part, query, value, body, asOperator) => {
           const url = `${api.url}${path.replace('{org_id}', ORG).replace(/\{[a-z_]+\}/g, encodeURIComponent(part))}?limit=${encodeURIComponent(query)}&${encodeURIComponent(part)}=${query.replace(/[^a-z0-9&=]/g, '')}`;
-          const auth = asOperator ? { Authorization: `Bearer ${ADMIN_TOKEN}` } : { 'X-Org-Api-Key': headers['X-Org-Api-Key'] };
+          const auth = asOperator
+            ? { Authorization: `Bearer ${ADMIN_TOKEN}` }
+            : { 'X-Org-Api-Key': headers['X-Org-Api-Key'] };
           const response = await sent(url, {
             method,
             headers: {

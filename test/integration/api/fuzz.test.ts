@@ -66,9 +66,13 @@ interface Heard {
 
 function send(one: HostileCase, method: string): Promise<Heard> {
   const withBody = method !== 'GET';
-  const ofBody: Headers = withBody ? { 'Content-Type': 'application/json', 'Content-Length': String(one.body.length) } : {};
+  const ofBody: Headers = withBody
+    ? { 'Content-Type': 'application/json', 'Content-Length': String(one.body.length) }
+    : {};
   const headers: Record<string, string> = {};
-  for (const [name, value] of [callers[one.caller], ofBody, one.headers].flatMap((each) => Object.entries<string | undefined>(each)))
+  for (const [name, value] of [callers[one.caller], ofBody, one.headers].flatMap((each) =>
+    Object.entries<string | undefined>(each),
+  ))
     if (value !== undefined) headers[name] = value;
   return new Promise((resolve, reject) => {
     const sent = request(
@@ -139,7 +143,8 @@ function complaint({ status, headers, text, bytes }: Heard, name: string): strin
   if (OTLP.test(name) && (status < 300 || status === 400)) return complaintOfOtlp(status, body, id);
   if (status < 300) {
     const meta = body['meta'] as Record<string, unknown> | undefined;
-    if (meta?.['request_id'] !== id && headers['idempotency-replayed'] === undefined) return 'a meta without the request id';
+    if (meta?.['request_id'] !== id && headers['idempotency-replayed'] === undefined)
+      return 'a meta without the request id';
     return 'data' in body && meta?.['api_version'] === '1.7.0' ? null : 'no envelope';
   }
   if (Object.keys(body).toSorted().join() !== 'code,detail,request_id') return 'an error of another shape';
@@ -162,7 +167,8 @@ function complaintOfGateway(status: number, body: Record<string, unknown>): stri
       .join() !== 'code,message,param,type'
   )
     return 'an error of another shape';
-  if (typeof error?.['message'] !== 'string' || /\bat .*\.ts:\d+|node:internal/.test(error['message'])) return 'a message from the inside';
+  if (typeof error?.['message'] !== 'string' || /\bat .*\.ts:\d+|node:internal/.test(error['message']))
+    return 'a message from the inside';
   if (status >= 500 && error['code'] !== 'upstream_not_configured') return 'a 5xx';
   return STATUSES[String(error['code'])] === status ? null : 'a code that is not of this status';
 }
@@ -172,12 +178,20 @@ function complaintOfOtlp(status: number, body: Record<string, unknown>, id: stri
   if (status < 300) return ['', 'partialSuccess'].includes(Object.keys(body).join()) ? null : 'no answer to an export';
   const [info] = (body['details'] ?? []) as { reason: string; metadata: Record<string, unknown> }[];
   if (typeof body['code'] !== 'number' || info?.metadata['request_id'] !== id) return 'no google.rpc.Status';
-  if (typeof body['message'] !== 'string' || /\bat .*\.ts:\d+|node:internal/.test(body['message'])) return 'a message from the inside';
+  if (typeof body['message'] !== 'string' || /\bat .*\.ts:\d+|node:internal/.test(body['message']))
+    return 'a message from the inside';
   return info.reason === 'invalid_request' ? null : 'a reason that is not of this status';
 }
 
 test('no request breaks it', async () => {
-  const known = { org_id: ORG, trace_id: 'trc_a', agent_id: 'agent_x', name: 'retention', user_id: 'user_none', key_id: 'ak_none' };
+  const known = {
+    org_id: ORG,
+    trace_id: 'trc_a',
+    agent_id: 'agent_x',
+    name: 'retention',
+    user_id: 'user_none',
+    key_id: 'ak_none',
+  };
   const cases = fc.sample(hostileCases(operations, known), { seed: SEED, numRuns: CASES });
   const statuses = new Map<number, number>();
   const answered = new Set<string>();
@@ -195,7 +209,10 @@ test('no request breaks it', async () => {
     const what = complaint(heard, name);
     if (what === null) return;
     const sent = `${one.caller} ${one.path}?${one.query} ${JSON.stringify(one.headers)} ${one.what}`;
-    wrong.set(`${what}: ${name}`, `seed ${String(SEED)}: ${sent.slice(0, 1000)} -> ${String(heard.status)} ${heard.text.slice(0, 300)}`);
+    wrong.set(
+      `${what}: ${name}`,
+      `seed ${String(SEED)}: ${sent.slice(0, 1000)} -> ${String(heard.status)} ${heard.text.slice(0, 300)}`,
+    );
   };
   const queue = cases[Symbol.iterator]();
   const lane = async () => {
@@ -207,9 +224,14 @@ test('no request breaks it', async () => {
   expect([...answered].toSorted()).toEqual(operations.map(({ name }) => name).toSorted());
   // Enough of them came through to the work, and enough were refused for what they say.
   const share = (status: number) => (statuses.get(status) ?? 0) / CASES;
-  expect([share(200) > 0.1, share(201) > 0.01, share(422) > 0.2, share(404) > 0.01, share(413) > 0, share(415) > 0]).toEqual(
-    Array(6).fill(true),
-  );
+  expect([
+    share(200) > 0.1,
+    share(201) > 0.01,
+    share(422) > 0.2,
+    share(404) > 0.01,
+    share(413) > 0,
+    share(415) > 0,
+  ]).toEqual(Array(6).fill(true));
   expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   await eventually(async () => (await call(api, 'GET', '/v1/traces')).status === 200, { what: 'an answer as before' });
 }, 900_000);
@@ -218,12 +240,18 @@ test('no request breaks it', async () => {
 const RAW: Readonly<Record<string, readonly [sent: string | Buffer, status: number]>> = {
   'no Host': ['GET /healthz HTTP/1.1\r\n\r\n', 400],
   'HTTP/1.0, which needs none': ['GET /healthz HTTP/1.0\r\n\r\n', 200],
-  'bytes that are no text in the path': [Buffer.from('GET /\xff\xfe HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 'latin1'), 400],
+  'bytes that are no text in the path': [
+    Buffer.from('GET /\xff\xfe HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 'latin1'),
+    400,
+  ],
   "another host's URL": ['GET http://evil.example/admin/orgs HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 401],
   'the server itself': ['OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 404],
   'an unknown expectation': ['GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: 200-maybe\r\nConnection: close\r\n\r\n', 200],
   'two lengths': ['POST /v1/session HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcd', 400],
-  'a length and chunks': ['POST /v1/session HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+  'a length and chunks': [
+    'POST /v1/session HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    400,
+  ],
   'a chunk of no size': ['POST /v1/session HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', 400],
   'an unknown transfer encoding': ['POST /v1/session HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n', 400],
   'a tunnel': ['CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n', 400],
@@ -251,5 +279,9 @@ test.each(Object.entries(RAW))('%s', async (_, [sent, status]) => {
   const id = /^X-Request-Id: (req_[0-9a-f]{32})$/im.exec(head)?.[1];
   expect(id).toBeDefined();
   if (status >= 400)
-    expect(JSON.parse(body)).toMatchObject({ request_id: id, code: expect.any(String) as string, detail: expect.any(String) as string });
+    expect(JSON.parse(body)).toMatchObject({
+      request_id: id,
+      code: expect.any(String) as string,
+      detail: expect.any(String) as string,
+    });
 });

@@ -45,7 +45,9 @@ async function send(name: string, method: string, path: string, body?: unknown, 
 
 async function join(name: string, role: string): Promise<void> {
   const invited = await send('ann', 'POST', `/orgs/${org}/members`, { email: `${name}@example.com`, role });
-  expect((await send(name, 'POST', `/orgs/${org}/members/accept`, { token: dataOf(invited)['token'] })).status).toBe(200);
+  expect((await send(name, 'POST', `/orgs/${org}/members/accept`, { token: dataOf(invited)['token'] })).status).toBe(
+    200,
+  );
 }
 
 const grants = () => `/orgs/${org}/grants`;
@@ -64,7 +66,10 @@ beforeEach(async () => {
   org = `org.g${String(++serial)}`;
   vic = `vic${String(serial)}`;
   const owner = { user_id: 'ann', email: 'ann@example.com' };
-  await call(one, 'POST', '/admin/orgs', { body: { org_id: org, name: 'Acme', plan_name: 'enterprise', owner }, headers: operator });
+  await call(one, 'POST', '/admin/orgs', {
+    body: { org_id: org, name: 'Acme', plan_name: 'enterprise', owner },
+    headers: operator,
+  });
   await join(vic, 'viewer');
   const spans = ['trc_seen', 'trc_hidden'].map((trace_id) =>
     aSpan({ org_id: org, trace_id, started_at: Date.now() - 1000, ended_at: Date.now() }),
@@ -95,12 +100,19 @@ describe('a grant', () => {
       what: 'the grant elsewhere',
     });
     aheadMs = HOUR_MS + 1000;
-    for (const api of [one, two]) expect(said(await send(vic, 'GET', tree('trc_seen'), undefined, api))).toEqual([403, 'forbidden']);
+    for (const api of [one, two])
+      expect(said(await send(vic, 'GET', tree('trc_seen'), undefined, api))).toEqual([403, 'forbidden']);
     expect((await send('ann', 'GET', grants())).json?.['data']).toEqual([]);
-    const renewed = await send('ann', 'POST', grants(), aGrant({ expires_at: new Date(Date.now() + aheadMs + HOUR_MS).toISOString() }));
+    const renewed = await send(
+      'ann',
+      'POST',
+      grants(),
+      aGrant({ expires_at: new Date(Date.now() + aheadMs + HOUR_MS).toISOString() }),
+    );
     expect(renewed.status).toBe(201);
     const kept = [];
-    for await (const key of await (await one.log.bucket('grants')).keys(`${org.replaceAll('.', '=2E')}.*`)) kept.push(key);
+    for await (const key of await (await one.log.bucket('grants')).keys(`${org.replaceAll('.', '=2E')}.*`))
+      kept.push(key);
     expect(kept).toEqual([expect.stringContaining(String(dataOf(renewed)['grant_id']))]);
   });
 
@@ -126,10 +138,13 @@ describe('a grant', () => {
     const ids: unknown[] = [];
     for (let i = 0; i < 2; i++) ids.push(dataOf(await send('ann', 'POST', '/v1/judges', judge))['judge_id']);
     const [granted, other] = ids;
-    const begin = (judge_id: unknown, as = vic) => send(as, 'POST', '/v1/evals', { judge_id, trace_ids: ['trc_seen'], async: true });
+    const begin = (judge_id: unknown, as = vic) =>
+      send(as, 'POST', '/v1/evals', { judge_id, trace_ids: ['trc_seen'], async: true });
     expect(said(await begin(granted))).toEqual([403, 'forbidden']);
     const permissions = ['judges:read', 'judges:run'];
-    expect((await send('ann', 'POST', grants(), aGrant({ resource: { type: 'judge', id: granted }, permissions }))).status).toBe(201);
+    expect(
+      (await send('ann', 'POST', grants(), aGrant({ resource: { type: 'judge', id: granted }, permissions }))).status,
+    ).toBe(201);
     const begun = await begin(granted);
     expect([begun.status, dataOf(begun)['judge_id']]).toEqual([200, granted]);
     const path = `/v1/evals/${String(dataOf(begun)['eval_id'])}`;
@@ -146,7 +161,10 @@ describe('a grant', () => {
     await send('ann', 'POST', grants(), aGrant());
     expect((await send(vic, 'GET', '/v1/scores?trace_id=trc_seen')).status).toBe(200);
     expect(said(await send(vic, 'GET', '/v1/scores?trace_id=trc_hidden'))).toEqual([403, 'forbidden']);
-    expect(said(await send(vic, 'GET', '/v1/scores?trace_id=trc_seen&trace_id=trc_hidden'))).toEqual([403, 'forbidden']);
+    expect(said(await send(vic, 'GET', '/v1/scores?trace_id=trc_seen&trace_id=trc_hidden'))).toEqual([
+      403,
+      'forbidden',
+    ]);
   });
 
   test('stops working in every process after it is revoked', async () => {
@@ -184,16 +202,41 @@ describe('a grant', () => {
 
   test.each([
     ['an unknown trace', { resource: { type: 'trace', id: 'trc_none' } }, [404, 'trace_not_found'], /./],
-    ['an unknown agent', { resource: { type: 'agent', id: 'a' }, permissions: ['agents:write'] }, [404, 'agent_not_found'], /./],
-    ['an unknown judge', { resource: { type: 'judge', id: 'j' }, permissions: ['judges:run'] }, [404, 'judge_not_found'], /./],
-    ['an unknown dataset', { resource: { type: 'dataset', id: 'd' }, permissions: ['datasets:read'] }, [404, 'dataset_not_found'], /./],
+    [
+      'an unknown agent',
+      { resource: { type: 'agent', id: 'a' }, permissions: ['agents:write'] },
+      [404, 'agent_not_found'],
+      /./,
+    ],
+    [
+      'an unknown judge',
+      { resource: { type: 'judge', id: 'j' }, permissions: ['judges:run'] },
+      [404, 'judge_not_found'],
+      /./,
+    ],
+    [
+      'an unknown dataset',
+      { resource: { type: 'dataset', id: 'd' }, permissions: ['datasets:read'] },
+      [404, 'dataset_not_found'],
+      /./,
+    ],
     ['an unknown type', { resource: { type: 'org', id: 'o' } }, [422, 'invalid_request'], /^resource\.type: /],
     ['a stranger', { user_id: 'eve' }, [404, 'member_not_found'], /user_id/],
-    ['a permission of another type', { permissions: ['traces:read', 'agents:read'] }, [422, 'invalid_request'], /^permissions\[1\]: /],
+    [
+      'a permission of another type',
+      { permissions: ['traces:read', 'agents:read'] },
+      [422, 'invalid_request'],
+      /^permissions\[1\]: /,
+    ],
     ['an unknown permission', { permissions: ['settings:edit'] }, [422, 'invalid_request'], /^permissions\[0\]: /],
     ['no permission', { permissions: [] }, [422, 'invalid_request'], /^permissions: /],
     ['a time that is over', { expires_at: '2020-01-01T00:00:00Z' }, [422, 'invalid_request'], /^expires_at: /],
-    ['a time after the year 9999', { expires_at: '9999-12-31T23:59:59-01:00' }, [422, 'invalid_request'], /^expires_at: /],
+    [
+      'a time after the year 9999',
+      { expires_at: '9999-12-31T23:59:59-01:00' },
+      [422, 'invalid_request'],
+      /^expires_at: /,
+    ],
     ['no time', { expires_at: undefined }, [422, 'invalid_request'], /^expires_at: /],
     ['what is no time', { expires_at: 'tomorrow' }, [422, 'invalid_request'], /^expires_at: /],
   ])('for %s is refused', async (_what, over, expected, detail) => {
@@ -230,7 +273,9 @@ describe('a policy', () => {
   test('has defaults, takes the fields that are given, and null sets a default again', async () => {
     expect(dataOf(await send('ann', 'GET', path()))).toEqual(DEFAULTS);
     // What is redacted, and by which patterns, is for those who may edit it.
-    expect(dataOf(await send(vic, 'GET', path()))).toEqual(Object.fromEntries(Object.entries(DEFAULTS).filter(([name]) => name !== 'pii')));
+    expect(dataOf(await send(vic, 'GET', path()))).toEqual(
+      Object.fromEntries(Object.entries(DEFAULTS).filter(([name]) => name !== 'pii')),
+    );
     const set = {
       period: 'fiscal_year',
       fiscal_year_start_month: 4,
@@ -239,13 +284,21 @@ describe('a policy', () => {
     };
     const changed = await send('ann', 'PUT', path(), set);
     expect([changed.status, dataOf(changed)]).toEqual([200, { ...DEFAULTS, ...set }]);
-    const more = { regression_drop: 0.25, judge_quota_calls: 0, max_prompt_tokens: null, fiscal_year_start_month: null };
+    const more = {
+      regression_drop: 0.25,
+      judge_quota_calls: 0,
+      max_prompt_tokens: null,
+      fiscal_year_start_month: null,
+    };
     const both = { ...DEFAULTS, ...set, ...more, fiscal_year_start_month: 1 };
     expect(dataOf(await send('ann', 'PUT', path(), more))).toEqual(both);
     expect(dataOf(await send('ann', 'PUT', path(), {}))).toEqual(both);
-    await eventually(async () => JSON.stringify(dataOf(await send('ann', 'GET', path(), undefined, two))) === JSON.stringify(both), {
-      what: 'the policy elsewhere',
-    });
+    await eventually(
+      async () => JSON.stringify(dataOf(await send('ann', 'GET', path(), undefined, two))) === JSON.stringify(both),
+      {
+        what: 'the policy elsewhere',
+      },
+    );
   });
 
   test('keeps both of two changes that are made at once, at two processes', async () => {
@@ -274,14 +327,21 @@ describe('a policy', () => {
     [{ other: 1 }, /^other: /],
   ])('%j is invalid_request naming the field', async (body, detail) => {
     const answer = await send('ann', 'PUT', path(), body);
-    expect([...said(answer), answer.json?.['detail']]).toEqual([422, 'invalid_request', expect.stringMatching(detail) as string]);
+    expect([...said(answer), answer.json?.['detail']]).toEqual([
+      422,
+      'invalid_request',
+      expect.stringMatching(detail) as string,
+    ]);
     expect(dataOf(await send('ann', 'GET', path()))).toEqual(DEFAULTS);
   });
 
   test('is set by owners only, and by no key', async () => {
     await join('adi', 'admin');
     expect(said(await send('adi', 'PUT', path(), { max_prompt_tokens: 5 }))).toEqual([403, 'forbidden']);
-    expect(said(await call(one, 'PUT', '/orgs/org_test/policy', { body: { max_prompt_tokens: 5 } }))).toEqual([403, 'forbidden']);
+    expect(said(await call(one, 'PUT', '/orgs/org_test/policy', { body: { max_prompt_tokens: 5 } }))).toEqual([
+      403,
+      'forbidden',
+    ]);
     expect((await call(one, 'GET', '/orgs/org_test/policy')).status).toBe(200);
   });
 });

@@ -97,7 +97,18 @@ const piece = fc.oneof(
   { weight: 1, arbitrary: text.map((value) => encodeURIComponent(encoded(value))) },
   {
     weight: 1,
-    arbitrary: fc.constantFrom('%', '%zz', '%ff%fe', '%c3%28', '%00', '%E0%80%80', '%2e%2e%2f', '%252e', ';x=1', 'a%0d%0aX-Injected:%201'),
+    arbitrary: fc.constantFrom(
+      '%',
+      '%zz',
+      '%ff%fe',
+      '%c3%28',
+      '%00',
+      '%E0%80%80',
+      '%2e%2e%2f',
+      '%252e',
+      ';x=1',
+      'a%0d%0aX-Injected:%201',
+    ),
   },
 );
 
@@ -138,15 +149,23 @@ type Path = readonly (string | number)[];
 
 function pathsIn(value: unknown, at: Path = []): Path[] {
   if (typeof value !== 'object' || value === null) return [at];
-  return [at, ...Object.entries(value).flatMap(([key, inner]) => pathsIn(inner, [...at, Array.isArray(value) ? Number(key) : key]))];
+  return [
+    at,
+    ...Object.entries(value).flatMap(([key, inner]) =>
+      pathsIn(inner, [...at, Array.isArray(value) ? Number(key) : key]),
+    ),
+  ];
 }
 
 function changedAt(value: unknown, path: Path, change: (old: unknown) => unknown): unknown {
   const [key, ...rest] = path;
   if (key === undefined) return change(value);
-  if (Array.isArray(value)) return value.map((item, index) => (index === key ? changedAt(item, rest, change) : item) as unknown);
+  if (Array.isArray(value))
+    return value.map((item, index) => (index === key ? changedAt(item, rest, change) : item) as unknown);
   const entries = Object.entries(value as Record<string, unknown>);
-  return Object.fromEntries(entries.map(([name, inner]) => [name, name === key ? changedAt(inner, rest, change) : inner]));
+  return Object.fromEntries(
+    entries.map(([name, inner]) => [name, name === key ? changedAt(inner, rest, change) : inner]),
+  );
 }
 
 /** One step away from a body that is right. */
@@ -171,12 +190,19 @@ function mutated(example: unknown, mutations: readonly Mutation[]): string {
       if (how === 'drop') return undefined;
       if (how === 'wrap') return [old];
       if (how === 'repeat')
-        return Array.isArray(old) ? Array.from({ length: 1100 }, () => old[0] as unknown) : JSON.stringify([old]).repeat(50);
-      return typeof old === 'object' && old !== null && !Array.isArray(old) ? { ...old, [name]: leaf } : { [name]: old };
+        return Array.isArray(old)
+          ? Array.from({ length: 1100 }, () => old[0] as unknown)
+          : JSON.stringify([old]).repeat(50);
+      return typeof old === 'object' && old !== null && !Array.isArray(old)
+        ? { ...old, [name]: leaf }
+        : { [name]: old };
     });
   }
   const json = (JSON.stringify(value) as string | undefined) ?? '';
-  return json.replaceAll(new RegExp(`"${MARK}(\\d+)${MARK}"`, 'g'), (_, index: string) => raws[Number(index)] ?? 'null');
+  return json.replaceAll(
+    new RegExp(`"${MARK}(\\d+)${MARK}"`, 'g'),
+    (_, index: string) => raws[Number(index)] ?? 'null',
+  );
 }
 
 /** Bodies that are no JSON, or JSON made to hurt. */
@@ -251,9 +277,23 @@ const fewHeaders = fc.tuple(headers, fc.nat(12), fc.nat(20)).map(([all, from, ta
 const queryOf = (names: readonly string[]): fc.Arbitrary<string> => {
   const pairs = (name: fc.Arbitrary<string>, isUnique: boolean) => {
     const pair = fc.tuple(name, piece);
-    return isUnique ? fc.uniqueArray(pair, { maxLength: 4, selector: ([key]) => key }) : fc.array(pair, { maxLength: 4 });
+    return isUnique
+      ? fc.uniqueArray(pair, { maxLength: 4, selector: ([key]) => key })
+      : fc.array(pair, { maxLength: 4 });
   };
-  const odd = fc.constantFrom(...names, 'limit', 'offset', 'cursor', '__proto__', 'a[b]', 'a[]', '', '%', 'limit%00', 'constructor');
+  const odd = fc.constantFrom(
+    ...names,
+    'limit',
+    'offset',
+    'cursor',
+    '__proto__',
+    'a[b]',
+    'a[]',
+    '',
+    '%',
+    'limit%00',
+    'constructor',
+  );
   return fc
     .oneof(
       { weight: 9, arbitrary: names.length === 0 ? fc.constant([]) : pairs(fc.constantFrom(...names), true) },
@@ -269,11 +309,24 @@ const bodyOf = (example: unknown): fc.Arbitrary<{ body: Buffer; what: string; he
   });
   const far = fc.constantFrom(...NO_BODIES).map(([what, body]) => ({ body: Buffer.from(body), what, headers: {} }));
   const packed = fc
-    .tuple(fc.oneof(near, far), fc.constantFrom('gzip', 'br', 'deflate', 'x-gzip', 'gzip, gzip', 'identity', 'nonsense'), fc.nat(5))
+    .tuple(
+      fc.oneof(near, far),
+      fc.constantFrom('gzip', 'br', 'deflate', 'x-gzip', 'gzip, gzip', 'identity', 'nonsense'),
+      fc.nat(5),
+    )
     .map(([{ body, what }, encoding, cut]) => {
-      const bytes = encoding === 'gzip' || encoding === 'x-gzip' ? gzipSync(body) : encoding === 'br' ? brotliCompressSync(body) : body;
+      const bytes =
+        encoding === 'gzip' || encoding === 'x-gzip'
+          ? gzipSync(body)
+          : encoding === 'br'
+            ? brotliCompressSync(body)
+            : body;
       const sent = cut === 0 ? bytes.subarray(0, bytes.length >> 1) : bytes;
-      return { body: sent, what: `${encoding}${cut === 0 ? ', cut,' : ''} of ${what}`, headers: { 'Content-Encoding': encoding } };
+      return {
+        body: sent,
+        what: `${encoding}${cut === 0 ? ', cut,' : ''} of ${what}`,
+        headers: { 'Content-Encoding': encoding },
+      };
     });
   const bomb = fc.constantFrom(
     { body: BOMB_GZIP, what: 'a bomb in gzip', headers: { 'Content-Encoding': 'gzip' } },
@@ -293,12 +346,18 @@ const NO_BODY = { body: Buffer.alloc(0), what: '', headers: {} };
  * Hostile requests to any of the operations.
  * @param known values that lead somewhere, by the names in paths
  */
-export function hostileCases(operations: readonly Operation[], known: Readonly<Record<string, string>>): fc.Arbitrary<HostileCase> {
+export function hostileCases(
+  operations: readonly Operation[],
+  known: Readonly<Record<string, string>>,
+): fc.Arbitrary<HostileCase> {
   const perOperation = operations.map((operation, index) => {
     const names = [...operation.template.matchAll(/\{([a-z_]+)\}/g)].map(([, name]) => name ?? '');
     const values = fc.tuple(
       ...names.map((name) =>
-        fc.oneof({ weight: name === 'org_id' ? 12 : 1, arbitrary: fc.constant(known[name] ?? 'x1') }, { weight: 1, arbitrary: piece }),
+        fc.oneof(
+          { weight: name === 'org_id' ? 12 : 1, arbitrary: fc.constant(known[name] ?? 'x1') },
+          { weight: 1, arbitrary: piece },
+        ),
       ),
     );
     const body = operation.method === 'GET' ? fc.constant(NO_BODY) : bodyOf(operation.body);
@@ -311,9 +370,18 @@ export function hostileCases(operations: readonly Operation[], known: Readonly<R
             { weight: 1, arbitrary: fc.constant('operator' as const) },
           );
     return fc
-      .record({ caller, values, query: queryOf(operation.query.map(({ name }) => name)), headers: fewHeaders, sent: body })
+      .record({
+        caller,
+        values,
+        query: queryOf(operation.query.map(({ name }) => name)),
+        headers: fewHeaders,
+        sent: body,
+      })
       .map((one): HostileCase => {
-        const path = names.reduce((text, name, at) => text.replace(`{${name}}`, () => one.values[at] ?? ''), operation.template);
+        const path = names.reduce(
+          (text, name, at) => text.replace(`{${name}}`, () => one.values[at] ?? ''),
+          operation.template,
+        );
         return {
           operation: index,
           caller: one.caller,

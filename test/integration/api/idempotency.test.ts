@@ -6,7 +6,18 @@ import { INGEST_STREAM } from '../../../schemas/streams.ts';
 import { FINGERPRINT_HEADER, ingestBatchCodec } from '../../../schemas/codec.ts';
 import { TEMPLATE_BYTES_MAX } from '../../../schemas/records/prompt.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { ADMIN_TOKEN, anEvent, type Answer, asUser, call, INGEST, ORG, startTestApi, type TestApi, tokenOf } from './an_api.ts';
+import {
+  ADMIN_TOKEN,
+  anEvent,
+  type Answer,
+  asUser,
+  call,
+  INGEST,
+  ORG,
+  startTestApi,
+  type TestApi,
+  tokenOf,
+} from './an_api.ts';
 
 /** The owner of the org that an API makes at its first start. */
 const OWNER = 'user_local';
@@ -32,7 +43,9 @@ const post = (api: TestApi, key: string, body: unknown, path = `${INGEST}/custom
   call(api, 'POST', path, { body, headers: { 'Idempotency-Key': key } });
 /** The same request so many times at once, at both instances in turns. */
 const volley = (key: string, bodyOf: (index: number) => unknown, path?: string): Promise<Answer[]> =>
-  Promise.all(Array.from({ length: AT_ONCE }, (_, index) => post(index % 2 === 0 ? one : two, key, bodyOf(index), path)));
+  Promise.all(
+    Array.from({ length: AT_ONCE }, (_, index) => post(index % 2 === 0 ? one : two, key, bodyOf(index), path)),
+  );
 /** first: did the work; true: a replay; otherwise the code of the refusal. */
 const kindOf = ({ status, json, headers }: Answer): string =>
   status < 300 ? (headers.get('idempotency-replayed') ?? 'first') : String(json?.['code']);
@@ -58,7 +71,10 @@ describe('ingest under an Idempotency-Key', () => {
     const before = await stored();
     const again = await post(two, key, anEvent());
     expect([first.status, again.status, again.text]).toEqual([200, 200, first.text]);
-    expect([first.headers.get('idempotency-replayed'), again.headers.get('idempotency-replayed')]).toEqual([null, 'true']);
+    expect([first.headers.get('idempotency-replayed'), again.headers.get('idempotency-replayed')]).toEqual([
+      null,
+      'true',
+    ]);
     expect(again.headers.get('x-request-id')).toMatch(/^req_/);
     expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'));
     expect((first.json?.['meta'] as { request_id: string }).request_id).toBe(first.headers.get('x-request-id'));
@@ -108,9 +124,11 @@ describe('ingest under an Idempotency-Key', () => {
       expect(names.size).toBe(1);
       const kinds = new Set(answers.map(kindOf));
       expect(kinds.has('first')).toBe(true);
-      expect([...kinds].filter((kind) => !['first', 'true', 'idempotency_in_progress', 'idempotency_key_reused'].includes(kind))).toEqual(
-        [],
-      );
+      expect(
+        [...kinds].filter(
+          (kind) => !['first', 'true', 'idempotency_in_progress', 'idempotency_key_reused'].includes(kind),
+        ),
+      ).toEqual([]);
       const winner = String([...names][0]).at(-1);
       answers.forEach(({ status }, index) => {
         if (status === 200) expect(String((index >> 1) % 2)).toBe(winner);
@@ -177,7 +195,12 @@ describe('other POST endpoints', () => {
     const body = { name: 'Made once', plan_name: 'free', owner: { user_id: 'u', email: 'u@example.com' } };
     const first = await call(one, 'POST', '/admin/orgs', { body, headers });
     const again = await call(two, 'POST', '/admin/orgs', { body, headers });
-    expect([first.status, again.status, again.text, again.headers.get('idempotency-replayed')]).toEqual([201, 201, first.text, 'true']);
+    expect([first.status, again.status, again.text, again.headers.get('idempotency-replayed')]).toEqual([
+      201,
+      201,
+      first.text,
+      'true',
+    ]);
   });
 
   test('a person whose token was renewed gets the secret that their first request made; another member does not', async () => {
@@ -227,7 +250,12 @@ describe('other POST endpoints', () => {
     const body = { name: 'large', template };
     const first = await post(one, key, body, '/v1/prompts');
     const again = await post(two, key, body, '/v1/prompts');
-    expect([first.status, again.status, first.text.length > 64 * 1024, again.text === first.text]).toEqual([201, 201, true, true]);
+    expect([first.status, again.status, first.text.length > 64 * 1024, again.text === first.text]).toEqual([
+      201,
+      201,
+      true,
+      true,
+    ]);
     expect(again.headers.get('idempotency-replayed')).toBe('true');
     const { versions } = (await call(one, 'GET', '/v1/prompts/large')).json?.['data'] as { versions: unknown[] };
     expect(versions).toHaveLength(1);

@@ -58,9 +58,13 @@ describe('what is answered 200', () => {
   });
 
   test('a batch answers with the ids of every event in order', async () => {
-    const events = Array.from({ length: 250 }, (_, index) => anEvent({ name: `n${String(index)}`, attributes: { run: 'batch' } }));
+    const events = Array.from({ length: 250 }, (_, index) =>
+      anEvent({ name: `n${String(index)}`, attributes: { run: 'batch' } }),
+    );
     const answer = await call(api, 'POST', `${INGEST}/custom`, { body: { events } });
-    const ids = events.map(hexOf).map((hex) => ({ event_id: `evt_${hex}`, trace_id: `trc_${hex}`, span_id: `spn_${hex}` }));
+    const ids = events
+      .map(hexOf)
+      .map((hex) => ({ event_id: `evt_${hex}`, trace_id: `trc_${hex}`, span_id: `spn_${hex}` }));
     expect(answer.json?.['data']).toEqual({ ...ids[0], accepted: 250, events: ids });
     const bodies = new Set((await logged(api)).map(({ body }) => body));
     expect(events.filter((event) => !bodies.has(JSON.stringify(event)))).toEqual([]);
@@ -92,14 +96,26 @@ describe('what is answered 200', () => {
       },
       chain: {
         request: { model: 'm', messages },
-        response: { generations: [[{ text: 'yo' }]], llm_output: { token_usage: { prompt_tokens: 1, completion_tokens: 1 } } },
+        response: {
+          generations: [[{ text: 'yo' }]],
+          llm_output: { token_usage: { prompt_tokens: 1, completion_tokens: 1 } },
+        },
         chain_name: 'c',
         agent_name: 'a',
         intermediate_steps: [['do', 'done']],
         ...call1,
       },
       app: {
-        events: [{ event_type: 'view', user_id: 'u', session_id: 's1', url: '/', timestamp: '2026-01-01T00:00:00Z', attributes: {} }],
+        events: [
+          {
+            event_type: 'view',
+            user_id: 'u',
+            session_id: 's1',
+            url: '/',
+            timestamp: '2026-01-01T00:00:00Z',
+            attributes: {},
+          },
+        ],
       },
     };
     for (const [format, body] of Object.entries(bodies)) {
@@ -127,22 +143,36 @@ describe('what is answered 200', () => {
 describe('bodies', () => {
   test('gzip and br are taken, as is a body without a content type', async () => {
     const text = JSON.stringify(anEvent({ name: 'packed' }));
-    expect((await call(api, 'POST', `${INGEST}/custom`, { raw: gzipSync(text), headers: { 'Content-Encoding': 'gzip' } })).status).toBe(
-      200,
-    );
     expect(
-      (await call(api, 'POST', `${INGEST}/custom`, { raw: brotliCompressSync(text), headers: { 'Content-Encoding': 'br' } })).status,
+      (await call(api, 'POST', `${INGEST}/custom`, { raw: gzipSync(text), headers: { 'Content-Encoding': 'gzip' } }))
+        .status,
     ).toBe(200);
-    expect((await call(api, 'POST', `${INGEST}/custom`, { raw: Buffer.from(text), headers: { 'Content-Type': '' } })).status).toBe(200);
     expect(
-      (await call(api, 'POST', `${INGEST}/custom`, { raw: text, headers: { 'Content-Type': 'application/json; charset=UTF-8' } })).status,
+      (
+        await call(api, 'POST', `${INGEST}/custom`, {
+          raw: brotliCompressSync(text),
+          headers: { 'Content-Encoding': 'br' },
+        })
+      ).status,
+    ).toBe(200);
+    expect(
+      (await call(api, 'POST', `${INGEST}/custom`, { raw: Buffer.from(text), headers: { 'Content-Type': '' } })).status,
+    ).toBe(200);
+    expect(
+      (
+        await call(api, 'POST', `${INGEST}/custom`, {
+          raw: text,
+          headers: { 'Content-Type': 'application/json; charset=UTF-8' },
+        })
+      ).status,
     ).toBe(200);
   });
 
   test('the cap holds exactly, for plain, chunked and decompressed bodies', async () => {
     const cap = 5_242_880;
     const shell = JSON.stringify(anEvent({ attributes: { text: '' } }));
-    const ofSize = (bytes: number) => Buffer.from(shell.replace('"text":""', `"text":"${'x'.repeat(bytes - shell.length)}"`));
+    const ofSize = (bytes: number) =>
+      Buffer.from(shell.replace('"text":""', `"text":"${'x'.repeat(bytes - shell.length)}"`));
     const status = async (raw: RawBody, headers: Record<string, string> = {}) =>
       (await call(api, 'POST', `${INGEST}/custom`, { raw, headers })).status;
     expect(await status(ofSize(cap))).toBe(200);
@@ -150,9 +180,12 @@ describe('bodies', () => {
     expect(await status(gzipSync(ofSize(cap)), { 'Content-Encoding': 'gzip' })).toBe(200);
     expect(await status(gzipSync(ofSize(cap + 1)), { 'Content-Encoding': 'gzip' })).toBe(413);
     expect(
-      await status(brotliCompressSync(Buffer.alloc(64 * 1024 * 1024), { params: { [constants.BROTLI_PARAM_QUALITY]: 2 } }), {
-        'Content-Encoding': 'br',
-      }),
+      await status(
+        brotliCompressSync(Buffer.alloc(64 * 1024 * 1024), { params: { [constants.BROTLI_PARAM_QUALITY]: 2 } }),
+        {
+          'Content-Encoding': 'br',
+        },
+      ),
     ).toBe(413);
     const chunked = new ReadableStream<Uint8Array>({
       start(controller) {
@@ -170,7 +203,11 @@ describe('bodies', () => {
         port: api.port,
         method: 'POST',
         path: `${INGEST}/custom`,
-        headers: { 'X-Org-Api-Key': 'sk_svc_testkeytestkeytestkey', 'Content-Type': 'application/json', 'Content-Length': 10_000_000_000 },
+        headers: {
+          'X-Org-Api-Key': 'sk_svc_testkeytestkeytestkey',
+          'Content-Type': 'application/json',
+          'Content-Length': 10_000_000_000,
+        },
       });
       req.on('response', (res) => {
         resolve(res.statusCode);
@@ -228,7 +265,10 @@ describe('bodies', () => {
     ['an empty batch', { events: [] }],
     ['1001 events', { events: Array.from({ length: 1001 }, () => anEvent()) }],
     ['an end in the future', anEvent({ ended_at: '2999-01-01T00:00:00Z' })],
-    ['nesting beyond reason', anEvent({ attributes: { deep: JSON.parse(`${'['.repeat(500)}${']'.repeat(500)}`) as unknown } })],
+    [
+      'nesting beyond reason',
+      anEvent({ attributes: { deep: JSON.parse(`${'['.repeat(500)}${']'.repeat(500)}`) as unknown } }),
+    ],
   ])('%s is refused', async (_what, body) => {
     const answer = await call(api, 'POST', `${INGEST}/custom`, { body });
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'decode_failed']);
@@ -243,7 +283,9 @@ describe('bodies', () => {
 
   test('an event whose compact form no message can hold is 413, not an error of ours', async () => {
     const numbers = `[${Array.from({ length: 500_000 }, () => '1e20').join(',')}]`;
-    const answer = await call(api, 'POST', `${INGEST}/custom`, { raw: `{"name":"n","outcome":"success","attributes":{"n":${numbers}}}` });
+    const answer = await call(api, 'POST', `${INGEST}/custom`, {
+      raw: `{"name":"n","outcome":"success","attributes":{"n":${numbers}}}`,
+    });
     expect([answer.status, answer.json?.['code']]).toEqual([413, 'payload_too_large']);
   });
 });
@@ -264,7 +306,9 @@ describe('a log that cannot store', () => {
 
   // That it waits for COMMIT_MS_MAX and no longer is asserted on a simulated clock: test/unit/api/publisher.test.ts.
   const ingestOne = async () => {
-    const answer = await call(ownApi, 'POST', `${INGEST}/custom`, { body: anEvent({ name: `event-${String(++names)}` }) });
+    const answer = await call(ownApi, 'POST', `${INGEST}/custom`, {
+      body: anEvent({ name: `event-${String(++names)}` }),
+    });
     return [answer.status, answer.json?.['code']];
   };
   const UNAVAILABLE = [502, 'upstream_unavailable'];
@@ -284,9 +328,12 @@ describe('a log that cannot store', () => {
     const { pid } = ownNats.server.child;
     if (pid === undefined) throw new Error('no nats-server');
     process.kill(pid, 'SIGSTOP');
-    await eventually(() => execFileSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' }).startsWith('T'), {
-      what: 'the stop',
-    });
+    await eventually(
+      () => execFileSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' }).startsWith('T'),
+      {
+        what: 'the stop',
+      },
+    );
     const hung = await ingestOne().finally(() => process.kill(pid, 'SIGCONT'));
     expect(hung).toEqual(UNAVAILABLE);
     await eventually(accepts, { what: 'ingest after the hang' });
@@ -298,7 +345,11 @@ describe('a log that cannot store', () => {
     // A confirmation that is late is 502, and what was sent may be stored all the same.
     for (let sent = 0; sent < 400 && last.status !== 429; sent++) {
       last = await call(ownApi, 'POST', `${INGEST}/custom`, {
-        body: { events: Array.from({ length: 4 }, (_, index) => anEvent({ attributes: { text: text + String(sent * 4 + index) } })) },
+        body: {
+          events: Array.from({ length: 4 }, (_, index) =>
+            anEvent({ attributes: { text: text + String(sent * 4 + index) } }),
+          ),
+        },
       });
     }
     expect([last.status, last.json?.['code']]).toEqual([429, 'rate_limited']);

@@ -8,7 +8,18 @@ import { INGEST_STREAM } from '../../../schemas/streams.ts';
 import { FINGERPRINT_HEADER, ingestBatchCodec } from '../../../schemas/codec.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
-import { ADMIN_TOKEN, anEvent, type Answer, call, INGEST, JWT_SECRET, KEY, ORG, startTestApi, type TestApi } from './an_api.ts';
+import {
+  ADMIN_TOKEN,
+  anEvent,
+  type Answer,
+  call,
+  INGEST,
+  JWT_SECRET,
+  KEY,
+  ORG,
+  startTestApi,
+  type TestApi,
+} from './an_api.ts';
 
 let nats: TestNats;
 let survivor: TestApi;
@@ -106,7 +117,8 @@ test('another process answers what was answered, and takes over what was not', a
   for (const one of sent) {
     const answer = again.get(one);
     expect(answer?.status).toBe(one.path.endsWith('/custom') ? 200 : 201);
-    if (one.first !== null) expect([answer?.text, answer?.headers.get('idempotency-replayed')]).toEqual([one.first.text, 'true']);
+    if (one.first !== null)
+      expect([answer?.text, answer?.headers.get('idempotency-replayed')]).toEqual([one.first.text, 'true']);
   }
 
   const events = sent.filter(({ path }) => path.endsWith('/custom')).map(({ key }) => key);

@@ -29,10 +29,23 @@ const CHANGED = { changed: true };
 const PATIENT_MS = 10_000;
 type Bucket = 'idempotency' | 'ingest_keys' | 'ingest_claims';
 
-async function storeOf(bucket: Bucket, keep = 1000, onProblem: (problem: string, cause: unknown) => void = noProblem): Promise<KeyedStore> {
+async function storeOf(
+  bucket: Bucket,
+  keep = 1000,
+  onProblem: (problem: string, cause: unknown) => void = noProblem,
+): Promise<KeyedStore> {
   const { log } = api;
   const kv = await log.bucket(bucket);
-  return new KeyedStore({ bucket, nc: log.nc, kv, jsm: log.jsm, keep, storeMsMax: PATIENT_MS, connected: up, onProblem });
+  return new KeyedStore({
+    bucket,
+    nc: log.nc,
+    kv,
+    jsm: log.jsm,
+    keep,
+    storeMsMax: PATIENT_MS,
+    connected: up,
+    onProblem,
+  });
 }
 
 const keyedCall = (key: string, body: unknown, path = `${INGEST}/custom`) =>
@@ -45,7 +58,8 @@ describe('the lock of a route', () => {
     let now = 1_000_000;
     const problems: string[] = [];
     const store = await storeOf('idempotency');
-    const make = () => new Idempotency({ store, now: () => now, onProblem: (_, cause) => problems.push(String(cause)) });
+    const make = () =>
+      new Idempotency({ store, now: () => now, onProblem: (_, cause) => problems.push(String(cause)) });
     const request = aRequest();
     const dead = await make().begin(request);
     await expect(make().begin(request)).rejects.toMatchObject({ code: 'idempotency_in_progress' });
@@ -79,8 +93,12 @@ describe('the lock of a route', () => {
     const begun = await idempotency.begin(request);
     if (!('lock' in begun)) throw new Error('no lock');
     await begun.lock.keep({ status: 201, body: '{"raw_key":"sk_svc_secret"}' }, CHANGED);
-    await expect(idempotency.begin(request)).resolves.toEqual({ replay: { status: 201, body: '{"raw_key":"sk_svc_secret"}' } });
-    await expect(idempotency.begin({ ...request, sealWith: 'another' })).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+    await expect(idempotency.begin(request)).resolves.toEqual({
+      replay: { status: 201, body: '{"raw_key":"sk_svc_secret"}' },
+    });
+    await expect(idempotency.begin({ ...request, sealWith: 'another' })).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    });
   });
 
   test('an answer is kept up to its bound; beyond it what changed something is refused, what only read runs again', async () => {
@@ -92,17 +110,22 @@ describe('the lock of a route', () => {
       await begun.lock.keep({ status: 200, body: 'x'.repeat(length) }, { changed });
       return await idempotency.begin(request);
     };
-    expect(await after(PACKED_BYTES_MAX, true)).toEqual({ replay: { status: 200, body: 'x'.repeat(PACKED_BYTES_MAX) } });
+    expect(await after(PACKED_BYTES_MAX, true)).toEqual({
+      replay: { status: 200, body: 'x'.repeat(PACKED_BYTES_MAX) },
+    });
     await expect(after(PACKED_BYTES_MAX + 1, true)).rejects.toMatchObject({ code: 'conflict' });
     expect(Object.keys(await after(PACKED_BYTES_MAX + 1, false))).toEqual(['lock']);
   });
 
   test('a mark stands for one body, in every process', async () => {
-    const make = async () => new Idempotency({ store: await storeOf('idempotency'), now: Date.now, onProblem: noProblem });
+    const make = async () =>
+      new Idempotency({ store: await storeOf('idempotency'), now: Date.now, onProblem: noProblem });
     const request = aRequest();
     const free = await (await make()).mark(request);
     await (await make()).mark(request);
-    await expect((await make()).mark({ ...request, body: 'c' })).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+    await expect((await make()).mark({ ...request, body: 'c' })).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    });
     await free();
     await (await make()).mark({ ...request, body: 'c' });
     await expect((await make()).mark(request)).rejects.toMatchObject({ code: 'idempotency_key_reused' });
@@ -121,15 +144,26 @@ describe('the lock of a route', () => {
     const idempotency = new Idempotency({ store, now: Date.now, onProblem: noProblem });
     await expect(idempotency.begin(aRequest())).rejects.toMatchObject({ code: 'upstream_unavailable' });
     const once = new IngestOnce({ claims: store, outcomes: store, onProblem: noProblem });
-    await expect(once.begin({ ...aRequest(), body: Buffer.from('b') })).rejects.toMatchObject({ code: 'upstream_unavailable' });
+    await expect(once.begin({ ...aRequest(), body: Buffer.from('b') })).rejects.toMatchObject({
+      code: 'upstream_unavailable',
+    });
   });
 });
 
 describe('a claim of ingest', () => {
   const open = async () =>
-    new IngestOnce({ claims: await storeOf('ingest_claims'), outcomes: await storeOf('ingest_keys'), onProblem: noProblem });
+    new IngestOnce({
+      claims: await storeOf('ingest_claims'),
+      outcomes: await storeOf('ingest_keys'),
+      onProblem: noProblem,
+    });
   const loseClaims = () => api.log.jsm.streams.purge('KV_ingest_claims');
-  const aRequest = (body = 'b') => ({ tenant: `org:${ORG}`, endpoint: 'POST ingest/custom', key: randomUUID(), body: Buffer.from(body) });
+  const aRequest = (body = 'b') => ({
+    tenant: `org:${ORG}`,
+    endpoint: 'POST ingest/custom',
+    key: randomUUID(),
+    body: Buffer.from(body),
+  });
   const mine = (request_id: string) => ({ request_id, at: 1 });
 
   test('is one at a time, and given back by a failure', async () => {
@@ -138,8 +172,12 @@ describe('a claim of ingest', () => {
     const first = await one.begin(request);
     await expect(two.begin(request)).rejects.toMatchObject({ code: 'idempotency_in_progress' });
     await expect(one.begin(request)).rejects.toMatchObject({ code: 'idempotency_in_progress' });
-    await expect(two.begin({ ...request, body: Buffer.from('c') })).rejects.toMatchObject({ code: 'idempotency_key_reused' });
-    await expect(one.begin({ ...request, body: Buffer.from('c') })).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+    await expect(two.begin({ ...request, body: Buffer.from('c') })).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    });
+    await expect(one.begin({ ...request, body: Buffer.from('c') })).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    });
     if (!('claim' in first)) throw new Error('no claim');
     await first.claim.release();
     const second = await two.begin({ ...request, body: Buffer.from('c') });
@@ -181,7 +219,9 @@ describe('bounds', () => {
     for (const place of quiet) await store.write(place, 'q', 0);
     const count = async (place = busy[0]) => {
       const filter = `$KV.ingest_keys.${place?.tenant ?? ''}.>`;
-      return Object.keys((await api.log.jsm.streams.info('KV_ingest_keys', { subjects_filter: filter })).state.subjects ?? {}).length;
+      return Object.keys(
+        (await api.log.jsm.streams.info('KV_ingest_keys', { subjects_filter: filter })).state.subjects ?? {},
+      ).length;
     };
     for (const place of busy) await store.write(place, 'b', 0);
     await eventually(async () => (await count()) < keep + TRIM_EVERY, { what: 'the trim' });
@@ -212,21 +252,31 @@ describe('bounds', () => {
 
   test('one tenant runs so many keyed requests at once; another still can', () => {
     const running = new Running();
-    const leaves = Array.from({ length: RUNNING_TENANT_MAX }, () => running.enter(placeOf('a', 'x', randomUUID()), 'f'));
-    expect(() => running.enter(placeOf('a', 'x', randomUUID()), 'f')).toThrow(expect.objectContaining({ code: 'rate_limited' }) as Error);
+    const leaves = Array.from({ length: RUNNING_TENANT_MAX }, () =>
+      running.enter(placeOf('a', 'x', randomUUID()), 'f'),
+    );
+    expect(() => running.enter(placeOf('a', 'x', randomUUID()), 'f')).toThrow(
+      expect.objectContaining({ code: 'rate_limited' }) as Error,
+    );
     running.enter(placeOf('b', 'x', randomUUID()), 'f')();
     leaves[0]?.();
     leaves[0]?.();
     running.enter(placeOf('a', 'x', randomUUID()), 'f');
-    expect(() => running.enter(placeOf('a', 'x', randomUUID()), 'f')).toThrow(expect.objectContaining({ code: 'rate_limited' }) as Error);
+    expect(() => running.enter(placeOf('a', 'x', randomUUID()), 'f')).toThrow(
+      expect.objectContaining({ code: 'rate_limited' }) as Error,
+    );
   });
 
   test('full, the answers refuse before any work is done; ingest goes on, with a key and without', async () => {
     const { jsm } = api.log;
-    const limits = await Promise.all(['KV_idempotency', 'KV_ingest_keys'].map(async (name) => (await jsm.streams.info(name)).config));
+    const limits = await Promise.all(
+      ['KV_idempotency', 'KV_ingest_keys'].map(async (name) => (await jsm.streams.info(name)).config),
+    );
     await jsm.streams.purge('KV_ingest_keys');
     await jsm.streams.update('KV_ingest_keys', { max_bytes: 2000 });
-    await jsm.streams.update('KV_idempotency', { max_bytes: (await jsm.streams.info('KV_idempotency')).state.bytes + 1000 });
+    await jsm.streams.update('KV_idempotency', {
+      max_bytes: (await jsm.streams.info('KV_idempotency')).state.bytes + 1000,
+    });
 
     const path = `/orgs/${ORG}/api-keys`;
     const makeKey = () => keyedCall(randomUUID(), { name: 'k', scopes: ['traces:read'] }, path);
@@ -234,13 +284,18 @@ describe('bounds', () => {
     await eventually(async () => (await makeKey()).status === 429, { what: 'the bucket to be full' });
     const before = await made();
     const refused = await makeKey();
-    expect([refused.status, refused.json?.['code'], refused.headers.get('retry-after')]).toEqual([429, 'rate_limited', '60']);
+    expect([refused.status, refused.json?.['code'], refused.headers.get('retry-after')]).toEqual([
+      429,
+      'rate_limited',
+      '60',
+    ]);
     expect(refused.json?.['detail']).toContain('Idempotency-Key');
     expect(await made()).toBe(before);
 
     const keys = Array.from({ length: 20 }, () => randomUUID());
     for (const key of keys) expect((await keyedCall(key, anEvent({ name: key }))).status).toBe(200);
-    const replayed = async (key = '') => (await keyedCall(key, anEvent({ name: key }))).headers.get('idempotency-replayed');
+    const replayed = async (key = '') =>
+      (await keyedCall(key, anEvent({ name: key }))).headers.get('idempotency-replayed');
     expect([await replayed(keys.at(-1)), await replayed(keys[0])]).toEqual(['true', null]);
     expect((await call(api, 'POST', `${INGEST}/custom`, { body: anEvent() })).status).toBe(200);
 
@@ -274,9 +329,16 @@ test('what was kept outlives a nats-server that is killed; claims do not need to
   const down = await keyedCall(randomUUID(), anEvent());
   expect([down.status, down.json?.['code']]).toEqual([502, 'upstream_unavailable']);
   await nats.start();
-  await eventually(async () => (await keyedCall(randomUUID(), anEvent({ name: key }))).status === 200, { what: 'the connection' });
+  await eventually(async () => (await keyedCall(randomUUID(), anEvent({ name: key }))).status === 200, {
+    what: 'the connection',
+  });
   const again = await keyedCall(key, anEvent({ name: key }));
   expect([again.status, again.text, again.headers.get('idempotency-replayed')]).toEqual([200, first.text, 'true']);
-  const { once: other } = await openKeyed({ log: api.log, tracked: { connected: true }, now: Date.now, onProblem: noProblem });
+  const { once: other } = await openKeyed({
+    log: api.log,
+    tracked: { connected: true },
+    now: Date.now,
+    onProblem: noProblem,
+  });
   expect(Object.keys(await other.begin(running))).toEqual(['claim']);
 });

@@ -30,7 +30,8 @@ it.each([true, false])('reads what stands in a bucket, where any replica may ans
 });
 
 it('knows a lost write by either code that a server or a cluster gives', () => {
-  const refused = (err_code: number) => new JetStreamApiError({ code: 400, err_code, description: 'wrong last sequence' });
+  const refused = (err_code: number) =>
+    new JetStreamApiError({ code: 400, err_code, description: 'wrong last sequence' });
   expect([10071, 10164, 10077].map((code) => isLostWrite(refused(code)))).toEqual([true, true, false]);
   expect(isLostWrite(new Error('wrong last sequence'))).toBe(false);
 });

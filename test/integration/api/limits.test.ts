@@ -36,9 +36,15 @@ interface Tenant {
 async function aTenant(plan: Record<string, unknown>): Promise<Tenant> {
   const org = `org_limits_${String(++serial)}`;
   const owner = { user_id: 'user_1', email: 'owner@example.com' };
-  const made = await call(one, 'POST', '/admin/orgs', { body: { org_id: org, name: org, owner, ...plan }, headers: operator });
+  const made = await call(one, 'POST', '/admin/orgs', {
+    body: { org_id: org, name: org, owner, ...plan },
+    headers: operator,
+  });
   expect(made.status).toBe(201);
-  const key = await call(one, 'POST', `/admin/orgs/${org}/api-keys`, { body: { name: 'k', scopes: ['*'] }, headers: operator });
+  const key = await call(one, 'POST', `/admin/orgs/${org}/api-keys`, {
+    body: { name: 'k', scopes: ['*'] },
+    headers: operator,
+  });
   const headers = { 'X-Org-Api-Key': String(key.json?.['raw_key']), 'X-Org-Id': org };
   // Known everywhere, found out without taking anything: for the operator's routes a known key is 403, an unknown one 401.
   for (const api of [one, two])
@@ -88,7 +94,11 @@ const rateOf = ({ headers }: Answer) => [
   headers.get('retry-after'),
 ];
 const appEvents = (count: number) => ({
-  events: Array.from({ length: count }, () => ({ event_type: 'page_view', session_id: 's', attributes: { n: ++serial } })),
+  events: Array.from({ length: count }, () => ({
+    event_type: 'page_view',
+    session_id: 's',
+    attributes: { n: ++serial },
+  })),
 });
 const storedMessages = async () => (await one.log.jsm.streams.info(INGEST_STREAM)).state.messages;
 
@@ -116,14 +126,16 @@ describe('one process', () => {
     for (const status of [403, 403, 429])
       expect((await call(one, 'GET', '/orgs/org_of_others', { headers: tenant.headers })).status).toBe(status);
     for (const status of [403, 403, 429])
-      expect((await call(one, 'POST', '/orgs/org_of_others/ingest/custom', { headers: tenant.headers, body: anEvent() })).status).toBe(
-        status,
-      );
+      expect(
+        (await call(one, 'POST', '/orgs/org_of_others/ingest/custom', { headers: tenant.headers, body: anEvent() }))
+          .status,
+      ).toBe(status);
   });
 
   test('ingest has a bucket of its own: when it is empty the API still answers, and the other way round', async () => {
     const tenant = await limited(3);
-    for (const status of [200, 200, 200, 429]) expect((await ingest(tenant, 'custom', anEvent({ n: ++serial }))).status).toBe(status);
+    for (const status of [200, 200, 200, 429])
+      expect((await ingest(tenant, 'custom', anEvent({ n: ++serial }))).status).toBe(status);
     expect(rateOf(await getOrg(tenant)).slice(0, 2)).toEqual(['1', '2']);
     const other = await limited(3);
     for (const status of [200, 200, 200, 429]) expect((await getOrg(other)).status).toBe(status);
@@ -151,7 +163,11 @@ describe('one process', () => {
     expect([bad.status, ...rateOf(bad).slice(0, 2)]).toEqual([422, '1', '2']);
     const unknown = await ingest(tenant, 'telegram', {});
     expect([unknown.status, ...rateOf(unknown).slice(0, 2)]).toEqual([422, '1', '1']);
-    for (const headers of [{ 'X-Org-Api-Key': 'sk_svc_unknownunknownunknown', 'X-Org-Id': tenant.org }, { 'X-Org-Id': tenant.org }, {}]) {
+    for (const headers of [
+      { 'X-Org-Api-Key': 'sk_svc_unknownunknownunknown', 'X-Org-Id': tenant.org },
+      { 'X-Org-Id': tenant.org },
+      {},
+    ]) {
       const answer = await call(one, 'POST', `/orgs/${tenant.org}/ingest/custom`, { headers, body: anEvent() });
       expect([401, 403]).toContain(answer.status);
       expect(rateOf(answer)).toEqual([null, null, null, null]);
@@ -184,7 +200,11 @@ describe('one process', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     expect(await storedMessages()).toBe(before);
     const bad = await ingest(tenant, 'app', { events: [{ no: 'type' }] });
-    expect([bad.status, bad.json?.['code'], bad.headers.get('ratelimit-limit')]).toEqual([422, 'decode_failed', String(APP_PER_MINUTE)]);
+    expect([bad.status, bad.json?.['code'], bad.headers.get('ratelimit-limit')]).toEqual([
+      422,
+      'decode_failed',
+      String(APP_PER_MINUTE),
+    ]);
     const custom = await ingest(tenant, 'custom', anEvent({ n: ++serial }));
     expect([custom.status, ...rateOf(custom).slice(0, 2)]).toEqual([200, '1', '2']);
   });
@@ -244,7 +264,9 @@ test('while NATS is away each process limits by itself and answers from memory; 
   await nats.stop();
   try {
     for (const api of [one, two])
-      await eventually(async () => (await call(api, 'GET', '/readyz')).text.includes('"nats":"down"'), { what: 'the outage seen' });
+      await eventually(async () => (await call(api, 'GET', '/readyz')).text.includes('"nats":"down"'), {
+        what: 'the outage seen',
+      });
     expect(await grantedUntilRefused(tenant, one)).toBe(400);
     const ofTwo = await getOrg(tenant, two);
     expect([ofTwo.status, ...rateOf(ofTwo).slice(0, 2)]).toEqual([200, '1', '399']);
@@ -254,7 +276,9 @@ test('while NATS is away each process limits by itself and answers from memory; 
     await nats.start();
   }
   for (const api of [one, two])
-    await eventually(async () => (await call(api, 'GET', '/readyz')).text.includes('"nats":"ok"'), { what: 'the connection' });
+    await eventually(async () => (await call(api, 'GET', '/readyz')).text.includes('"nats":"ok"'), {
+      what: 'the connection',
+    });
   // The second has 399 left by its own count, and none by what the first tells it now. It is asked ten times a second.
   let granted = 0;
   await eventually(async () => {

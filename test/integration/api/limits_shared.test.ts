@@ -74,7 +74,10 @@ async function aTenant(org: string): Promise<Tenant> {
     rate_limits: { ingest_per_minute: PER_MINUTE, api_per_minute: PER_MINUTE, burst: BURST },
   };
   expect((await call(first, 'POST', '/admin/orgs', { body, headers: operator })).status).toBe(201);
-  const key = await call(first, 'POST', `/admin/orgs/${org}/api-keys`, { body: { name: 'k', scopes: ['*'] }, headers: operator });
+  const key = await call(first, 'POST', `/admin/orgs/${org}/api-keys`, {
+    body: { name: 'k', scopes: ['*'] },
+    headers: operator,
+  });
   const tenant: Tenant = { 'X-Org-Api-Key': String(key.json?.['raw_key']), 'X-Org-Id': org };
   for (const at of processes)
     await eventually(

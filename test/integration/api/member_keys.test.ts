@@ -46,7 +46,11 @@ async function join(name: string, role: string): Promise<void> {
   expect((await send(name, 'POST', '/members/accept', { token: dataOf(invited)['token'] })).status).toBe(200);
 }
 
-async function makeKey(scopes: string[], headers: Record<string, string | undefined>, path = `/orgs/${org}/api-keys`): Promise<Key> {
+async function makeKey(
+  scopes: string[],
+  headers: Record<string, string | undefined>,
+  path = `/orgs/${org}/api-keys`,
+): Promise<Key> {
   const answer = await call(one, 'POST', path, { headers, body: { name: scopes.join(' '), scopes } });
   expect(answer.status).toBe(201);
   return answer.json as unknown as Key;
@@ -56,11 +60,18 @@ const keyOf = async (name: string, scopes: string[]): Promise<Key> =>
   makeKey(scopes, asUser(await tokenOf({ sub: name, email: `${name}@example.com` }), org));
 
 /** Resolves when a call with the key is answered so by a process. */
-async function answersSoon(api: TestApi, key: Key, method: string, path: string, wanted: [number, string | undefined]): Promise<void> {
+async function answersSoon(
+  api: TestApi,
+  key: Key,
+  method: string,
+  path: string,
+  wanted: [number, string | undefined],
+): Promise<void> {
   await eventually(
     async () =>
-      JSON.stringify(said(await call(api, method, path, { headers: asKey(key), body: method === 'GET' ? undefined : {} }))) ===
-      JSON.stringify(wanted),
+      JSON.stringify(
+        said(await call(api, method, path, { headers: asKey(key), body: method === 'GET' ? undefined : {} })),
+      ) === JSON.stringify(wanted),
     {
       what: `${method} ${path} to be answered ${String(wanted[0])}`,
     },
@@ -69,10 +80,13 @@ async function answersSoon(api: TestApi, key: Key, method: string, path: string,
 
 const keysShown = async () =>
   Object.fromEntries(
-    ((await send('ann', 'GET', '/api-keys')).json?.['data'] as { id: string; created_by: string | null; status: string }[]).map((key) => [
-      key.id,
-      [key.created_by, key.status],
-    ]),
+    (
+      (await send('ann', 'GET', '/api-keys')).json?.['data'] as {
+        id: string;
+        created_by: string | null;
+        status: string;
+      }[]
+    ).map((key) => [key.id, [key.created_by, key.status]]),
   );
 
 async function auditedChanges(action: string): Promise<Record<string, unknown>> {
@@ -95,7 +109,10 @@ describe('a key invites', () => {
   test('nobody with org:write alone, and up to admin with every scope', async () => {
     const narrow = await keyOf('ann', ['org:write']);
     for (const role of ['viewer', 'member', 'admin', 'owner']) {
-      const answer = await call(one, 'POST', `/orgs/${org}/members`, { headers: asKey(narrow), body: { email: 'eve@example.com', role } });
+      const answer = await call(one, 'POST', `/orgs/${org}/members`, {
+        headers: asKey(narrow),
+        body: { email: 'eve@example.com', role },
+      });
       expect([role, ...said(answer)]).toEqual([role, 403, 'forbidden']);
       expect(answer.json?.['detail']).toContain(`for the role ${role} it lacks`);
     }
@@ -109,7 +126,10 @@ describe('a key invites', () => {
     await send('ann', 'POST', '/members', { email: 'bob@example.com', role: 'admin' });
     const key = await keyOf('ann', ['org:write', 'org:read', 'agents:read', 'references:read']);
     const body = { email: 'bob@example.com', role: 'viewer' };
-    expect(said(await call(one, 'POST', `/orgs/${org}/members`, { headers: asKey(key), body }))).toEqual([403, 'forbidden']);
+    expect(said(await call(one, 'POST', `/orgs/${org}/members`, { headers: asKey(key), body }))).toEqual([
+      403,
+      'forbidden',
+    ]);
   });
 });
 
@@ -238,7 +258,10 @@ describe('the removal of the member', () => {
     for (const api of [one, two]) await answersSoon(api, key, 'GET', `/orgs/${org}`, [401, 'unauthenticated']);
     const restarted = await startTestApi({ natsUrl: nats.url });
     try {
-      expect(said(await call(restarted, 'GET', `/orgs/${org}`, { headers: asKey(key) }))).toEqual([401, 'unauthenticated']);
+      expect(said(await call(restarted, 'GET', `/orgs/${org}`, { headers: asKey(key) }))).toEqual([
+        401,
+        'unauthenticated',
+      ]);
     } finally {
       await restarted.close();
     }

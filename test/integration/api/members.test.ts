@@ -32,7 +32,11 @@ afterAll(async () => {
 const operator = { Authorization: `Bearer ${ADMIN_TOKEN}` };
 
 /** A person whose sub is the name, in the org of the test. */
-async function as(name: string, email: string | null = `${name}@example.com`, of = org): Promise<Record<string, string | undefined>> {
+async function as(
+  name: string,
+  email: string | null = `${name}@example.com`,
+  of = org,
+): Promise<Record<string, string | undefined>> {
   const exp = Math.floor((Date.now() + aheadMs) / 1000) + 3600;
   return asUser(await tokenOf(email === null ? { sub: name, exp } : { sub: name, email, exp }), of);
 }
@@ -53,10 +57,9 @@ async function join(name: string, role: string): Promise<void> {
 
 const rolesOf = async () =>
   Object.fromEntries(
-    ((await send('ann', 'GET', '/members')).json?.['data'] as { user_id: string; role: string }[]).map(({ user_id, role }) => [
-      user_id,
-      role,
-    ]),
+    ((await send('ann', 'GET', '/members')).json?.['data'] as { user_id: string; role: string }[]).map(
+      ({ user_id, role }) => [user_id, role],
+    ),
   );
 
 beforeEach(async () => {
@@ -67,17 +70,26 @@ beforeEach(async () => {
     headers: operator,
   });
   expect(made.status).toBe(201);
-  await eventually(async () => (await send('ann', 'GET', '', undefined, two)).status === 200, { what: 'the org at the other process' });
+  await eventually(async () => (await send('ann', 'GET', '', undefined, two)).status === 200, {
+    what: 'the org at the other process',
+  });
 });
 
 describe('a person', () => {
   test('is what the member record says, in the org that is named, and nothing in others', async () => {
     await join('vic', 'viewer');
     expect(said(await send('vic', 'GET', '/members'))).toEqual([200, undefined]);
-    expect(said(await send('vic', 'POST', '/members', { email: 'x@example.com', role: 'viewer' }))).toEqual([403, 'forbidden']);
+    expect(said(await send('vic', 'POST', '/members', { email: 'x@example.com', role: 'viewer' }))).toEqual([
+      403,
+      'forbidden',
+    ]);
     expect(said(await send('eve', 'GET', ''))).toEqual([403, 'forbidden']);
-    expect(said(await call(one, 'GET', '/orgs/org_test', { headers: await as('ann', undefined, 'org_test') }))).toEqual([403, 'forbidden']);
-    expect(said(await call(one, 'GET', '/orgs/org_none', { headers: await as('ann', undefined, 'org_none') }))).toEqual([403, 'forbidden']);
+    expect(said(await call(one, 'GET', '/orgs/org_test', { headers: await as('ann', undefined, 'org_test') }))).toEqual(
+      [403, 'forbidden'],
+    );
+    expect(said(await call(one, 'GET', '/orgs/org_none', { headers: await as('ann', undefined, 'org_none') }))).toEqual(
+      [403, 'forbidden'],
+    );
   });
 
   test('sees plan and overage as admin and owner only; a key with org:read sees them', async () => {
@@ -91,7 +103,12 @@ describe('a person', () => {
       ['vic', false],
     ] as const) {
       const seen = dataOf(await send(name, 'GET', ''));
-      expect([name, 'plan_name' in seen, 'rate_limits' in seen, 'overage_budget_usd' in seen]).toEqual([name, sees, sees, sees]);
+      expect([name, 'plan_name' in seen, 'rate_limits' in seen, 'overage_budget_usd' in seen]).toEqual([
+        name,
+        sees,
+        sees,
+        sees,
+      ]);
       expect(seen).toMatchObject({ org_id: org, name: 'Acme', owner: { user_id: 'ann', email: 'ann@example.com' } });
       expect(Object.keys(seen)).not.toContain('members');
     }
@@ -124,7 +141,12 @@ describe('invites', () => {
     expect(said(await send('bob', 'GET', ''))).toEqual([403, 'forbidden']);
     const accepted = await send('bob', 'POST', '/members/accept', { token });
     expect(accepted.status).toBe(200);
-    expect(dataOf(accepted)).toEqual({ ...member, user_id: 'bob', status: 'active', joined_at: expect.any(String) as string });
+    expect(dataOf(accepted)).toEqual({
+      ...member,
+      user_id: 'bob',
+      status: 'active',
+      joined_at: expect.any(String) as string,
+    });
     expect((await send('bob', 'GET', '/members')).status).toBe(200);
     expect(said(await send('bob', 'POST', '/members/accept', { token }))).toEqual([404, 'member_not_found']);
     const page = await send('ann', 'GET', '/members?limit=1&offset=1');
@@ -144,27 +166,36 @@ describe('invites', () => {
     expect(await accept(await as('bob'), 7)).toEqual([422, 'invalid_request']);
     expect(await accept({ 'X-Org-Api-Key': KEY })).toEqual([403, 'forbidden']);
     expect(await accept({ 'X-Org-Api-Key': undefined, Authorization: `Bearer ${KEY}` })).toEqual([403, 'forbidden']);
-    expect(said(await call(one, 'POST', '/orgs/org_none/members/accept', { headers: await as('bob'), body: { token } }))).toEqual([
-      404,
-      'member_not_found',
-    ]);
+    expect(
+      said(await call(one, 'POST', '/orgs/org_none/members/accept', { headers: await as('bob'), body: { token } })),
+    ).toEqual([404, 'member_not_found']);
     expect(await accept(await as('ann', 'bob@example.com'))).toEqual([409, 'conflict']);
     aheadMs = DAY_MS;
     expect(await accept(await as('bob'))).toEqual([410, 'expired']);
     const renewed = await send('ann', 'POST', '/members', { email: 'bob@example.com', role: 'member' });
     expect(await accept(await as('bob'))).toEqual([404, 'member_not_found']);
     expect(await accept(await as('bob'), dataOf(renewed)['token'])).toEqual([200, undefined]);
-    expect(said(await send('ann', 'POST', '/members', { email: 'BOB@example.com', role: 'viewer' }))).toEqual([409, 'conflict']);
+    expect(said(await send('ann', 'POST', '/members', { email: 'BOB@example.com', role: 'viewer' }))).toEqual([
+      409,
+      'conflict',
+    ]);
   });
 
   test('go up to the role of whoever invites', async () => {
     await join('adi', 'admin');
-    const key = await call(one, 'POST', `/orgs/${org}/api-keys`, { headers: await as('adi'), body: { name: 'k', scopes: ['*'] } });
+    const key = await call(one, 'POST', `/orgs/${org}/api-keys`, {
+      headers: await as('adi'),
+      body: { name: 'k', scopes: ['*'] },
+    });
     const byKey = { 'X-Org-Api-Key': String(key.json?.['raw_key']), 'X-Org-Id': org };
     for (const headers of [await as('adi'), byKey]) {
       const inviteAs = async (role: string) =>
-        (await call(one, 'POST', `/orgs/${org}/members`, { headers, body: { email: `${role}.${String(++serial)}@example.com`, role } }))
-          .status;
+        (
+          await call(one, 'POST', `/orgs/${org}/members`, {
+            headers,
+            body: { email: `${role}.${String(++serial)}@example.com`, role },
+          })
+        ).status;
       expect([await inviteAs('owner'), await inviteAs('admin'), await inviteAs('viewer')]).toEqual([403, 201, 201]);
     }
     expect((await send('ann', 'POST', '/members', { email: 'co@example.com', role: 'owner' })).status).toBe(201);
@@ -179,7 +210,11 @@ describe('invites', () => {
     ['a field too many', { email: 'x@example.com', role: 'member', admin: true }, /^admin: /],
   ])('with %s are invalid_request naming the field', async (_what, body, detail) => {
     const answer = await send('ann', 'POST', '/members', body);
-    expect([...said(answer), answer.json?.['detail']]).toEqual([422, 'invalid_request', expect.stringMatching(detail) as string]);
+    expect([...said(answer), answer.json?.['detail']]).toEqual([
+      422,
+      'invalid_request',
+      expect.stringMatching(detail) as string,
+    ]);
   });
 
   test('many at once, from both processes, are all there', async () => {
@@ -189,7 +224,9 @@ describe('invites', () => {
     );
     expect(new Set(sent.map(({ status }) => status))).toEqual(new Set([201]));
     await eventually(
-      async () => (await send('ann', 'GET', '/members')).json?.['meta'] !== undefined && Object.keys(await rolesOf()).length === 41,
+      async () =>
+        (await send('ann', 'GET', '/members')).json?.['meta'] !== undefined &&
+        Object.keys(await rolesOf()).length === 41,
     );
   });
 
@@ -197,11 +234,17 @@ describe('invites', () => {
     const production = await startTestApi({ natsUrl: nats.url, production: true });
     try {
       const invited = await send('ann', 'POST', '/members', { email: 'bob@example.com', role: 'owner' }, production);
-      expect([invited.status, Object.keys(dataOf(invited))]).toEqual([201, expect.not.arrayContaining(['token']) as string[]]);
+      expect([invited.status, Object.keys(dataOf(invited))]).toEqual([
+        201,
+        expect.not.arrayContaining(['token']) as string[],
+      ]);
       await join('cat', 'member');
       await eventually(async () => (await send('cat', 'GET', '', undefined, production)).status === 200);
       const transfer = await send('ann', 'POST', '/transfer', { new_owner_user_id: 'cat' }, production);
-      expect([transfer.status, Object.keys(dataOf(transfer))]).toEqual([201, expect.not.arrayContaining(['token']) as string[]]);
+      expect([transfer.status, Object.keys(dataOf(transfer))]).toEqual([
+        201,
+        expect.not.arrayContaining(['token']) as string[],
+      ]);
     } finally {
       await production.close();
     }
@@ -219,11 +262,13 @@ describe('roles and leaving', () => {
     expect(said(await send('ann', 'PATCH', '/members/nobody', { role: 'admin' }))).toEqual([404, 'member_not_found']);
     expect(said(await send('ann', 'PATCH', '/members/vic', { role: 'boss' }))).toEqual([422, 'invalid_request']);
     const key = { 'X-Org-Api-Key': KEY };
-    expect(said(await call(one, 'PATCH', '/orgs/org_test/members/user_local', { headers: key, body: { role: 'admin' } }))).toEqual([
+    expect(
+      said(await call(one, 'PATCH', '/orgs/org_test/members/user_local', { headers: key, body: { role: 'admin' } })),
+    ).toEqual([403, 'forbidden']);
+    expect(said(await call(one, 'DELETE', '/orgs/org_test/members/user_local', { headers: key }))).toEqual([
       403,
       'forbidden',
     ]);
-    expect(said(await call(one, 'DELETE', '/orgs/org_test/members/user_local', { headers: key }))).toEqual([403, 'forbidden']);
   });
 
   test("a removed member's token is refused by every process", async () => {
@@ -240,7 +285,9 @@ describe('roles and leaving', () => {
   });
 
   test('an invite is withdrawn', async () => {
-    const { user_id, token } = dataOf(await send('ann', 'POST', '/members', { email: 'bob@example.com', role: 'admin' }));
+    const { user_id, token } = dataOf(
+      await send('ann', 'POST', '/members', { email: 'bob@example.com', role: 'admin' }),
+    );
     expect((await send('ann', 'DELETE', `/members/${String(user_id)}`)).status).toBe(200);
     expect(said(await send('bob', 'POST', '/members/accept', { token }))).toEqual([404, 'member_not_found']);
   });
@@ -256,18 +303,27 @@ describe('roles and leaving', () => {
   test('two owners who remove each other at once, at two processes, leave exactly one', async () => {
     for (let round = 0; round < 15; round++) {
       const who = `bob${String(round)}`;
-      await call(one, 'PATCH', `/admin/orgs/${org}`, { headers: operator, body: { owner: { user_id: 'ann', email: 'ann@example.com' } } });
+      await call(one, 'PATCH', `/admin/orgs/${org}`, {
+        headers: operator,
+        body: { owner: { user_id: 'ann', email: 'ann@example.com' } },
+      });
       await join(who, 'owner');
       await eventually(async () => (await send(who, 'GET', '', undefined, two)).status === 200);
       const removes = round % 2 === 0;
       const [first, second] = await Promise.all([
-        removes ? send('ann', 'DELETE', `/members/${who}`, undefined, one) : send('ann', 'PATCH', '/members/ann', { role: 'admin' }, one),
-        removes ? send(who, 'DELETE', '/members/ann', undefined, two) : send(who, 'PATCH', `/members/${who}`, { role: 'admin' }, two),
+        removes
+          ? send('ann', 'DELETE', `/members/${who}`, undefined, one)
+          : send('ann', 'PATCH', '/members/ann', { role: 'admin' }, one),
+        removes
+          ? send(who, 'DELETE', '/members/ann', undefined, two)
+          : send(who, 'PATCH', `/members/${who}`, { role: 'admin' }, two),
       ]);
       expect([first.status, second.status].filter((status) => status === 200)).toHaveLength(1);
       // The one who lost had become no owner, no member, or the last owner.
       expect([403, 404, 409]).toContain([first.status, second.status].find((status) => status !== 200));
-      const record = JSON.parse((await (await one.log.bucket('orgs')).get(org))?.string() ?? '') as { members: { role: string }[] };
+      const record = JSON.parse((await (await one.log.bucket('orgs')).get(org))?.string() ?? '') as {
+        members: { role: string }[];
+      };
       expect(record.members.filter(({ role }) => role === 'owner')).toHaveLength(1);
     }
   });
@@ -275,9 +331,15 @@ describe('roles and leaving', () => {
   test('the operator puts another owner in the place of the one there is', async () => {
     await join('bob', 'viewer');
     const patch = (user_id: string) =>
-      call(one, 'PATCH', `/admin/orgs/${org}`, { headers: operator, body: { owner: { user_id, email: `${user_id}@example.com` } } });
+      call(one, 'PATCH', `/admin/orgs/${org}`, {
+        headers: operator,
+        body: { owner: { user_id, email: `${user_id}@example.com` } },
+      });
     const changed = await patch('eve');
-    expect(dataOf(changed)).toMatchObject({ owner: { user_id: 'eve', email: 'eve@example.com' }, org: { owner: { user_id: 'eve' } } });
+    expect(dataOf(changed)).toMatchObject({
+      owner: { user_id: 'eve', email: 'eve@example.com' },
+      org: { owner: { user_id: 'eve' } },
+    });
     expect(changed.text).not.toMatch(/hash|members/);
     expect(await rolesOf()).toEqual({ eve: 'owner', ann: 'admin', bob: 'viewer' });
     await patch('bob');
@@ -300,9 +362,14 @@ describe('a transfer of ownership', () => {
     });
     expect(dataOf(await send('bob', 'GET', '/transfer'))).toEqual(pending);
     expect(said(await send('ann', 'POST', '/transfer', { new_owner_user_id: 'bob' }))).toEqual([409, 'conflict']);
-    const accept = (name: string, given: unknown, api = one) => send(name, 'POST', '/transfer/accept', { token: given }, api);
+    const accept = (name: string, given: unknown, api = one) =>
+      send(name, 'POST', '/transfer/accept', { token: given }, api);
     const made_up = await accept('bob', 'made-up');
-    expect([...said(made_up), made_up.json?.['detail']]).toEqual([422, 'invalid_request', expect.stringMatching(/^token: /) as string]);
+    expect([...said(made_up), made_up.json?.['detail']]).toEqual([
+      422,
+      'invalid_request',
+      expect.stringMatching(/^token: /) as string,
+    ]);
     expect(said(await accept('ann', token))).toEqual([403, 'forbidden']);
     expect(said(await accept('eve', token))).toEqual([403, 'forbidden']);
     expect(await rolesOf()).toEqual({ ann: 'owner', bob: 'member' });
@@ -329,7 +396,10 @@ describe('a transfer of ownership', () => {
     const asked = dataOf(await send('ann', 'POST', '/transfer', { new_owner_user_id: 'bob' }));
     const withdrawn = await send('ann', 'DELETE', '/transfer');
     expect([withdrawn.status, dataOf(withdrawn)]).toEqual([200, { transfer_id: asked['transfer_id'], deleted: true }]);
-    expect(said(await send('bob', 'POST', '/transfer/accept', { token: asked['token'] }))).toEqual([422, 'invalid_request']);
+    expect(said(await send('bob', 'POST', '/transfer/accept', { token: asked['token'] }))).toEqual([
+      422,
+      'invalid_request',
+    ]);
     expect(said(await send('ann', 'DELETE', '/transfer'))).toEqual([409, 'conflict']);
     await send('ann', 'POST', '/transfer', { new_owner_user_id: 'bob' });
     await send('ann', 'DELETE', '/members/bob');
@@ -339,7 +409,8 @@ describe('a transfer of ownership', () => {
   test('is for owners, to active members, and never by key', async () => {
     await join('adi', 'admin');
     const { user_id } = dataOf(await send('ann', 'POST', '/members', { email: 'new@example.com', role: 'member' }));
-    const ask = async (name: string, new_owner_user_id: unknown) => said(await send(name, 'POST', '/transfer', { new_owner_user_id }));
+    const ask = async (name: string, new_owner_user_id: unknown) =>
+      said(await send(name, 'POST', '/transfer', { new_owner_user_id }));
     expect(await ask('adi', 'ann')).toEqual([403, 'forbidden']);
     expect(await ask('ann', 'ann')).toEqual([422, 'invalid_request']);
     expect(await ask('ann', 'nobody')).toEqual([404, 'member_not_found']);
@@ -364,7 +435,9 @@ async function auditOf(): Promise<Pick<AuditEntry, 'action' | 'actor_id' | 'targ
 }
 
 test('every mutation is on its way to the audit log, with what changed and no token', async () => {
-  const { user_id, token } = dataOf(await send('ann', 'POST', '/members', { email: 'bob@example.com', role: 'member' }));
+  const { user_id, token } = dataOf(
+    await send('ann', 'POST', '/members', { email: 'bob@example.com', role: 'member' }),
+  );
   await send('bob', 'POST', '/members/accept', { token });
   await send('ann', 'PATCH', '/members/bob', { role: 'admin' });
   await send('ann', 'PATCH', '/members/bob', { role: 'admin' });
@@ -411,9 +484,12 @@ test('members, invites and a pending transfer outlive a kill of NATS and new pro
   try {
     expect((await send('cat', 'POST', '/members/accept', { token: invite['token'] }, fresh)).status).toBe(200);
     expect((await send('bob', 'POST', '/transfer/accept', { token }, fresh)).status).toBe(200);
-    await eventually(async () => JSON.stringify(await rolesOf()) === JSON.stringify({ bob: 'owner', ann: 'admin', cat: 'viewer' }), {
-      what: 'the same at a process that was there before',
-    });
+    await eventually(
+      async () => JSON.stringify(await rolesOf()) === JSON.stringify({ bob: 'owner', ann: 'admin', cat: 'viewer' }),
+      {
+        what: 'the same at a process that was there before',
+      },
+    );
   } finally {
     await fresh.close();
   }

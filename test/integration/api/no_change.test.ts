@@ -23,7 +23,9 @@ beforeAll(async () => {
   [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
   api = await startTestApi({ natsUrl: nats.url, clickhouseUrl: database.url });
   owner = asUser(await tokenOf({ sub: OWNER, email: 'owner@localhost.localdomain' }));
-  await eventually(async () => (await call(api, 'GET', '/v1/budgets')).status === 200, { what: 'the store to be ready' });
+  await eventually(async () => (await call(api, 'GET', '/v1/budgets')).status === 200, {
+    what: 'the store to be ready',
+  });
   const email = 'bob@example.com';
   const { token } = dataOf(await byOwner('POST', `/orgs/${ORG}/members`, { email, role: 'viewer' }));
   const headers = asUser(await tokenOf({ sub: 'bob', email }));
@@ -54,7 +56,9 @@ async function writesOfBuckets(): Promise<Record<string, number>> {
 }
 
 const headersFor = (template: string) =>
-  template.startsWith('/admin/') ? { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` } : owner;
+  template.startsWith('/admin/')
+    ? { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` }
+    : owner;
 
 const ask = ({ method, template }: Pick<Operation, 'method' | 'template'>, body?: unknown) =>
   call(api, method, pathOf(template, ids), { headers: headersFor(template), ...(body === undefined ? {} : { body }) });
@@ -80,15 +84,23 @@ const isSetter = ({ method }: Operation): boolean => method === 'PUT' || method 
 /** POSTs that set what is there, with what they are asked. */
 const SETTING_POSTS = [
   ['/orgs/{org_id}/budget/agents', { agent_id: 'agent_support', tokens: { soft_limit: 1, hard_limit: 2 } }],
-  ['/orgs/{org_id}/budget/alerts', { channels: ['email'], thresholds: [{ resource: 'tokens', percent: 80, severity: 'warning' }] }],
+  [
+    '/orgs/{org_id}/budget/alerts',
+    { channels: ['email'], thresholds: [{ resource: 'tokens', percent: 80, severity: 'warning' }] },
+  ],
   ['/v1/budgets/{org_id}/alerts', { channels: ['webhook'], thresholds: [], webhook_url: 'http://127.0.0.1:9/alerts' }],
 ] as const;
 
 describe('a PUT, PATCH or setting POST', () => {
   test('that repeats the one before writes no record, moves no updated_at and leaves no audit record', async () => {
     const setters = [
-      ...operations.filter(isSetter).map((operation) => ({ operation, body: BODIES[operation.name] ?? operation.body })),
-      ...SETTING_POSTS.map(([template, body]) => ({ operation: { method: 'POST', template, name: `POST ${template}` }, body })),
+      ...operations
+        .filter(isSetter)
+        .map((operation) => ({ operation, body: BODIES[operation.name] ?? operation.body })),
+      ...SETTING_POSTS.map(([template, body]) => ({
+        operation: { method: 'POST', template, name: `POST ${template}` },
+        body,
+      })),
     ];
     expect(setters.length).toBeGreaterThan(11);
     for (const { operation, body } of setters) {
@@ -154,7 +166,13 @@ describe('an empty body', () => {
   });
 
   test('of a POST that needs fields is invalid_request naming one, and one whose fields are all optional takes it', async () => {
-    for (const template of ['/v1/judges', '/v1/datasets', '/v1/prompts', '/orgs/{org_id}/members', '/orgs/{org_id}/budget/alerts']) {
+    for (const template of [
+      '/v1/judges',
+      '/v1/datasets',
+      '/v1/prompts',
+      '/orgs/{org_id}/members',
+      '/orgs/{org_id}/budget/alerts',
+    ]) {
       const answer = await ask({ method: 'POST', template });
       expect([template, answer.status, answer.json?.['code']]).toEqual([template, 422, 'invalid_request']);
       expect(answer.json?.['detail']).toMatch(/^[a-z_]+: /);
@@ -172,8 +190,16 @@ describe('a name that no path can hold', () => {
     ['name', '/v1/prompts', (name) => ({ name, template: 'x' })],
     ['version', '/v1/prompts', (version) => ({ name: 'p', version, template: 'x' })],
     ['trace_id', '/v1/scores', (trace_id) => ({ trace_id, name: 'x', value: 1 })],
-    ['org_id', '/admin/orgs', (org_id) => ({ org_id, name: 'x', plan_name: 'free', owner: { user_id: 'u', email: 'u@example.com' } })],
-    ['owner.user_id', '/admin/orgs', (user_id) => ({ name: 'x', plan_name: 'free', owner: { user_id, email: 'u@example.com' } })],
+    [
+      'org_id',
+      '/admin/orgs',
+      (org_id) => ({ org_id, name: 'x', plan_name: 'free', owner: { user_id: 'u', email: 'u@example.com' } }),
+    ],
+    [
+      'owner.user_id',
+      '/admin/orgs',
+      (user_id) => ({ name: 'x', plan_name: 'free', owner: { user_id, email: 'u@example.com' } }),
+    ],
   ])('is 422 naming %s at POST %s', async (field, template, bodyOf) => {
     for (const name of UNADDRESSABLE) {
       const answer = await ask({ method: 'POST', template }, bodyOf(name));
@@ -223,7 +249,9 @@ describe('a query parameter that takes one of a list', () => {
 
   test('filters members by role and status', async () => {
     const listed = async (query: string) =>
-      ((await byOwner('GET', `/orgs/${ORG}/members?${query}`)).json?.['data'] as { email: string }[]).map(({ email }) => email);
+      ((await byOwner('GET', `/orgs/${ORG}/members?${query}`)).json?.['data'] as { email: string }[]).map(
+        ({ email }) => email,
+      );
     expect(await listed('role=owner')).toEqual(['owner@localhost.localdomain']);
     expect(await listed('status=invited')).toEqual(['dots@example.com']);
     expect(await listed('status=active')).toContain('bob@example.com');

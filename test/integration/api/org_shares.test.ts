@@ -49,7 +49,10 @@ async function makeOrg(): Promise<string> {
   const rate_limits = { ingest_per_minute: 1_000_000, api_per_minute: 1_000_000, burst: 1_000_000 };
   const body = { org_id, name: org_id, plan_name: 'enterprise', owner, rate_limits };
   expect((await call(one, 'POST', '/admin/orgs', { headers: operator, body })).status).toBe(201);
-  const key = await call(one, 'POST', `/admin/orgs/${org_id}/api-keys`, { headers: operator, body: { name: 'k', scopes: ['*'] } });
+  const key = await call(one, 'POST', `/admin/orgs/${org_id}/api-keys`, {
+    headers: operator,
+    body: { name: 'k', scopes: ['*'] },
+  });
   const raw = String(key.json?.['raw_key']);
   keys.set(org_id, raw);
   const shown = () => call(two, 'GET', `/orgs/${org_id}`, { headers: { 'X-Org-Api-Key': raw, 'X-Org-Id': org_id } });
@@ -62,7 +65,13 @@ beforeEach(async () => {
   other = await makeOrg();
 });
 
-const post = (api: TestApi, of: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
+const post = (
+  api: TestApi,
+  of: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> =>
   call(api, 'POST', path, {
     headers: { 'X-Org-Api-Key': keys.get(of), 'X-Org-Id': of, ...headers },
     ...(body === undefined ? {} : { body }),
@@ -82,7 +91,10 @@ async function fill(
 }
 
 const countOf = async (bucket: string, filter: string): Promise<number> =>
-  Object.keys((await one.log.jsm.streams.info(`KV_${bucket}`, { subjects_filter: `$KV.${bucket}.${filter}` })).state.subjects ?? {}).length;
+  Object.keys(
+    (await one.log.jsm.streams.info(`KV_${bucket}`, { subjects_filter: `$KV.${bucket}.${filter}` })).state.subjects ??
+      {},
+  ).length;
 
 describe('idempotency answers', () => {
   test('beyond the share of an organization refuse new keys before anything is done, and drop no answer within its day', async () => {
@@ -94,7 +106,8 @@ describe('idempotency answers', () => {
     expect(answered.status).toBe(201);
     const kv = await one.log.bucket('idempotency');
     const part = 'x'.repeat(4 * MIB);
-    for (let n = 0; n * part.length < ANSWERS_TENANT_BYTES_MAX; n++) await kv.put(placeOf(`org:${org}`, 'POST /x', String(n)).at, part);
+    for (let n = 0; n * part.length < ANSWERS_TENANT_BYTES_MAX; n++)
+      await kv.put(placeOf(`org:${org}`, 'POST /x', String(n)).at, part);
     const restarted = await startTestApi({ natsUrl: nats.url });
     try {
       // The process that has not counted yet, and one that has just started.
@@ -113,7 +126,9 @@ describe('idempotency answers', () => {
     }
     await kv.delete(placeOf(`org:${org}`, 'POST /x', '0').at);
     await kv.delete(placeOf(`org:${org}`, 'POST /x', '1').at);
-    await eventually(async () => (await make(two, randomUUID())).status === 201, { what: 'room after answers expired' });
+    await eventually(async () => (await make(two, randomUUID())).status === 201, {
+      what: 'room after answers expired',
+    });
   });
 });
 
@@ -131,15 +146,19 @@ test('an organization has a bounded number of API keys', async () => {
     'api_keys',
     Array.from({ length: API_KEYS_ORG_MAX - 1 }, (_, n) => [`${String(n).padStart(8, '0')}${org}`, aKey(n)]),
   );
-  const make = (api: TestApi, of = org) => post(api, of, `/orgs/${of}/api-keys`, { name: 'k', scopes: ['traces:read'] });
+  const make = (api: TestApi, of = org) =>
+    post(api, of, `/orgs/${of}/api-keys`, { name: 'k', scopes: ['traces:read'] });
   for (const api of [one, two]) {
     await eventually(async () => (await make(api)).status === 409, { what: 'the keys to be seen' });
     expect((await make(api)).json?.['detail']).toBe('An organization has at most 1000 API keys. Revoke one first.');
     expect((await make(api, other)).status).toBe(201);
   }
   expect(
-    (await call(one, 'DELETE', `/orgs/${org}/api-keys/ak_${org}_1`, { headers: { 'X-Org-Api-Key': keys.get(org), 'X-Org-Id': org } }))
-      .status,
+    (
+      await call(one, 'DELETE', `/orgs/${org}/api-keys/ak_${org}_1`, {
+        headers: { 'X-Org-Api-Key': keys.get(org), 'X-Org-Id': org },
+      })
+    ).status,
   ).toBe(200);
   expect((await make(one)).status).toBe(201);
 });
@@ -174,7 +193,11 @@ describe('agents', () => {
     await store.change(org, 'a', (agent) => (agent === undefined ? null : { ...agent, name: 'longer name' }));
     const record = store.get(org, 'a');
     expect(store.sizes(org)).toEqual({ count: 1, bytes: Buffer.byteLength(JSON.stringify(record)) });
-    expect([await store.forgetArchived(org), await store.forgetArchived(org), store.sizes(org)]).toEqual([true, false, before]);
+    expect([await store.forgetArchived(org), await store.forgetArchived(org), store.sizes(org)]).toEqual([
+      true,
+      false,
+      before,
+    ]);
     store.close();
     expect(AGENTS_ORG_MAX).toBe(50_000);
   });
@@ -198,7 +221,8 @@ describe('agents', () => {
       expect((await register(api, `fresh-${String(api.port)}`, other)).status).toBe(201);
     }
     const headers = { 'X-Org-Api-Key': keys.get(org), 'X-Org-Id': org };
-    for (const id of ['agent-3', 'agent-1']) expect((await call(one, 'DELETE', `/orgs/${org}/agents/${id}`, { headers })).status).toBe(200);
+    for (const id of ['agent-3', 'agent-1'])
+      expect((await call(one, 'DELETE', `/orgs/${org}/agents/${id}`, { headers })).status).toBe(200);
     expect((await register(one, 'fresh')).status).toBe(201);
     expect(said(await call(one, 'GET', `/orgs/${org}/agents/agent-3`, { headers }))).toEqual([404, 'agent_not_found']);
     expect((await call(one, 'GET', `/orgs/${org}/agents/agent-1`, { headers })).status).toBe(200);
@@ -232,7 +256,11 @@ test('the datasets of an organization have a byte share, beside their number', a
   };
   await fill('datasets', [[datasetKey(org, record.dataset_id), record]]);
   const make = (api: TestApi, of = org) =>
-    post(api, of, '/v1/datasets', { name: randomUUID(), version: '1', items: [{ input: { text: 'more than ten bytes' } }] });
+    post(api, of, '/v1/datasets', {
+      name: randomUUID(),
+      version: '1',
+      items: [{ input: { text: 'more than ten bytes' } }],
+    });
   for (const api of [one, two]) {
     await eventually(async () => (await make(api)).status === 409, { what: 'the dataset to be seen' });
     const refused = await make(api);
@@ -251,7 +279,15 @@ describe('judges', () => {
     const text = '€'.repeat(Math.min(50_000, Math.floor(bytes / 3)));
     const criterion = '€'.repeat(Math.max(1, Math.floor((bytes - 150_000) / 150)));
     const rubric = { scale: [0, 1], criteria: Array.from({ length: 50 }, () => criterion) };
-    return { name: 'j', kind: 'llm', enabled: false, threshold: { pass: 1 }, prompt_template: text, model: 'm', rubric };
+    return {
+      name: 'j',
+      kind: 'llm',
+      enabled: false,
+      threshold: { pass: 1 },
+      prompt_template: text,
+      model: 'm',
+      rubric,
+    };
   };
 
   test('have a size each and a byte share in all', async () => {
@@ -278,7 +314,9 @@ describe('judges', () => {
     const judge_id = String(dataOf(await post(one, org, '/v1/judges', aJudge(10)))['judge_id']);
     const headers = { 'X-Org-Api-Key': keys.get(org), 'X-Org-Id': org };
     for (let n = 0; n < OLD_VERSIONS_MAX + 5; n++)
-      expect((await call(one, 'PATCH', `/v1/judges/${judge_id}`, { headers, body: { name: `n${String(n)}` } })).status).toBe(200);
+      expect(
+        (await call(one, 'PATCH', `/v1/judges/${judge_id}`, { headers, body: { name: `n${String(n)}` } })).status,
+      ).toBe(200);
     expect(await countOf('judge_versions', `${org}.>`)).toBe(OLD_VERSIONS_MAX);
   });
 });
@@ -287,7 +325,13 @@ describe('jobs', () => {
   test('that are over are kept up to a number, and the oldest make room', async () => {
     const over = (n: number) => {
       const job_id = `job_${String(n).padStart(16, '0')}`;
-      const job = newLongJob({ job_id, org_id: org, kind: 'restore', args: {}, created_at: new Date(Date.parse(AT) + n).toISOString() });
+      const job = newLongJob({
+        job_id,
+        org_id: org,
+        kind: 'restore',
+        args: {},
+        created_at: new Date(Date.parse(AT) + n).toISOString(),
+      });
       return [longJobKey(org, job_id), { ...job, status: 'complete' }] as const;
     };
     await fill(
@@ -307,7 +351,8 @@ describe('jobs', () => {
 
   test('that are refused leave no value behind', async () => {
     const owner = asUser(await tokenOf({ sub: `u_${org}`, email: `${org}@example.com` }), org);
-    const erase = () => call(one, 'POST', `/orgs/${org}/gdpr/erase`, { headers: owner, body: { attribute: 'user_id', value: 'u' } });
+    const erase = () =>
+      call(one, 'POST', `/orgs/${org}/gdpr/erase`, { headers: owner, body: { attribute: 'user_id', value: 'u' } });
     for (let n = 0; n < OPEN_JOBS_MAX; n++) expect((await erase()).status).toBe(202);
     for (let n = 0; n < 3; n++) expect(said(await erase())).toEqual([409, 'conflict']);
     expect(await countOf('erase_asks', `${org}.>`)).toBe(OPEN_JOBS_MAX);
@@ -317,7 +362,19 @@ describe('jobs', () => {
 test('addresses of webhooks and alerts have a length', async () => {
   const url = `https://example.com/${'x'.repeat(2048)}`;
   const hook = await post(one, org, `/orgs/${org}/webhooks`, { url, events: ['trace.completed'] });
-  expect([...said(hook), hook.json?.['detail']]).toEqual([422, 'invalid_request', expect.stringMatching(/^url: /) as string]);
-  const alert = await post(one, org, `/orgs/${org}/budget/alerts`, { channels: ['webhook'], thresholds: [], webhook_url: url });
-  expect([...said(alert), alert.json?.['detail']]).toEqual([422, 'invalid_request', expect.stringMatching(/^webhook_url: /) as string]);
+  expect([...said(hook), hook.json?.['detail']]).toEqual([
+    422,
+    'invalid_request',
+    expect.stringMatching(/^url: /) as string,
+  ]);
+  const alert = await post(one, org, `/orgs/${org}/budget/alerts`, {
+    channels: ['webhook'],
+    thresholds: [],
+    webhook_url: url,
+  });
+  expect([...said(alert), alert.json?.['detail']]).toEqual([
+    422,
+    'invalid_request',
+    expect.stringMatching(/^webhook_url: /) as string,
+  ]);
 });

@@ -22,7 +22,11 @@ afterAll(async () => {
 
 const operator = { Authorization: `Bearer ${ADMIN_TOKEN}` };
 const owner = { user_id: 'user_1', email: 'owner@example.com' };
-const asBearer = (key: string, org: string) => ({ 'X-Org-Api-Key': '', Authorization: `Bearer ${key}`, 'X-Org-Id': org });
+const asBearer = (key: string, org: string) => ({
+  'X-Org-Api-Key': '',
+  Authorization: `Bearer ${key}`,
+  'X-Org-Id': org,
+});
 const withKey = (key: string, org: string) => ({ 'X-Org-Api-Key': key, 'X-Org-Id': org });
 
 async function makeKey(scopes: string[], by: Record<string, string> = {}): Promise<{ id: string; raw_key: string }> {
@@ -53,7 +57,11 @@ describe('credentials', () => {
     for (const path of [`/orgs/${ORG}`, '/admin/orgs']) {
       const response = await fetch(one.url + path, { headers: headers as Record<string, string> });
       const body = (await response.json()) as Record<string, unknown>;
-      expect([response.status, body['code'], body['request_id']]).toEqual([401, 'unauthenticated', response.headers.get('x-request-id')]);
+      expect([response.status, body['code'], body['request_id']]).toEqual([
+        401,
+        'unauthenticated',
+        response.headers.get('x-request-id'),
+      ]);
     }
   });
 
@@ -82,13 +90,18 @@ describe('credentials', () => {
     const asOrg = await fetch(`${one.url}/orgs/${ORG}`, { headers: operator });
     expect(asOrg.status).toBe(401);
     const asOperator = await fetch(`${one.url}/admin/orgs`, { headers: { Authorization: `Bearer ${KEY}` } });
-    expect([asOperator.status, ((await asOperator.json()) as Record<string, unknown>)['code']]).toEqual([403, 'forbidden']);
+    expect([asOperator.status, ((await asOperator.json()) as Record<string, unknown>)['code']]).toEqual([
+      403,
+      'forbidden',
+    ]);
   });
 });
 
 describe('API keys', () => {
   test('the raw key is shown once; lists show its prefix', async () => {
-    const made = await call(one, 'POST', `/orgs/${ORG}/api-keys`, { body: { name: 'shown', scopes: ['ingest:write', 'traces:read'] } });
+    const made = await call(one, 'POST', `/orgs/${ORG}/api-keys`, {
+      body: { name: 'shown', scopes: ['ingest:write', 'traces:read'] },
+    });
     const raw = String(made.json?.['raw_key']);
     expect(made.json).toEqual({
       id: expect.stringMatching(/^ak_/) as string,
@@ -130,7 +143,8 @@ describe('API keys', () => {
 
   test('a revoked key is refused by every instance', async () => {
     const { id, raw_key } = await makeKey(['org:read']);
-    const status = async (api: TestApi) => (await call(api, 'GET', `/orgs/${ORG}`, { headers: withKey(raw_key, ORG) })).status;
+    const status = async (api: TestApi) =>
+      (await call(api, 'GET', `/orgs/${ORG}`, { headers: withKey(raw_key, ORG) })).status;
     await eventually(async () => (await status(two)) === 200, { what: 'the key at the other instance' });
     const revoked = await call(one, 'DELETE', `/orgs/${ORG}/api-keys/${id}`);
     expect([revoked.status, revoked.json?.['data']]).toEqual([200, { id, deleted: true }]);
@@ -141,7 +155,8 @@ describe('API keys', () => {
 
   test('keys made and revoked around a restart of NATS are right everywhere after it', async () => {
     const gone = await makeKey(['org:read']);
-    const status = async (api: TestApi, key: string) => (await call(api, 'GET', `/orgs/${ORG}`, { headers: withKey(key, ORG) })).status;
+    const status = async (api: TestApi, key: string) =>
+      (await call(api, 'GET', `/orgs/${ORG}`, { headers: withKey(key, ORG) })).status;
     await eventually(async () => (await status(two, gone.raw_key)) === 200);
     await nats.kill();
     await nats.start();
@@ -149,15 +164,19 @@ describe('API keys', () => {
       what: 'a write after the restart',
     });
     const made = await makeKey(['org:read']);
-    await eventually(async () => (await status(two, gone.raw_key)) === 401 && (await status(two, made.raw_key)) === 200, {
-      what: 'both changes at the other instance',
-    });
+    await eventually(
+      async () => (await status(two, gone.raw_key)) === 401 && (await status(two, made.raw_key)) === 200,
+      {
+        what: 'both changes at the other instance',
+      },
+    );
   });
 });
 
 describe('the first key', () => {
   const [first, second] = ['sk_svc_AAAAAAAAAAAAAAAAAAAA', 'sk_svc_BBBBBBBBBBBBBBBBBBBB'] as const;
-  const statusAt = async (api: TestApi, key: string) => (await call(api, 'GET', `/orgs/${ORG}`, { headers: withKey(key, ORG) })).status;
+  const statusAt = async (api: TestApi, key: string) =>
+    (await call(api, 'GET', `/orgs/${ORG}`, { headers: withKey(key, ORG) })).status;
   const started = async <T>(bootstrapKey: string, look: (api: TestApi) => Promise<T>): Promise<T> => {
     const api = await startTestApi({ natsUrl: nats.url, bootstrapKey });
     try {
@@ -183,9 +202,12 @@ describe('the first key', () => {
     // That of every other start is still there.
     expect(await statusAfterStart(KEY)).toBe(200);
     for (const api of [one, two])
-      await eventually(async () => (await call(api, 'PATCH', `/admin/orgs/${ORG}`, { body: {}, headers: operator })).status === 200, {
-        what: 'a write after the restart',
-      });
+      await eventually(
+        async () => (await call(api, 'PATCH', `/admin/orgs/${ORG}`, { body: {}, headers: operator })).status === 200,
+        {
+          what: 'a write after the restart',
+        },
+      );
   });
 
   async function eventuallyKeyId(raw: string): Promise<string> {
@@ -211,9 +233,16 @@ describe('the operator', () => {
     ]);
     expect((await call(one, 'POST', '/admin/orgs', { body: org, headers: operator })).json?.['code']).toBe('conflict');
     const list = await call(one, 'GET', '/admin/orgs?limit=1', { headers: operator });
-    expect(list.json).toMatchObject({ data: [{ org_id: 'org.acme-1' }], meta: { total: 2, page: 1, per_page: 1, has_more: true } });
+    expect(list.json).toMatchObject({
+      data: [{ org_id: 'org.acme-1' }],
+      meta: { total: 2, page: 1, per_page: 1, has_more: true },
+    });
     const changed = await call(one, 'PATCH', '/admin/orgs/org.acme-1', {
-      body: { plan_name: 'enterprise', rate_limits: { ingest_per_minute: 10, api_per_minute: 10, burst: 5 }, overage_budget_usd: 5 },
+      body: {
+        plan_name: 'enterprise',
+        rate_limits: { ingest_per_minute: 10, api_per_minute: 10, burst: 5 },
+        overage_budget_usd: 5,
+      },
       headers: operator,
     });
     expect(changed.json?.['data']).toMatchObject({
@@ -222,20 +251,33 @@ describe('the operator', () => {
       overage_budget_usd: 5,
       name: 'Acme',
     });
-    const cleared = await call(one, 'PATCH', '/admin/orgs/org.acme-1', { body: { overage_budget_usd: null }, headers: operator });
+    const cleared = await call(one, 'PATCH', '/admin/orgs/org.acme-1', {
+      body: { overage_budget_usd: null },
+      headers: operator,
+    });
     expect(cleared.json?.['data']).toMatchObject({ overage_budget_usd: null, plan_name: 'enterprise' });
-    const key = await call(one, 'POST', '/admin/orgs/org.acme-1/api-keys', { body: { name: 'first', scopes: ['*'] }, headers: operator });
+    const key = await call(one, 'POST', '/admin/orgs/org.acme-1/api-keys', {
+      body: { name: 'first', scopes: ['*'] },
+      headers: operator,
+    });
     expect(key.status).toBe(201);
-    const own = await call(one, 'GET', '/orgs/org.acme-1', { headers: withKey(String(key.json?.['raw_key']), 'org.acme-1') });
+    const own = await call(one, 'GET', '/orgs/org.acme-1', {
+      headers: withKey(String(key.json?.['raw_key']), 'org.acme-1'),
+    });
     expect(own.json?.['data']).toMatchObject({ org_id: 'org.acme-1', plan_name: 'enterprise' });
   });
 
   test('is told of orgs that do not exist, and of limits that a plan does not take', async () => {
-    expect((await call(one, 'PATCH', '/admin/orgs/org_none', { body: { name: 'x' }, headers: operator })).json?.['code']).toBe(
-      'org_not_found',
-    );
     expect(
-      (await call(one, 'POST', '/admin/orgs/org_none/api-keys', { body: { name: 'x', scopes: ['*'] }, headers: operator })).json?.['code'],
+      (await call(one, 'PATCH', '/admin/orgs/org_none', { body: { name: 'x' }, headers: operator })).json?.['code'],
+    ).toBe('org_not_found');
+    expect(
+      (
+        await call(one, 'POST', '/admin/orgs/org_none/api-keys', {
+          body: { name: 'x', scopes: ['*'] },
+          headers: operator,
+        })
+      ).json?.['code'],
     ).toBe('org_not_found');
     const limits = await call(one, 'POST', '/admin/orgs', {
       body: { ...org, org_id: 'org_l', rate_limits: { ingest_per_minute: 1, api_per_minute: 1, burst: 1 } },
@@ -248,18 +290,30 @@ describe('the operator', () => {
     const rate_limits = { ingest_per_minute: 10, api_per_minute: 10, burst: 5 };
     const body = { ...org, org_id: 'org_leaves', plan_name: 'enterprise', rate_limits };
     expect((await call(one, 'POST', '/admin/orgs', { body, headers: operator })).status).toBe(201);
-    const patch = (fields: Record<string, unknown>) => call(one, 'PATCH', '/admin/orgs/org_leaves', { body: fields, headers: operator });
+    const patch = (fields: Record<string, unknown>) =>
+      call(one, 'PATCH', '/admin/orgs/org_leaves', { body: fields, headers: operator });
     expect((await patch({ plan_name: 'pro', rate_limits })).status).toBe(422);
     const left = await patch({ plan_name: 'pro' });
-    expect([left.status, left.json?.['data']]).toEqual([200, expect.objectContaining({ plan_name: 'pro', rate_limits: null }) as unknown]);
-    expect((await patch({ plan_name: 'enterprise' })).json?.['data']).toMatchObject({ plan_name: 'enterprise', rate_limits: null });
+    expect([left.status, left.json?.['data']]).toEqual([
+      200,
+      expect.objectContaining({ plan_name: 'pro', rate_limits: null }) as unknown,
+    ]);
+    expect((await patch({ plan_name: 'enterprise' })).json?.['data']).toMatchObject({
+      plan_name: 'enterprise',
+      rate_limits: null,
+    });
   });
 
   test('a concurrent change of two fields loses neither', async () => {
     await call(one, 'POST', '/admin/orgs', { body: { ...org, org_id: 'org_race' }, headers: operator });
-    await eventually(async () => (await call(two, 'PATCH', '/admin/orgs/org_race', { body: {}, headers: operator })).status === 200);
+    await eventually(
+      async () => (await call(two, 'PATCH', '/admin/orgs/org_race', { body: {}, headers: operator })).status === 200,
+    );
     const patches = [one, two].flatMap((api, index) => [
-      call(api, 'PATCH', '/admin/orgs/org_race', { body: index === 0 ? { name: 'new' } : { overage_budget_usd: 7 }, headers: operator }),
+      call(api, 'PATCH', '/admin/orgs/org_race', {
+        body: index === 0 ? { name: 'new' } : { overage_budget_usd: 7 },
+        headers: operator,
+      }),
     ]);
     expect((await Promise.all(patches)).map(({ status }) => status)).toEqual([200, 200]);
     await eventually(async () => {

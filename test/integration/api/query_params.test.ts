@@ -4,7 +4,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ModelServer, startModelServer } from '../../support/model_server.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { type Operation, operationsOf, pathOf } from './a_cast.ts';
-import { ADMIN_TOKEN, type Answer, anEvent, asUser, call, INGEST, ORG, startTestApi, type TestApi, tokenOf } from './an_api.ts';
+import {
+  ADMIN_TOKEN,
+  type Answer,
+  anEvent,
+  asUser,
+  call,
+  INGEST,
+  ORG,
+  startTestApi,
+  type TestApi,
+  tokenOf,
+} from './an_api.ts';
 
 /** Operations of other protocols, and those that probes and scrapers ask. */
 const LENIENT =
@@ -32,7 +43,9 @@ afterAll(async () => {
 
 async function ask({ method, template, access, body }: Operation, query: string): Promise<Answer> {
   const headers =
-    access === 'operator' ? { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` } : asUser(owner);
+    access === 'operator'
+      ? { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` }
+      : asUser(owner);
   const url = `${pathOf(template, { org_id: ORG })}?${query}`;
   return call(api, method, url, { headers, ...(method === 'GET' || body === undefined ? {} : { body }) });
 }
@@ -76,7 +89,9 @@ test('the parameters that the contract names are documented', () => {
   const documented = Object.fromEntries(operations.map(({ name, query }) => [name, query.map((one) => one.name)]));
   const contract: Record<string, string[]> = {
     'GET /v1/traces':
-      'limit offset cursor agent_id outcome min_duration_ms max_duration_ms since until search tags session_id user_id'.split(' '),
+      'limit offset cursor agent_id outcome min_duration_ms max_duration_ms since until search tags session_id user_id'.split(
+        ' ',
+      ),
     'GET /v1/spans/search': 'q model outcome min_cost_usd max_cost_usd since limit'.split(' '),
     'GET /v1/cost/summary': ['days', 'group_by'],
     'GET /v1/cost/forecast': ['days'],
@@ -87,18 +102,30 @@ test('the parameters that the contract names are documented', () => {
     'GET /v1/scores': ['trace_id'],
     'POST /orgs/{org_id}/ingest/app': ['api_key'],
   };
-  for (const [name, names] of Object.entries(contract)) expect([name, documented[name]]).toEqual([name, expect.arrayContaining(names)]);
+  for (const [name, names] of Object.entries(contract))
+    expect([name, documented[name]]).toEqual([name, expect.arrayContaining(names)]);
 });
 
 test('a parameter that takes one value is refused when it is repeated; a list may be', async () => {
   const twice = await call(api, 'GET', '/v1/traces?agent_id=a&agent_id=b');
-  expect([twice.status, twice.json?.['code'], detailOf(twice)]).toEqual([422, 'invalid_request', 'agent_id: may be given only once']);
+  expect([twice.status, twice.json?.['code'], detailOf(twice)]).toEqual([
+    422,
+    'invalid_request',
+    'agent_id: may be given only once',
+  ]);
   const list = await call(api, 'GET', '/v1/traces?tags=a&tags=b,c');
   expect(list.status).not.toBe(422);
 });
 
 test('endpoints of other protocols, and those of probes, ignore parameters that they do not know', async () => {
-  for (const path of ['/healthz?x=1', '/openapi.json?v=2', '/docs?x', '/metrics?x=1', '/readyz?x=1', '/v1/models?limit=20'])
+  for (const path of [
+    '/healthz?x=1',
+    '/openapi.json?v=2',
+    '/docs?x',
+    '/metrics?x=1',
+    '/readyz?x=1',
+    '/v1/models?limit=20',
+  ])
     expect([path, (await call(api, 'GET', path)).status]).not.toEqual([path, 422]);
   expect((await call(api, 'POST', '/v1/traces?x=1', { body: {} })).status).toBe(200);
   expect((await call(api, 'POST', '/v1/otlp/v1/traces?x=1', { body: {} })).status).toBe(200);
@@ -112,7 +139,9 @@ test('ingest stores nothing from a request with an unknown parameter', async () 
   ] as const) {
     const answer = await call(api, 'POST', `${INGEST}/${format}?${query}`, { body: { events: [anEvent()] } });
     expect([answer.status, answer.json?.['code']]).toEqual([422, 'invalid_request']);
-    expect(detailOf(answer)).toMatch(/^unknown query parameter (debug|api_key); this endpoint takes none$|; did you mean api_key\?$/);
+    expect(detailOf(answer)).toMatch(
+      /^unknown query parameter (debug|api_key); this endpoint takes none$|; did you mean api_key\?$/,
+    );
     expect(answer.text).not.toContain('sk_svc_');
   }
 });

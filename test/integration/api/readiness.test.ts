@@ -42,7 +42,10 @@ test('it is ready when every partition has a live owner, and its metrics are tho
   await eventually(async () => JSON.stringify((await ready()).checks).includes('"clickhouse":"ok"'), {
     what: 'the migrations',
   });
-  expect(await ready()).toEqual({ status: 503, checks: { nats: 'ok', clickhouse: 'ok', consumers: 'down', budgets: 'ok' } });
+  expect(await ready()).toEqual({
+    status: 503,
+    checks: { nats: 'ok', clickhouse: 'ok', consumers: 'down', budgets: 'ok' },
+  });
 
   const kv = await api.log.bucket('partitions');
   const metrics_url = `http://127.0.0.1:${String((worker.address() as AddressInfo).port)}/metrics`;

@@ -27,7 +27,10 @@ afterAll(async () => {
 
 test('a job that is asked for as soon as /readyz answers 200 finds a worker', async () => {
   worker = startWorker({ natsUrl: nats.url, clickhouseUrl: database.url });
-  await eventually(async () => (await call(api, 'GET', '/readyz')).status === 200, { what: 'readiness', withinMs: 60_000 });
+  await eventually(async () => (await call(api, 'GET', '/readyz')).status === 200, {
+    what: 'readiness',
+    withinMs: 60_000,
+  });
   const answer = await call(api, 'POST', '/admin/jobs/budget-period/run', { headers: ADMIN, body: {} });
   expect([answer.status, answer.json?.['detail']]).toEqual([200, undefined]);
 }, 90_000);

@@ -38,7 +38,8 @@ async function sent(): Promise<{ trace_id: string; span_id: string }> {
   return { trace_id, span_id: event.span_id };
 }
 const give = (body: unknown): Promise<Answer> => call(api, 'POST', '/v1/scores', { body });
-const list = (trace_id: string, more = ''): Promise<Answer> => call(api, 'GET', `/v1/scores?trace_id=${trace_id}${more}`);
+const list = (trace_id: string, more = ''): Promise<Answer> =>
+  call(api, 'GET', `/v1/scores?trace_id=${trace_id}${more}`);
 const scoresOf = (answer: Answer) => answer.json?.['data'] as Record<string, unknown>[];
 
 describe('a score', () => {
@@ -78,7 +79,10 @@ describe('a score', () => {
 
   test('without words has no comment, in its answer and in the list', async () => {
     const { trace_id } = await sent();
-    const score = (await give({ trace_id, name: 'helpful', value: true, comment: '' })).json?.['data'] as Record<string, unknown>;
+    const score = (await give({ trace_id, name: 'helpful', value: true, comment: '' })).json?.['data'] as Record<
+      string,
+      unknown
+    >;
     expect(score['comment']).toBeNull();
     await eventually(async () => scoresOf(await list(trace_id)).length === 1);
     expect(scoresOf(await list(trace_id))).toEqual([score]);
@@ -191,8 +195,12 @@ test('lists of sessions and end users show what was sent', async () => {
     const sessions = await call(api, 'GET', '/v1/sessions?session_id=chat%201');
     return (scoresOf(sessions)[0]?.['traces'] ?? 0) === 2;
   });
-  expect(scoresOf(await call(api, 'GET', '/v1/sessions?session_id=chat%201'))).toMatchObject([{ session_id: 'chat 1', ...sums }]);
-  expect(scoresOf(await call(api, 'GET', '/v1/users?user_id=ann%40example.com'))).toMatchObject([{ user_id: 'ann@example.com', ...sums }]);
+  expect(scoresOf(await call(api, 'GET', '/v1/sessions?session_id=chat%201'))).toMatchObject([
+    { session_id: 'chat 1', ...sums },
+  ]);
+  expect(scoresOf(await call(api, 'GET', '/v1/users?user_id=ann%40example.com'))).toMatchObject([
+    { user_id: 'ann@example.com', ...sums },
+  ]);
   const traces = await call(api, 'GET', '/v1/traces?user_id=ann%40example.com&session_id=chat%201');
   expect(scoresOf(traces)).toHaveLength(2);
 });
@@ -207,6 +215,10 @@ test('what the org has redacted is redacted in scores too', async () => {
     expect((await give({ trace_id, ...written })).status).toBe(201);
     return scoresOf(await list(trace_id)).some(({ comment }) => comment === 'ask [EMAIL]');
   });
-  expect(scoresOf(await list(trace_id))[0]).toMatchObject({ name: 'by [EMAIL]', value: 'as [EMAIL] said', comment: 'ask [EMAIL]' });
+  expect(scoresOf(await list(trace_id))[0]).toMatchObject({
+    name: 'by [EMAIL]',
+    value: 'as [EMAIL] said',
+    comment: 'ask [EMAIL]',
+  });
   expect((await call(api, 'PUT', policy, { body: { enabled: null } })).status).toBe(200);
 });

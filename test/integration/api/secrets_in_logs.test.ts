@@ -26,7 +26,15 @@ const ANALYST_PASSWORD = `analyst${hex(8)}`;
 
 /** What must never be printed, by what it is. */
 const secrets = new Map<string, string>(
-  Object.entries({ KEY, ADMIN_TOKEN, JWT_SECRET, SMTP_PASSWORD, CLICKHOUSE_PASSWORD, ENCRYPTION_KEY, ANALYST_PASSWORD }),
+  Object.entries({
+    KEY,
+    ADMIN_TOKEN,
+    JWT_SECRET,
+    SMTP_PASSWORD,
+    CLICKHOUSE_PASSWORD,
+    ENCRYPTION_KEY,
+    ANALYST_PASSWORD,
+  }),
 );
 
 let nats: TestNats;
@@ -47,7 +55,10 @@ afterAll(async () => {
   await nats.remove();
 });
 
-async function run(main: string, env: Record<string, string>): Promise<{ child: ChildProcess; said: Record<string, unknown> }> {
+async function run(
+  main: string,
+  env: Record<string, string>,
+): Promise<{ child: ChildProcess; said: Record<string, unknown> }> {
   const child = fork(new URL(`../../../${main}`, import.meta.url), {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     execArgv: [],
@@ -69,7 +80,8 @@ async function run(main: string, env: Record<string, string>): Promise<{ child: 
     },
   });
   children.push(child);
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => (printed += chunk.toString()));
   const ready = new Promise<Record<string, unknown>>((resolve) => {
     child.on('message', (message) => {
       // Before that a worker says that it is starting.
@@ -87,7 +99,9 @@ async function run(main: string, env: Record<string, string>): Promise<{ child: 
 
 async function tokenOf(name: string, claims: Record<string, unknown>, secret = JWT_SECRET): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
-  const token = await new SignJWT({ iat: now, exp: now + 3600, ...claims }).setProtectedHeader({ alg: 'HS256' }).sign(Buffer.from(secret));
+  const token = await new SignJWT({ iat: now, exp: now + 3600, ...claims })
+    .setProtectedHeader({ alg: 'HS256' })
+    .sign(Buffer.from(secret));
   secrets.set(name, token);
   // The signature alone would do as well, with a header and claims that can be guessed.
   secrets.set(`${name}, signature`, token.split('.')[2] ?? '');
@@ -107,7 +121,9 @@ const asKey = (raw: string): Headers => ({ 'X-Org-Api-Key': raw, 'X-Org-Id': ORG
 
 test('no secret is in what the processes print', async () => {
   const api = await run('api/main.ts', { SERVICE_CLICKHOUSE_URL: store.database.url });
-  const away = await run('api/main.ts', { SERVICE_CLICKHOUSE_URL: `http://app:${CLICKHOUSE_PASSWORD}@127.0.0.1:9/millrace` });
+  const away = await run('api/main.ts', {
+    SERVICE_CLICKHOUSE_URL: `http://app:${CLICKHOUSE_PASSWORD}@127.0.0.1:9/millrace`,
+  });
   const worker = await run('pipeline/main.ts', { SERVICE_CLICKHOUSE_URL: store.database.url });
   const [up, down] = [api, away].map(({ said }) => ({ url: `http://127.0.0.1:${String(said['port'])}` })) as [
     { url: string },
@@ -121,7 +137,10 @@ test('no secret is in what the processes print', async () => {
   const wrongAdmin = remember('wrong admin token', `admin${hex(16)}`);
 
   // What is shown once.
-  const made = await call(up, 'POST', `/orgs/${ORG}/api-keys`, { headers: bearer(owner), body: { name: 'one', scopes: ['*'] } });
+  const made = await call(up, 'POST', `/orgs/${ORG}/api-keys`, {
+    headers: bearer(owner),
+    body: { name: 'one', scopes: ['*'] },
+  });
   const key = remember('made key', made.json?.['raw_key']);
   const invite = await call(up, 'POST', `/orgs/${ORG}/members`, {
     headers: bearer(owner),
@@ -130,10 +149,16 @@ test('no secret is in what the processes print', async () => {
   const inviteToken = remember('invite token', (invite.json?.['data'] as Record<string, unknown>)['token']);
   const ann = await tokenOf('token of a member', { sub: 'user_ann', email: 'ann@example.com' });
   await call(up, 'POST', `/orgs/${ORG}/members/accept`, { headers: bearer(ann), body: { token: inviteToken } });
-  const transfer = await call(up, 'POST', `/orgs/${ORG}/transfer`, { headers: bearer(owner), body: { new_owner_user_id: 'user_ann' } });
+  const transfer = await call(up, 'POST', `/orgs/${ORG}/transfer`, {
+    headers: bearer(owner),
+    body: { new_owner_user_id: 'user_ann' },
+  });
   const transferToken = remember('transfer token', (transfer.json?.['data'] as Record<string, unknown>)['token']);
   const registers = await call(up, 'POST', `/orgs/${ORG}/agents/register-tokens`, { headers: bearer(owner) });
-  const registerToken = remember('register token', (registers.json?.['data'] as Record<string, unknown>)['register_token']);
+  const registerToken = remember(
+    'register token',
+    (registers.json?.['data'] as Record<string, unknown>)['register_token'],
+  );
   const hook = await call(up, 'POST', `/orgs/${ORG}/webhooks`, {
     headers: bearer(owner),
     body: { url: 'http://127.0.0.1:9/hook', events: ['agent.registered', 'audit.api_key.create'] },

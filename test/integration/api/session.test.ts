@@ -19,7 +19,11 @@ afterAll(async () => {
 
 const PATH = '/v1/session';
 /** Neither an API key nor a bearer token: only what is given. */
-const asBrowser = (headers: Record<string, string>) => ({ 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, ...headers });
+const asBrowser = (headers: Record<string, string>) => ({
+  'X-Org-Api-Key': undefined,
+  'X-Org-Id': undefined,
+  ...headers,
+});
 const cookieOf = (token: string) => ({ Cookie: `svc_session=${token}` });
 
 describe('a session', () => {
@@ -98,9 +102,18 @@ describe('a session', () => {
         body: { name: 'by cookie', scopes: ['traces:read'] },
         headers: asBrowser({ ...cookieOf(token), ...headers }),
       });
-    for (const headers of [{}, { Origin: 'https://evil.example' }, { Origin: 'null' }, { 'Sec-Fetch-Site': 'cross-site' }]) {
+    for (const headers of [
+      {},
+      { Origin: 'https://evil.example' },
+      { Origin: 'null' },
+      { 'Sec-Fetch-Site': 'cross-site' },
+    ]) {
       const refused = await makeKey(headers);
-      expect([JSON.stringify(headers), refused.status, refused.json?.['code']]).toEqual([JSON.stringify(headers), 403, 'forbidden']);
+      expect([JSON.stringify(headers), refused.status, refused.json?.['code']]).toEqual([
+        JSON.stringify(headers),
+        403,
+        'forbidden',
+      ]);
     }
     for (const headers of [sameOrigin(), { 'Sec-Fetch-Site': 'same-origin' }, { 'X-Requested-With': 'fetch' }])
       expect((await makeKey(headers)).status).toBe(201);
@@ -108,7 +121,9 @@ describe('a session', () => {
 
   test('is begun by a cookie from our own origin only', async () => {
     expect((await call(api, 'POST', PATH, { headers: asBrowser(cookieOf(token)) })).status).toBe(403);
-    expect((await call(api, 'POST', PATH, { headers: asBrowser({ ...cookieOf(token), ...sameOrigin() }) })).status).toBe(201);
+    expect(
+      (await call(api, 'POST', PATH, { headers: asBrowser({ ...cookieOf(token), ...sameOrigin() }) })).status,
+    ).toBe(201);
   });
 
   test('ends with the cookie cleared, whoever asks', async () => {
@@ -144,15 +159,22 @@ describe('a session', () => {
 
   test('is refused with a token under another secret, or one that has expired, which is told', async () => {
     const forged = await tokenOf({ sub: OWNER }, 'another-secret-of-the-tests-0123456789');
-    expect((await call(api, 'GET', PATH, { headers: asUser(forged) })).json?.['detail']).toBe("The token's signature is not valid.");
+    expect((await call(api, 'GET', PATH, { headers: asUser(forged) })).json?.['detail']).toBe(
+      "The token's signature is not valid.",
+    );
     const expired = await tokenOf({ sub: OWNER, exp: Math.floor(Date.now() / 1000) - 10 });
-    expect((await call(api, 'GET', PATH, { headers: asUser(expired) })).json?.['detail']).toBe('The token has expired.');
+    expect((await call(api, 'GET', PATH, { headers: asUser(expired) })).json?.['detail']).toBe(
+      'The token has expired.',
+    );
   });
 
   test('shows no org to a person who belongs to none, and no org lets them in', async () => {
     const stranger = await tokenOf({ sub: 'user_stranger', role: 'owner', org_id: ORG });
     const shown = await call(api, 'GET', PATH, { headers: asUser(stranger) });
-    expect([shown.status, shown.json?.['data']]).toMatchObject([200, { user_id: 'user_stranger', email: null, orgs: [] }]);
+    expect([shown.status, shown.json?.['data']]).toMatchObject([
+      200,
+      { user_id: 'user_stranger', email: null, orgs: [] },
+    ]);
     const refused = await call(api, 'GET', `/orgs/${ORG}`, { headers: asUser(stranger) });
     expect([refused.status, refused.json?.['code']]).toEqual([403, 'forbidden']);
   });
@@ -163,7 +185,10 @@ describe('tokens of an OIDC provider', () => {
   let api: TestApi;
   beforeAll(async () => {
     oidc = await startOidc('RS256');
-    api = await startTestApi({ natsUrl: nats.url, provider: { jwksUrl: oidc.jwksUrl, issuer: oidc.issuer, audience: AUDIENCE } });
+    api = await startTestApi({
+      natsUrl: nats.url,
+      provider: { jwksUrl: oidc.jwksUrl, issuer: oidc.issuer, audience: AUDIENCE },
+    });
   });
   afterAll(async () => {
     await api.close();
@@ -196,7 +221,10 @@ describe('tokens of an OIDC provider', () => {
 
   test('are refused when they are from another issuer', async () => {
     const token = await oidc.signIn(OWNER, AUDIENCE);
-    const other = await startTestApi({ natsUrl: nats.url, provider: { jwksUrl: oidc.jwksUrl, issuer: `${oidc.issuer}/tenant` } });
+    const other = await startTestApi({
+      natsUrl: nats.url,
+      provider: { jwksUrl: oidc.jwksUrl, issuer: `${oidc.issuer}/tenant` },
+    });
     try {
       expect((await shownFor(token, other)).json?.['detail']).toBe('The token is from another issuer (iss).');
     } finally {
@@ -207,7 +235,11 @@ describe('tokens of an OIDC provider', () => {
   test('are refused when they have expired, from the cookie too', async () => {
     const token = await oidc.signIn(OWNER, AUDIENCE);
     let ahead = 0;
-    const other = await startTestApi({ natsUrl: nats.url, provider: { jwksUrl: oidc.jwksUrl }, now: () => Date.now() + ahead });
+    const other = await startTestApi({
+      natsUrl: nats.url,
+      provider: { jwksUrl: oidc.jwksUrl },
+      now: () => Date.now() + ahead,
+    });
     try {
       expect((await shownFor(token, other)).status).toBe(200);
       ahead = 3_600_000 + 61_000;
@@ -240,7 +272,10 @@ describe('tokens of an OIDC provider', () => {
 
   test('may be signed with EdDSA', async () => {
     const edwards = await startOidc('EdDSA');
-    const other = await startTestApi({ natsUrl: nats.url, provider: { jwksUrl: edwards.jwksUrl, issuer: edwards.issuer } });
+    const other = await startTestApi({
+      natsUrl: nats.url,
+      provider: { jwksUrl: edwards.jwksUrl, issuer: edwards.issuer },
+    });
     try {
       expect((await shownFor(await edwards.signIn(OWNER, AUDIENCE), other)).status).toBe(200);
     } finally {

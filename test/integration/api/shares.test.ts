@@ -23,7 +23,10 @@ beforeAll(async () => {
     headers: admin,
   });
   expect(made.status).toBe(201);
-  const key = await call(api, 'POST', '/admin/orgs/org_quiet/api-keys', { body: { name: 'quiet', scopes: ['*'] }, headers: admin });
+  const key = await call(api, 'POST', '/admin/orgs/org_quiet/api-keys', {
+    body: { name: 'quiet', scopes: ['*'] },
+    headers: admin,
+  });
   quiet = { org: 'org_quiet', key: String(key.json?.['raw_key']) };
 });
 
@@ -35,7 +38,9 @@ afterAll(async () => {
 let sent = 0;
 /** A batch of ten large events, each in a trace of its own. */
 const batch = (): unknown => ({
-  events: Array.from({ length: 10 }, () => anEvent({ name: `n${String(sent++)}`, attributes: { input: 'x'.repeat(BATCH_BYTES / 10) } })),
+  events: Array.from({ length: 10 }, () =>
+    anEvent({ name: `n${String(sent++)}`, attributes: { input: 'x'.repeat(BATCH_BYTES / 10) } }),
+  ),
 });
 const asNoisy = (): Promise<Answer> => call(api, 'POST', `${INGEST}/custom`, { body: batch() });
 const asQuiet = (): Promise<Answer> =>
@@ -48,7 +53,8 @@ test('who has more in the log than its share waits until it has landed, and othe
   expect((await asQuiet()).status).toBe(200);
   const answers: Answer[] = [];
   // Each is small beside what may wait; together they are more.
-  while (answers.length <= (4 * BACKLOG_MIN) / BATCH_BYTES && answers.at(-1)?.status !== 429) answers.push(await asNoisy());
+  while (answers.length <= (4 * BACKLOG_MIN) / BATCH_BYTES && answers.at(-1)?.status !== 429)
+    answers.push(await asNoisy());
   const last = answers.pop();
   expect(answers.length).toBeGreaterThan(1);
   expect(answers.every(({ status }) => status === 200)).toBe(true);

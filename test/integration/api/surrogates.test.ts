@@ -22,7 +22,10 @@ const PAIR = '\u{1f600}';
 const SOUND = '\ufffd \ufffd \ufffd\ufffd';
 
 /** The bytes of an answer. */
-async function raw(path: string, init: { method?: string; body?: string; headers?: Record<string, string> } = {}): Promise<string> {
+async function raw(
+  path: string,
+  init: { method?: string; body?: string; headers?: Record<string, string> } = {},
+): Promise<string> {
   const headers = { 'X-Org-Api-Key': KEY, 'X-Org-Id': ORG, 'Content-Type': 'application/json', ...init.headers };
   const response = await fetch(api.url + path, { ...init, headers });
   const bytes = Buffer.from(await response.arrayBuffer());
@@ -41,7 +44,10 @@ function expectSound(path: string, text: string): void {
 test('events come out with U+FFFD in every answer, under the ids of the body as received', async () => {
   const trace_id = 'trc_lone';
   const call1 = {
-    request: { model: `gpt-4o-mini${LONE}`, messages: [{ role: 'user', content: `ask ${LONE} ${PAIR}`, [LONE]: LONE }] },
+    request: {
+      model: `gpt-4o-mini${LONE}`,
+      messages: [{ role: 'user', content: `ask ${LONE} ${PAIR}`, [LONE]: LONE }],
+    },
     response: {
       model: 'gpt-4o-mini',
       choices: [{ index: 0, message: { role: 'assistant', content: `say ${LONE}` }, finish_reason: 'stop' }],
@@ -69,7 +75,9 @@ test('events come out with U+FFFD in every answer, under the ids of the body as 
   const answers = [
     await call(api, 'POST', `${INGEST}/chatcompletion`, { body: call1 }),
     await call(api, 'POST', `${INGEST}/chain`, { body: chain }),
-    await call(api, 'POST', `${INGEST}/app`, { body: { events: [{ event_type: LONE, session_id: LONE, attributes: { [LONE]: LONE } }] } }),
+    await call(api, 'POST', `${INGEST}/app`, {
+      body: { events: [{ event_type: LONE, session_id: LONE, attributes: { [LONE]: LONE } }] },
+    }),
   ];
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
   const ids = answers.map(({ json }) => json?.['data'] as Record<string, unknown>);
@@ -93,7 +101,9 @@ test('events come out with U+FFFD in every answer, under the ids of the body as 
     tags: [`tag ${SOUND}`],
     attributes: { [`name ${SOUND}`]: [`value ${SOUND}`, { deep: SOUND }], agent_id: `agent ${SOUND}` },
   });
-  expect(JSON.parse(String(root?.['prompt']))).toEqual([{ role: 'user', content: `ask ${SOUND} ${PAIR}`, [SOUND]: SOUND }]);
+  expect(JSON.parse(String(root?.['prompt']))).toEqual([
+    { role: 'user', content: `ask ${SOUND} ${PAIR}`, [SOUND]: SOUND },
+  ]);
   for (const path of [
     `/v1/traces/${trace_id}/tree`,
     `/v1/traces/${trace_id}/timeline`,
@@ -106,7 +116,10 @@ test('events come out with U+FFFD in every answer, under the ids of the body as 
   ])
     expectSound(path, await raw(path));
   for (const format of ['json', 'ndjson'])
-    expectSound(format, await raw(`/v1/traces/${trace_id}/export`, { method: 'POST', body: JSON.stringify({ format }) }));
+    expectSound(
+      format,
+      await raw(`/v1/traces/${trace_id}/export`, { method: 'POST', body: JSON.stringify({ format }) }),
+    );
 });
 
 test('what requests bring comes back with U+FFFD, also in refusals', async () => {
@@ -120,9 +133,15 @@ test('what requests bring comes back with U+FFFD, also in refusals', async () =>
   expect(await raw('/v1/prompts/lone')).toContain(`say ${SOUND} ${PAIR}`);
   await post('/v1/datasets', { name: `set ${LONE}`, version: '1', items: [{ input: { [LONE]: LONE } }] });
   expect(await raw('/v1/datasets')).toContain(`set ${SOUND}`);
-  await post('/admin/orgs', { name: LONE, owner: { user_id: 'u', email: 'u@e.example' } }, { Authorization: `Bearer ${ADMIN_TOKEN}` });
+  await post(
+    '/admin/orgs',
+    { name: LONE, owner: { user_id: 'u', email: 'u@e.example' } },
+    { Authorization: `Bearer ${ADMIN_TOKEN}` },
+  );
 
-  expect((await post('/v1/traces/compare', { baseline_trace_id: LONE, candidate_trace_id: LONE })).detail).toBeDefined();
+  expect(
+    (await post('/v1/traces/compare', { baseline_trace_id: LONE, candidate_trace_id: LONE })).detail,
+  ).toBeDefined();
   expect((await post('/v1/judges', { [LONE]: 1, name: LONE })).detail).toBeDefined();
   expect((await post(`${INGEST}/custom`, { events: [{ [LONE]: 1, outcome: LONE }] })).detail).toBeDefined();
   expect((await post(`${INGEST}/${'\u{1f600}'.repeat(31)}a\u{1f600}\u{1f600}`, {})).detail).toBeDefined();

@@ -83,7 +83,8 @@ interface Caller {
 }
 
 /** The contract's code of an error; the gateway has it in its error. */
-const codeOf = (json: Answer['json']): unknown => (json?.['error'] as { code: string } | undefined)?.code ?? json?.['code'];
+const codeOf = (json: Answer['json']): unknown =>
+  (json?.['error'] as { code: string } | undefined)?.code ?? json?.['code'];
 
 function verdictOf({ status, json }: Answer): Verdict {
   if (status === 401) return '401';
@@ -97,7 +98,11 @@ async function callersOf(rule: Rule, hasOrgInPath: boolean): Promise<Caller[]> {
   const callers: Caller[] = [
     { name: 'nobody', headers: NOTHING, expected: open ? 'allowed' : '401' },
     { name: 'a made-up key', headers: asKey('sk_svc_madeupmadeupmadeup'), expected: open ? 'allowed' : '401' },
-    { name: 'a made-up token', headers: { ...NOTHING, Authorization: 'Bearer a.b.c' }, expected: open ? 'allowed' : '401' },
+    {
+      name: 'a made-up token',
+      headers: { ...NOTHING, Authorization: 'Bearer a.b.c' },
+      expected: open ? 'allowed' : '401',
+    },
     {
       name: 'an expired token',
       headers: asUser(await tokenOf({ sub: OWNER, exp: Math.floor(Date.now() / 1000) - 3600 })),
@@ -147,11 +152,20 @@ async function callersOf(rule: Rule, hasOrgInPath: boolean): Promise<Caller[]> {
   }
   callers.push({ name: 'our key, naming another org', headers: asKey(keyFor('*'), OTHER_ORG), expected: '403' });
   callers.push({ name: "another org's key, naming ours", headers: asKey(other.raw), expected: '403' });
-  callers.push({ name: "another org's owner, naming ours", headers: { ...other.owner, 'X-Org-Id': ORG }, expected: '403' });
+  callers.push({
+    name: "another org's owner, naming ours",
+    headers: { ...other.owner, 'X-Org-Id': ORG },
+    expected: '403',
+  });
   for (const org of hasOrgInPath ? [OTHER_ORG, 'org_that_is_not'] : []) {
     callers.push({ name: `our key, at ${org}`, headers: asKey(keyFor('*')), org, expected: '403' });
     callers.push({ name: `our owner, at ${org}`, headers: asUser(tokenFor('owner')), org, expected: '403' });
-    callers.push({ name: `our owner, at and naming ${org}`, headers: asUser(tokenFor('owner'), org), org, expected: '403' });
+    callers.push({
+      name: `our owner, at and naming ${org}`,
+      headers: asUser(tokenFor('owner'), org),
+      org,
+      expected: '403',
+    });
   }
   return callers;
 }
@@ -171,7 +185,10 @@ const BODIES: Readonly<Record<string, unknown>> = {
 
 async function ask(operation: Operation, values: Record<string, string>, headers: Headers): Promise<Answer> {
   const body = BODIES[operation.name] ?? operation.body;
-  return call(api, operation.method, pathOf(operation.template, values), { headers, ...(body === undefined ? {} : { body }) });
+  return call(api, operation.method, pathOf(operation.template, values), {
+    headers,
+    ...(body === undefined ? {} : { body }),
+  });
 }
 
 test('the document and the table name the same operations', () => {
@@ -182,7 +199,9 @@ test('the document and the table name the same operations', () => {
 
 test('every operation says who may call it, and every one that is no GET what the audit log says of it', () => {
   expect(operations.filter(({ access }) => typeof access !== 'string').map(({ name }) => name)).toEqual([]);
-  const silent = operations.filter(({ method, audit }) => method !== 'GET' && audit === undefined).map(({ name }) => name);
+  const silent = operations
+    .filter(({ method, audit }) => method !== 'GET' && audit === undefined)
+    .map(({ name }) => name);
   expect(silent.filter((name) => !name.includes('/ingest/'))).toEqual([]);
 });
 
@@ -200,9 +219,15 @@ test('every caller at every operation gets what the contract says', async () => 
       const got = verdictOf(answer);
       if (got !== (REFUSED_LATER[operation.name]?.includes(name) === true ? '403' : expected))
         wrong.push(`${operation.name} by ${name}: ${String(answer.status)} ${answer.text}, not ${expected}`);
-      if (answer.status === 403 && expected === '403' && isOrgRule(rule) && /role|scope/.test(String(answer.json?.['detail'])))
+      if (
+        answer.status === 403 &&
+        expected === '403' &&
+        isOrgRule(rule) &&
+        /role|scope/.test(String(answer.json?.['detail']))
+      )
         expect(answer.json?.['detail']).toMatch(/permission [a-z_]+:[a-z_]+/);
-      if (answer.status >= 500 && !isAway) wrong.push(`${operation.name} by ${name}: ${String(answer.status)} ${answer.text}`);
+      if (answer.status >= 500 && !isAway)
+        wrong.push(`${operation.name} by ${name}: ${String(answer.status)} ${answer.text}`);
     }
   }
   expect(wrong).toEqual([]);
@@ -219,7 +244,9 @@ describe('what another org has', () => {
 
   test('an org that is there and one that is not look the same', async () => {
     const wrong: string[] = [];
-    for (const operation of operations.filter(({ template, access }) => template.includes('{org_id}') && access !== 'operator')) {
+    for (const operation of operations.filter(
+      ({ template, access }) => template.includes('{org_id}') && access !== 'operator',
+    )) {
       for (const as of [
         asKey(keyFor('*')),
         asUser(tokenFor('owner')),
@@ -228,7 +255,10 @@ describe('what another org has', () => {
       ]) {
         const [there, not] = [{ org_id: OTHER_ORG }, { org_id: 'org_that_is_not' }];
         const named = as['X-Org-Id'] === ORG ? {} : { 'X-Org-Id': undefined };
-        const [a, b] = [await ask(operation, there, { ...as, ...named }), await ask(operation, not, { ...as, ...named })];
+        const [a, b] = [
+          await ask(operation, there, { ...as, ...named }),
+          await ask(operation, not, { ...as, ...named }),
+        ];
         if (told(a, there) !== told(b, not)) wrong.push(`${operation.name}: ${told(a, there)} | ${told(b, not)}`);
       }
     }
@@ -239,7 +269,9 @@ describe('what another org has', () => {
     const wrong: string[] = [];
     let pairs = 0;
     for (const operation of operations) {
-      const names = [...operation.template.matchAll(/\{([a-z_]+)\}/g)].map(([, name]) => name ?? '').filter((name) => name !== 'org_id');
+      const names = [...operation.template.matchAll(/\{([a-z_]+)\}/g)]
+        .map(([, name]) => name ?? '')
+        .filter((name) => name !== 'org_id');
       // A trace that only another org has is said to be: the contract wants that.
       const known = names.filter((name) => name in other && name !== 'trace_id');
       if (known.length === 0 || !Array.isArray(CONTRACT[operation.name])) continue;
@@ -248,7 +280,8 @@ describe('what another org has', () => {
         const nobodys = { org_id: ORG, ...Object.fromEntries(known.map((name) => [name, `no_such_${name}`])) };
         const [a, b] = [await ask(operation, theirs, as), await ask(operation, nobodys, as)];
         pairs++;
-        if (told(a, theirs) !== told(b, nobodys)) wrong.push(`${operation.name}: ${told(a, theirs)} | ${told(b, nobodys)}`);
+        if (told(a, theirs) !== told(b, nobodys))
+          wrong.push(`${operation.name}: ${told(a, theirs)} | ${told(b, nobodys)}`);
       }
     }
     expect(pairs).toBeGreaterThan(0);

@@ -26,7 +26,10 @@ afterEach(async () => {
 });
 
 async function openKv(): Promise<{ log: Log; kv: KV }> {
-  const log = await openLog(await connectNats({ url: nats.url, name: 'test', waitMs: 5000 }), { replicas: 1, logBytesMax: 1024 * 1024 });
+  const log = await openLog(await connectNats({ url: nats.url, name: 'test', waitMs: 5000 }), {
+    replicas: 1,
+    logBytesMax: 1024 * 1024,
+  });
   logs.push(log);
   return { log, kv: await log.bucket('orgs') };
 }
@@ -82,7 +85,8 @@ test('a key that is to be written once is written once, also after it was delete
   const [one, two] = [await watch(await openKv()), await watch(await openKv())];
   const outcomes = await Promise.allSettled([one, two, one, two].map((bucket, n) => bucket.createOnce('a', { n })));
   expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected']);
-  for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(RevisionConflict);
+  for (const outcome of outcomes)
+    if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(RevisionConflict);
   await eventually(() => one.held('a') !== undefined);
   await one.delete('a', one.held('a')?.revision ?? 0);
   await nats.kill();
@@ -110,7 +114,9 @@ test('what was deleted, changed and made while the connection was down is right 
   await other.kv.delete('gone');
   await other.kv.put('changed', '{"n":2}');
   await other.kv.put('made', '{"n":3}');
-  await eventually(() => bucket.get('gone') === undefined && bucket.get('changed')?.n === 2 && bucket.get('made')?.n === 3);
+  await eventually(
+    () => bucket.get('gone') === undefined && bucket.get('changed')?.n === 2 && bucket.get('made')?.n === 3,
+  );
   expect(bucket.get('kept')).toEqual({ n: 1 });
   expect([...new Set(told)].sort()).toEqual(['changed', 'gone', 'made']);
   await other.kv.put('later', '{"n":4}');

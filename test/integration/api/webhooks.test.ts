@@ -109,7 +109,10 @@ describe('an endpoint', () => {
   it('is made once for one Idempotency-Key, and the answer with its secret is not kept in clear', async () => {
     const headers = { 'Idempotency-Key': randomUUID() };
     const body = { url: URL_OK, events: ['pii.match'] };
-    const [first, second] = [await call(api, 'POST', ROOT, { body, headers }), await call(api, 'POST', ROOT, { body, headers })];
+    const [first, second] = [
+      await call(api, 'POST', ROOT, { body, headers }),
+      await call(api, 'POST', ROOT, { body, headers }),
+    ];
     expect(second.text).toBe(first.text);
     const kept: string[] = [];
     const kv = await worker.log.bucket('idempotency');
@@ -144,7 +147,13 @@ describe('an endpoint', () => {
 
   it('changes nothing else than what may be changed', async () => {
     const made = await create();
-    for (const body of [{ url: 'https://example.com/' }, { secret: 'abc' }, { events: [] }, { events: ['nope'] }, { webhook_id: 'x' }])
+    for (const body of [
+      { url: 'https://example.com/' },
+      { secret: 'abc' },
+      { events: [] },
+      { events: ['nope'] },
+      { webhook_id: 'x' },
+    ])
       expect((await call(api, 'PATCH', one(made), { body })).status).toBe(422);
     const { secret, ...shown } = made;
     expect(secret).toBeDefined();
@@ -159,12 +168,18 @@ describe('an endpoint', () => {
       body: { org_id: 'org_two', name: 'two', plan_name: 'pro', owner: { user_id: 'u2', email: 'two@example.com' } },
     });
     const keyOf = async (org: string, scopes: string[]) =>
-      String((await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { ...operator, body: { name: 'k', scopes } })).json?.['raw_key']);
+      String(
+        (await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { ...operator, body: { name: 'k', scopes } })).json?.[
+          'raw_key'
+        ],
+      );
     const foreign = { 'X-Org-Api-Key': await keyOf('org_two', ['*']), 'X-Org-Id': 'org_two' };
     expect((await call(api, 'GET', one(made), { headers: foreign })).json?.['code']).toBe('cross_org_access');
-    expect((await call(api, 'GET', `/orgs/org_two/webhooks/${String(made['webhook_id'])}`, { headers: foreign })).json?.['code']).toBe(
-      'webhook_not_found',
-    );
+    expect(
+      (await call(api, 'GET', `/orgs/org_two/webhooks/${String(made['webhook_id'])}`, { headers: foreign })).json?.[
+        'code'
+      ],
+    ).toBe('webhook_not_found');
     expect(listOf(await call(api, 'GET', '/orgs/org_two/webhooks', { headers: foreign }))).toEqual([]);
     const reader = { 'X-Org-Api-Key': await keyOf(ORG, ['webhooks:read']) };
     expect((await call(api, 'GET', ROOT, { headers: reader })).status).toBe(200);
@@ -182,7 +197,8 @@ describe('an endpoint', () => {
 
   it('may lead into no private network outside development', async () => {
     const production = await startTestApi({ natsUrl: nats.url, production: true });
-    const post = async (url: string) => (await call(production, 'POST', ROOT, { body: { url, events: ['trace.started'] } })).status;
+    const post = async (url: string) =>
+      (await call(production, 'POST', ROOT, { body: { url, events: ['trace.started'] } })).status;
     for (const url of [
       'http://localhost:9000/',
       'http://127.0.0.1/',
@@ -236,7 +252,12 @@ describe('deliveries', () => {
     const made = await create({ url: `${receiver.url}/rotate` });
     const secrets = [String(made['secret'])];
     for (let turn = 0; turn < 3; turn += 1) {
-      const answer = await call(api, 'POST', one(made, '/secrets'), turn === 1 ? { body: { secret: 'whsec_mine' } } : {});
+      const answer = await call(
+        api,
+        'POST',
+        one(made, '/secrets'),
+        turn === 1 ? { body: { secret: 'whsec_mine' } } : {},
+      );
       expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
       secrets.unshift(String(dataOf(answer)['secret']));
     }
@@ -260,7 +281,9 @@ describe('deliveries', () => {
     receiver.behave('/dead', status(500));
     const [event_id = ''] = await publishEvents(worker.log, 1, { org_id: ORG, event: 'judge.regression' });
     const letters = `${ROOT}/dead-letters`;
-    await eventually(async () => listOf(await call(api, 'GET', `${letters}?webhook_id=${String(made['webhook_id'])}`)).length === 1);
+    await eventually(
+      async () => listOf(await call(api, 'GET', `${letters}?webhook_id=${String(made['webhook_id'])}`)).length === 1,
+    );
     const [letter] = listOf(await call(api, 'GET', letters));
     const [first] = receiver.at('/dead');
     expect(letter).toMatchObject({
@@ -279,7 +302,10 @@ describe('deliveries', () => {
     receiver.behave('/dead', status(200));
     const before = receiver.at('/dead').length;
     const replay = await call(api, 'POST', `${letters}/${event_id}/replay`);
-    expect([replay.status, dataOf(replay)]).toEqual([200, { event_id, replayed: 1, webhook_ids: [made['webhook_id']] }]);
+    expect([replay.status, dataOf(replay)]).toEqual([
+      200,
+      { event_id, replayed: 1, webhook_ids: [made['webhook_id']] },
+    ]);
     await eventually(() => receiver.at('/dead').length === before + 1);
     const last = receiver.at('/dead').at(-1);
     expect([last?.event_id, last?.attempt, last?.body.toString()]).toEqual([event_id, 0, first?.body.toString()]);

@@ -36,7 +36,10 @@ let orgs = 0;
 let questions = 0;
 
 /** The body of a model call of `tokens` tokens. */
-export function modelCall(tokens: number, { agent_id, attributes = {}, question }: SendOptions = {}): Record<string, unknown> {
+export function modelCall(
+  tokens: number,
+  { agent_id, attributes = {}, question }: SendOptions = {},
+): Record<string, unknown> {
   questions++;
   return {
     request: { model: 'gpt-4o', messages: [{ role: 'user', content: question ?? `question ${String(questions)}` }] },
@@ -65,16 +68,32 @@ export class TestOrg {
     const [first] = apis;
     if (first === undefined) throw new Error('an org is made through an API');
     const id = `org_b${String(process.pid)}_${String(++orgs)}`;
-    const body = { org_id: id, name: id, plan_name: 'enterprise', owner: { user_id: `u_${id}`, email: `${id}@example.com` }, ...more };
+    const body = {
+      org_id: id,
+      name: id,
+      plan_name: 'enterprise',
+      owner: { user_id: `u_${id}`, email: `${id}@example.com` },
+      ...more,
+    };
     const made = await call(first, 'POST', '/admin/orgs', { headers: ADMIN, body });
     if (made.status !== 201) throw new Error(made.text);
-    const key = await call(first, 'POST', `/admin/orgs/${id}/api-keys`, { headers: ADMIN, body: { name: 'all', scopes: ['*'] } });
+    const key = await call(first, 'POST', `/admin/orgs/${id}/api-keys`, {
+      headers: ADMIN,
+      body: { name: 'all', scopes: ['*'] },
+    });
     const org = new TestOrg(id, String(key.json?.['raw_key']));
-    for (const api of apis) await eventually(async () => (await org.call(api, 'GET', `/orgs/${id}`)).status === 200, { what: 'the key' });
+    for (const api of apis)
+      await eventually(async () => (await org.call(api, 'GET', `/orgs/${id}`)).status === 200, { what: 'the key' });
     return org;
   }
 
-  call(api: ApiAddress, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  call(
+    api: ApiAddress,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
     const all = { 'X-Org-Api-Key': this.#key, 'X-Org-Id': this.id, ...headers };
     return call(api, method, path, { headers: all, ...(body === undefined ? {} : { body }) });
   }
@@ -105,7 +124,8 @@ export class TestOrg {
     const answer = await this.call(first, 'PUT', `/orgs/${this.id}/budget`, limits);
     if (answer.status !== 200) throw new Error(answer.text);
     const set = JSON.stringify(limitsIn(answer.json?.['data'] as BudgetAnswer));
-    for (const api of apis) await eventually(async () => JSON.stringify(limitsIn(await this.budget(api))) === set, { what: 'the limit' });
+    for (const api of apis)
+      await eventually(async () => JSON.stringify(limitsIn(await this.budget(api))) === set, { what: 'the limit' });
   }
 
   async limitAgent(api: ApiAddress, agent_id: string, tokens: Record<string, unknown>): Promise<Answer> {
@@ -132,4 +152,5 @@ const limitsIn = ({ tokens, storage_mb, sandbox_seconds }: BudgetAnswer): unknow
   [tokens, storage_mb, sandbox_seconds].map(({ soft_limit, hard_limit }) => [soft_limit, hard_limit]);
 
 /** Status and code. */
-export const code = (answer: Answer): string => `${String(answer.status)} ${(answer.json?.['code'] ?? '') as string}`.trim();
+export const code = (answer: Answer): string =>
+  `${String(answer.status)} ${(answer.json?.['code'] ?? '') as string}`.trim();

@@ -18,7 +18,10 @@ let log: Log;
 
 beforeAll(async () => {
   nats = await startTestNats();
-  log = await openLog(await connectNats({ url: nats.url, name: 'api', waitMs: 3000 }), { replicas: 1, logBytesMax: 1024 ** 3 });
+  log = await openLog(await connectNats({ url: nats.url, name: 'api', waitMs: 3000 }), {
+    replicas: 1,
+    logBytesMax: 1024 ** 3,
+  });
 }, 60_000);
 
 afterAll(async () => {
@@ -42,7 +45,9 @@ async function publish(subject: string, batch: ReturnType<typeof eventOf>[], byt
   return (await log.js.publish(subject, bytes ?? ingestBatchCodec.encode({ events: batch }), { headers: given })).seq;
 }
 async function checkpoint(partition: number, at: number): Promise<void> {
-  await (await log.bucket('partitions')).put(`partition.${String(partition)}`, JSON.stringify({ partition, checkpoint: at }));
+  await (
+    await log.bucket('partitions')
+  ).put(`partition.${String(partition)}`, JSON.stringify({ partition, checkpoint: at }));
 }
 /** Sequence and trace of what was counted. */
 async function counted(newest: number, onTake: () => void = () => undefined, signal = AbortSignal.timeout(60_000)) {

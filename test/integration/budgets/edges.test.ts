@@ -19,8 +19,19 @@ afterAll(async () => {
   await service.close();
 });
 
-const customEvent = (name: string, attributes: Record<string, unknown> = {}) => ({ name, outcome: 'success', duration_ms: 1, attributes });
-const llm = (tokens: number, agent_id: string) => ({ span_kind: 'llm', model: 'gpt-4o', input_tokens: tokens, output_tokens: 0, agent_id });
+const customEvent = (name: string, attributes: Record<string, unknown> = {}) => ({
+  name,
+  outcome: 'success',
+  duration_ms: 1,
+  attributes,
+});
+const llm = (tokens: number, agent_id: string) => ({
+  span_kind: 'llm',
+  model: 'gpt-4o',
+  input_tokens: tokens,
+  output_tokens: 0,
+  agent_id,
+});
 /** Bytes of an event as it is stored. */
 const bytesOf = (event: unknown): number => Buffer.byteLength(JSON.stringify(event));
 
@@ -50,7 +61,9 @@ test.each([
   // Another process reads the record from KV.
   const later = await startTestApi(service.urls);
   try {
-    await eventually(async () => code(await org.send(later, 0, { agent_id })) === '429 rate_limited', { what: 'a refusal there' });
+    await eventually(async () => code(await org.send(later, 0, { agent_id })) === '429 rate_limited', {
+      what: 'a refusal there',
+    });
     expect((await org.send(later, 0, { agent_id: 'other' })).status).toBe(200);
   } finally {
     await later.close();
@@ -67,7 +80,9 @@ test('an agent that gets a limit later is refused by what it has used before', a
   await org.landed(api, 40);
   const made = await org.limitAgent(api, 'late', { hard_limit: 20 });
   expect(made.json?.['data']).toMatchObject({ tokens: { used: 20, status: 'hard_exceeded' } });
-  await eventually(async () => code(await org.send(api, 0, { agent_id: 'late' })) === '429 rate_limited', { what: 'a refusal' });
+  await eventually(async () => code(await org.send(api, 0, { agent_id: 'late' })) === '429 rate_limited', {
+    what: 'a refusal',
+  });
   expect((await org.send(api, 0, { agent_id: 'other' })).status).toBe(200);
 });
 
@@ -118,7 +133,8 @@ test('seconds of sandboxes count with their fractions, and refuse', async () => 
 test('seconds beside the attributes count as well; what is no amount is refused by name, never an error of ours', async () => {
   const org = await TestOrg.make([api]);
   await org.limit([api], { sandbox_seconds: { hard_limit: 5 } });
-  const beside = (name: string, more: Record<string, unknown>) => org.ingest(api, 'custom', { ...customEvent(name), ...more });
+  const beside = (name: string, more: Record<string, unknown>) =>
+    org.ingest(api, 'custom', { ...customEvent(name), ...more });
   for (const more of [{ cost_usd: 'free' }, { cost_usd: -5 }, { sandbox_seconds: 1e300 }, { sandbox_seconds: 'long' }])
     expect(code(await beside('none', more))).toBe('422 decode_failed');
   expect((await beside('all', { sandbox_seconds: 5, cost_usd: '0.5' })).status).toBe(200);
@@ -132,7 +148,9 @@ test('a batch over several partitions that holds one event of a blocked agent is
   await org.limitAgent(api, 'small', { hard_limit: 5 });
   await org.limit([api], { tokens: { hard_limit: 100 } });
   expect((await org.send(api, 5, { agent_id: 'small' })).status).toBe(200);
-  const events = Array.from({ length: 30 }, (_, index) => customEvent(`e${String(index)}`, llm(3, index === 29 ? 'small' : 'big')));
+  const events = Array.from({ length: 30 }, (_, index) =>
+    customEvent(`e${String(index)}`, llm(3, index === 29 ? 'small' : 'big')),
+  );
   expect(code(await org.ingest(api, 'custom', { events }))).toBe('429 rate_limited');
   expect((await org.ingest(api, 'custom', { events: events.slice(0, 29) })).status).toBe(200);
   await org.landed(api, 92);
@@ -233,6 +251,8 @@ test('a longer period that a policy chooses is told of once, and changes nothing
   expect(year < month).toBe(true);
   // The next landing makes the keeper look at it.
   await org.limit([api], { tokens: { hard_limit: 90 } });
-  await eventually(async () => (await toldIn())[year]?.told.includes('hard:tokens:90') === true, { what: 'the year told' });
+  await eventually(async () => (await toldIn())[year]?.told.includes('hard:tokens:90') === true, {
+    what: 'the year told',
+  });
   expect((await toldIn())[month]?.told).toEqual(['hard:tokens:100']);
 });

@@ -51,7 +51,12 @@ async function restartNats(): Promise<void> {
 
 /** Sums of the store itself. */
 const stored = async (org: TestOrg): Promise<number> =>
-  Number(await runStatement(engine.url, `SELECT sum(input_tokens + output_tokens) FROM usage_events WHERE org_id = '${org.id}'`));
+  Number(
+    await runStatement(
+      engine.url,
+      `SELECT sum(input_tokens + output_tokens) FROM usage_events WHERE org_id = '${org.id}'`,
+    ),
+  );
 
 test('used is what landed and what was acknowledged, whatever broke, and it refuses exactly there', async () => {
   const org = await TestOrg.make(apis);
@@ -79,7 +84,8 @@ test('used is what landed and what was acknowledged, whatever broke, and it refu
     }
   };
   const lanes = Promise.all(Array.from({ length: LANES }, lane));
-  const reached = (part: number) => eventually(() => known.size * TOKENS >= LIMIT * part, { what: 'the flow', withinMs: 60_000 });
+  const reached = (part: number) =>
+    eventually(() => known.size * TOKENS >= LIMIT * part, { what: 'the flow', withinMs: 60_000 });
   const ended = lanes.then(() => true);
   const faults = async (): Promise<void> => {
     await reached(0.2);
@@ -100,11 +106,15 @@ test('used is what landed and what was acknowledged, whatever broke, and it refu
   for (const { status } of fates) expect([200, 429]).toContain(status);
   const distinct = async (): Promise<number> =>
     Number(await runStatement(engine.url, `SELECT uniqExact(span_id) FROM spans WHERE org_id = '${org.id}'`));
-  const rows = async (): Promise<number> => Number(await runStatement(engine.url, `SELECT count() FROM spans WHERE org_id = '${org.id}'`));
+  const rows = async (): Promise<number> =>
+    Number(await runStatement(engine.url, `SELECT count() FROM spans WHERE org_id = '${org.id}'`));
   // Tables land one by one, and what was last let in is on its way: until the log is worked off and both say the same.
-  await eventually(async () => (await distinct()) * TOKENS === (await stored(org)) && (await distinct()) >= known.size, {
-    what: 'usage and spans that agree',
-  });
+  await eventually(
+    async () => (await distinct()) * TOKENS === (await stored(org)) && (await distinct()) >= known.size,
+    {
+      what: 'usage and spans that agree',
+    },
+  );
   const questions = await distinct();
   expect(await rows()).toBe(questions);
   expect(questions).toBeLessThanOrEqual(new Set([...known, ...unknown]).size);
@@ -115,7 +125,8 @@ test('used is what landed and what was acknowledged, whatever broke, and it refu
   for (const [index, api] of apis.entries()) {
     await org.limit(apis, { tokens: { hard_limit: used + index + 1 } });
     await eventually(async () => (await org.send(api, 1)).status === 200, { what: 'the token that is left' });
-    for (const other of apis) await eventually(async () => code(await org.send(other, 0)) === '429 rate_limited', { what: 'a refusal' });
+    for (const other of apis)
+      await eventually(async () => code(await org.send(other, 0)) === '429 rate_limited', { what: 'a refusal' });
     await org.landed(api, used + index + 1);
     expect((await org.budget(api)).tokens.used).toBe(used + index + 1);
   }
@@ -130,11 +141,15 @@ test('while ClickHouse is away budgets are 502, ingest goes on and the limit hol
   expect(code(await org.call(apis[0], 'GET', '/v1/budgets'))).toBe('502 upstream_unavailable');
   expect(code(await org.call(apis[0], 'GET', `/orgs/${org.id}/budget/agents`))).toBe('502 upstream_unavailable');
   // Nothing changes when the answer could not be given.
-  expect(code(await org.call(apis[0], 'PUT', `/orgs/${org.id}/budget`, { tokens: { hard_limit: 5 } }))).toBe('502 upstream_unavailable');
+  expect(code(await org.call(apis[0], 'PUT', `/orgs/${org.id}/budget`, { tokens: { hard_limit: 5 } }))).toBe(
+    '502 upstream_unavailable',
+  );
   expect((await org.send(apis[0], 30)).status).toBe(200);
   expect((await org.send(apis[1], 30)).status).toBe(200);
   for (const api of apis)
-    await eventually(async () => code(await org.send(api, 0)) === '429 rate_limited', { what: 'the limit without the store' });
+    await eventually(async () => code(await org.send(api, 0)) === '429 rate_limited', {
+      what: 'the limit without the store',
+    });
   await engine.start();
   await org.landed(apis[0], 100);
   expect((await org.budget(apis[0])).tokens).toMatchObject({ used: 100, status: 'hard_exceeded' });
@@ -152,7 +167,8 @@ test('an API that starts while ClickHouse is away refuses by what was written do
   const states = await apis[0].log.bucket('budget_states');
   await eventually(
     async () => {
-      for await (const key of await states.keys()) if ((await states.get(key))?.string().includes(full.id) === true) return true;
+      for await (const key of await states.keys())
+        if ((await states.get(key))?.string().includes(full.id) === true) return true;
       return false;
     },
     { what: 'the crossing written down' },
@@ -163,9 +179,14 @@ test('an API that starts while ClickHouse is away refuses by what was written do
     expect(code(await full.send(later, 1))).toBe('429 rate_limited');
     expect((await free.send(later, 1)).status).toBe(200);
     await engine.start();
-    await eventually(async () => (await free.budget(later)).tokens.used === 61, { what: 'the store is back', withinMs: 30_000 });
+    await eventually(async () => (await free.budget(later)).tokens.used === 61, {
+      what: 'the store is back',
+      withinMs: 30_000,
+    });
     expect((await free.send(later, 39)).status).toBe(200);
-    await eventually(async () => code(await free.send(later, 0)) === '429 rate_limited', { what: 'what was used before' });
+    await eventually(async () => code(await free.send(later, 0)) === '429 rate_limited', {
+      what: 'what was used before',
+    });
   } finally {
     await later.close();
   }

@@ -79,7 +79,15 @@ test('a read of the store that finds use before its landing is reported counts i
   follower.follow(EARLY, []);
   await eventually(() => reads >= 2, { what: 'both reads of a new account' });
   const hour = NOW - (NOW % HOUR);
-  const use = { tokens: 10, storage_bytes: 7, sandbox_micros: 500_000, cost_pico_usd: 250_000_000_000n, agent_id: '', partition: 0, hour };
+  const use = {
+    tokens: 10,
+    storage_bytes: 7,
+    sandbox_micros: 500_000,
+    cost_pico_usd: 250_000_000_000n,
+    agent_id: '',
+    partition: 0,
+    hour,
+  };
   ledger.reserve(EARLY, [use]).confirm(new Map([[0, 7]]));
   ledger.reserve(EARLY, [{ ...use, tokens: 5 }]).confirm(new Map([[0, 8]]));
   await land(LOG_BASE + 7, 10, '', NOW, EARLY);
@@ -121,7 +129,12 @@ test('a report that was lost, and a worker that died before it told, are found b
   await eventually(() => ledger.isSettled(ORG), { what: 'a first read' });
   // Each account is read a second time a moment after it was opened.
   await eventually(() => reads >= 2, { what: 'a second read' });
-  expect(ledger.used(ORG)).toEqual({ tokens: 100, storage_bytes: 7, sandbox_micros: 500_000, cost_pico_usd: 250_000_000_000n });
+  expect(ledger.used(ORG)).toEqual({
+    tokens: 100,
+    storage_bytes: 7,
+    sandbox_micros: 500_000,
+    cost_pico_usd: 250_000_000_000n,
+  });
   expect(ledger.agentTokens(ORG, 'a')).toBe(100);
 
   // The first word of a partition makes it read, as what came before it cannot be known; the one after it is counted by itself.
@@ -138,7 +151,9 @@ test('a report that was lost, and a worker that died before it told, are found b
   // Let in, landed, and the report of it lost: it counts all the while.
   const hour = NOW - (NOW % HOUR);
   ledger
-    .reserve(ORG, [{ tokens: 20, storage_bytes: 7, sandbox_micros: 0, cost_pico_usd: 0n, agent_id: '', partition: 0, hour }])
+    .reserve(ORG, [
+      { tokens: 20, storage_bytes: 7, sandbox_micros: 0, cost_pico_usd: 0n, agent_id: '', partition: 0, hour },
+    ])
     .confirm(new Map([[0, 5]]));
   const seen = new Set<number>();
   const look = setInterval(() => seen.add(ledger.used(ORG).tokens), 0);

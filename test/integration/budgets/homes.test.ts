@@ -86,7 +86,12 @@ interface Flow {
 }
 
 /** Sends from all senders, each to one process after the other, until each was refused. */
-async function flood(org: TestOrg, to: () => readonly ApiAddress[], flow: Flow, options: SendOptions = {}): Promise<Flow> {
+async function flood(
+  org: TestOrg,
+  to: () => readonly ApiAddress[],
+  flow: Flow,
+  options: SendOptions = {},
+): Promise<Flow> {
   await Promise.all(
     Array.from({ length: SENDERS }, async (_, sender) => {
       for (let turn = sender; ; turn++) {
@@ -115,7 +120,12 @@ const noFlow = (): Flow => ({ accepted: 0, refused: [], unanswered: 0, unconfirm
  * So many were let in and no more; where some were not confirmed, they may be of them. On a machine so busy that a home answers
  * too late, a second one decides beside it, and what is let in meanwhile may come on top.
  */
-function expectAccepted(org: TestOrg, { accepted, unanswered, unconfirmed }: Flow, requests: number, deciding = 1): void {
+function expectAccepted(
+  org: TestOrg,
+  { accepted, unanswered, unconfirmed }: Flow,
+  requests: number,
+  deciding = 1,
+): void {
   expect(unanswered).toBe(0);
   const beside = (homes.get(org.id)?.size ?? 0) > deciding ? SENDERS : 0;
   expect(accepted).toBeLessThanOrEqual(requests + beside);
@@ -165,11 +175,17 @@ test("an agent's own limit holds as exactly, and its use brings the org's nearer
   await org.limit(apis(), { tokens: { hard_limit: 8000 } });
   // Until every process counts the agent apart.
   for (const api of apis())
-    await eventually(async () => (await org.call(api, 'GET', `/orgs/${org.id}/budget/agents`)).text.includes('small'), { what: 'it' });
+    await eventually(async () => (await org.call(api, 'GET', `/orgs/${org.id}/budget/agents`)).text.includes('small'), {
+      what: 'it',
+    });
   const [small, others] = [noFlow(), noFlow()];
   await Promise.all([flood(org, apis, small, { agent_id: 'small' }), flood(org, apis, others, { agent_id: 'big' })]);
   expectAccepted(org, small, 30);
-  const both = { ...others, accepted: small.accepted + others.accepted, unconfirmed: small.unconfirmed + others.unconfirmed };
+  const both = {
+    ...others,
+    accepted: small.accepted + others.accepted,
+    unconfirmed: small.unconfirmed + others.unconfirmed,
+  };
   expectAccepted(org, both, 80);
 });
 

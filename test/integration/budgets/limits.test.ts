@@ -29,9 +29,17 @@ const asOrg = () => ({ 'X-Org-Api-Key': key, 'X-Org-Id': org });
 beforeEach(async () => {
   orgs++;
   org = `org_budget_${String(orgs)}`;
-  const body = { org_id: org, name: org, plan_name: 'enterprise', owner: { user_id: `u_${org}`, email: `${org}@example.com` } };
+  const body = {
+    org_id: org,
+    name: org,
+    plan_name: 'enterprise',
+    owner: { user_id: `u_${org}`, email: `${org}@example.com` },
+  };
   expect((await call(apis[0], 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
-  const made = await call(apis[0], 'POST', `/admin/orgs/${org}/api-keys`, { headers: admin, body: { name: 'all', scopes: ['*'] } });
+  const made = await call(apis[0], 'POST', `/admin/orgs/${org}/api-keys`, {
+    headers: admin,
+    body: { name: 'all', scopes: ['*'] },
+  });
   key = String(made.json?.['raw_key']);
   await eventually(async () => (await call(apis[1], 'GET', `/orgs/${org}`, { headers: asOrg() })).status === 200, {
     what: 'the key everywhere',
@@ -96,7 +104,9 @@ test('the call after the one that crossed is refused, of many at once in one pro
   expect(one?.json?.['detail']).toContain('tokens (1000)');
   await landed(1020);
   expect(await budget()).toMatchObject({ tokens: { used: 1020, percentage: 102, status: 'hard_exceeded' } });
-  await eventually(async () => code(await send(apis[1], 30)) === '429 rate_limited', { what: 'a refusal in the other process' });
+  await eventually(async () => code(await send(apis[1], 30)) === '429 rate_limited', {
+    what: 'a refusal in the other process',
+  });
   expect((await put({ tokens: { hard_limit: null } })).status).toBe(200);
   await eventually(async () => (await send(apis[1], 30)).status === 200, { what: 'ingest without the limit' });
 });
@@ -107,7 +117,9 @@ test('a process that starts knows what was used before it', async () => {
   await landed(100);
   const later = await startTestApi(service.urls);
   try {
-    await eventually(async () => code(await send(later, 1)) === '429 rate_limited', { what: 'a refusal in a new process' });
+    await eventually(async () => code(await send(later, 1)) === '429 rate_limited', {
+      what: 'a refusal in a new process',
+    });
   } finally {
     await later.close();
   }
@@ -127,8 +139,14 @@ test('an event that was sent before is let in and counted once; a bad limit is r
 
 test("an agent's own limit takes the place of the org's for its events", async () => {
   const set = (agent_id: string, hard_limit: number) =>
-    call(apis[0], 'POST', `/orgs/${org}/budget/agents`, { headers: asOrg(), body: { agent_id, tokens: { hard_limit } } });
-  expect(await set('small', 50)).toMatchObject({ status: 201, json: { data: { agent_id: 'small', tokens: { used: 0, hard_limit: 50 } } } });
+    call(apis[0], 'POST', `/orgs/${org}/budget/agents`, {
+      headers: asOrg(),
+      body: { agent_id, tokens: { hard_limit } },
+    });
+  expect(await set('small', 50)).toMatchObject({
+    status: 201,
+    json: { data: { agent_id: 'small', tokens: { used: 0, hard_limit: 50 } } },
+  });
   await put({ tokens: { hard_limit: 500 } });
   expect((await send(apis[0], 50, 'small')).status).toBe(200);
   expect((await send(apis[0], 1, 'small')).json?.['detail']).toContain('agent small');
@@ -139,7 +157,9 @@ test("an agent's own limit takes the place of the org's for its events", async (
   expect((await send(apis[0], 5, 'small')).status).toBe(200);
   await landed(515);
   const list = await call(apis[0], 'GET', `/orgs/${org}/budget/agents`, { headers: asOrg() });
-  expect(list.json?.['data']).toMatchObject([{ agent_id: 'small', tokens: { used: 55, hard_limit: 1000, percentage: 5.5, status: 'ok' } }]);
+  expect(list.json?.['data']).toMatchObject([
+    { agent_id: 'small', tokens: { used: 55, hard_limit: 1000, percentage: 5.5, status: 'ok' } },
+  ]);
 });
 
 test('an overage budget lets use go on until it is spent, then 402', async () => {
@@ -160,8 +180,13 @@ test('limits that are crossed are told once, a soft one in both spellings', asyn
   await eventually(async () => (await told()).length >= 2, { what: 'the soft limit told' });
   await send(apis[0], 20);
   await landed(105);
-  await eventually(async () => (await told()).some(({ event }) => event === 'budget.hard_exceeded'), { what: 'the hard limit told' });
-  const all = (await told()).map(({ event, payload }) => [event, (JSON.parse(payload) as { percent?: number }).percent]);
+  await eventually(async () => (await told()).some(({ event }) => event === 'budget.hard_exceeded'), {
+    what: 'the hard limit told',
+  });
+  const all = (await told()).map(({ event, payload }) => [
+    event,
+    (JSON.parse(payload) as { percent?: number }).percent,
+  ]);
   expect(all).toEqual([
     ['cost.threshold_breach', 80],
     ['budget.threshold_breach', 80],
@@ -177,12 +202,19 @@ test('limits that are crossed are told once, a soft one in both spellings', asyn
 test('a threshold that stands where the soft limit does is told once', async () => {
   await put({ tokens: { soft_limit: 80, hard_limit: 100 } });
   const alerts = { channels: ['email'], thresholds: [{ resource: 'tokens', percent: 80, severity: 'critical' }] };
-  expect((await call(apis[0], 'POST', `/orgs/${org}/budget/alerts`, { headers: asOrg(), body: alerts })).status).toBe(201);
+  expect((await call(apis[0], 'POST', `/orgs/${org}/budget/alerts`, { headers: asOrg(), body: alerts })).status).toBe(
+    201,
+  );
   await send(apis[0], 85);
   await landed(85);
   expect(code(await send(apis[0], 20))).toBe('200');
-  await eventually(async () => (await told()).some(({ event }) => event === 'budget.hard_exceeded'), { what: 'the hard limit told' });
-  const events = (await told()).map(({ event, payload }) => [event, (JSON.parse(payload) as { severity?: string }).severity]);
+  await eventually(async () => (await told()).some(({ event }) => event === 'budget.hard_exceeded'), {
+    what: 'the hard limit told',
+  });
+  const events = (await told()).map(({ event, payload }) => [
+    event,
+    (JSON.parse(payload) as { severity?: string }).severity,
+  ]);
   expect(events.toSorted()).toEqual([
     ['budget.hard_exceeded', undefined],
     ['budget.threshold_breach', 'critical'],

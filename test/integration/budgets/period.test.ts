@@ -86,7 +86,11 @@ test('of events that flow over the end of a month each counts in one month', asy
       tokens: { used: old?.[1] },
     });
     now = BOUNDARY;
-    expect(await org.budget(api)).toMatchObject({ period_start: iso(BOUNDARY), period_end: iso(AFTER), tokens: { used: fresh?.[1] } });
+    expect(await org.budget(api)).toMatchObject({
+      period_start: iso(BOUNDARY),
+      period_end: iso(AFTER),
+      tokens: { used: fresh?.[1] },
+    });
   }
   expect((old?.[1] ?? 0) + (fresh?.[1] ?? 0)).toBe(2000);
 });
@@ -104,7 +108,9 @@ test.each([
   const refused = await org.send(apis[0], 1);
   expect(code(refused)).toBe('429 rate_limited');
   expect(refused.headers.get('retry-after')).toBe('5');
-  await eventually(async () => code(await org.send(apis[1], 1)) === '429 rate_limited', { what: 'a refusal in the other' });
+  await eventually(async () => code(await org.send(apis[1], 1)) === '429 rate_limited', {
+    what: 'a refusal in the other',
+  });
   now = BOUNDARY - 1;
   expect((await org.send(apis[0], 1)).headers.get('retry-after')).toBe('1');
   now = BOUNDARY;
@@ -123,7 +129,9 @@ test.each([
   });
   expect((await org.send(apis[0], 40)).status).toBe(200);
   for (const api of apis)
-    await eventually(async () => code(await org.send(api, 1)) === '429 rate_limited', { what: 'the new month used up' });
+    await eventually(async () => code(await org.send(api, 1)) === '429 rate_limited', {
+      what: 'the new month used up',
+    });
   now = BOUNDARY - 1;
   expect((await org.budget(apis[0])).tokens.used).toBe(100);
 });
@@ -144,12 +152,21 @@ test('a policy that takes effect in the middle of a period counts by the new one
   await org.policy(apis[0], { period: 'fiscal_year', fiscal_year_start_month: first }, now);
   for (const api of apis) {
     await eventually(async () => (await org.budget(api)).period === 'fiscal_year', { what: 'the policy' });
-    expect(await org.budget(api)).toMatchObject({ period_start: iso(yearBefore), period_end: iso(BOUNDARY), tokens: { used: 95 } });
+    expect(await org.budget(api)).toMatchObject({
+      period_start: iso(yearBefore),
+      period_end: iso(BOUNDARY),
+      tokens: { used: 95 },
+    });
   }
   expect((await org.send(apis[0], 5)).status).toBe(200);
-  for (const api of apis) await eventually(async () => code(await org.send(api, 1)) === '429 rate_limited', { what: 'the year used up' });
+  for (const api of apis)
+    await eventually(async () => code(await org.send(api, 1)) === '429 rate_limited', { what: 'the year used up' });
   now = BOUNDARY;
   for (const api of apis) expect((await org.send(api, 1)).status).toBe(200);
   await org.landed(apis[0], 2);
-  expect(await org.budget(apis[1])).toMatchObject({ period: 'fiscal_year', period_start: iso(BOUNDARY), tokens: { used: 2 } });
+  expect(await org.budget(apis[1])).toMatchObject({
+    period: 'fiscal_year',
+    period_start: iso(BOUNDARY),
+    tokens: { used: 2 },
+  });
 });

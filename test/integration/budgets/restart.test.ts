@@ -115,7 +115,8 @@ test('an organization that is new is admitted at once, however much of an old lo
     await engine.start();
     const fresh = await TestOrg.make([after]);
     await eventually(
-      async () => (await fresh.call(after, 'PUT', `/orgs/${fresh.id}/budget`, { tokens: { hard_limit: LIMIT } })).status === 200,
+      async () =>
+        (await fresh.call(after, 'PUT', `/orgs/${fresh.id}/budget`, { tokens: { hard_limit: LIMIT } })).status === 200,
       { what: 'the limit' },
     );
     expect((await fresh.send(after, 60)).status).toBe(200);

@@ -37,8 +37,12 @@ test('a limit that one process reaches refuses in the other before anything has 
   for (let i = 0; i < 3; i++) expect((await org.send(apis[0], 20)).status).toBe(200);
   expect((await org.send(apis[1], 20)).status).toBe(200);
   expect((await org.send(apis[0], 20)).status).toBe(200);
-  await eventually(async () => code(await org.send(apis[1], 0)) === '429 rate_limited', { what: 'a refusal in the second' });
-  await eventually(async () => code(await org.send(apis[0], 0)) === '429 rate_limited', { what: 'a refusal in the first' });
+  await eventually(async () => code(await org.send(apis[1], 0)) === '429 rate_limited', {
+    what: 'a refusal in the second',
+  });
+  await eventually(async () => code(await org.send(apis[0], 0)) === '429 rate_limited', {
+    what: 'a refusal in the first',
+  });
   expect((await org.budget(apis[0])).tokens.used).toBe(0);
 });
 
@@ -50,7 +54,13 @@ test("an agent's own use is told apart, of a batch over several partitions too",
     name: `step ${String(index)}`,
     outcome: 'success',
     duration_ms: 1,
-    attributes: { agent_id: index % 2 === 0 ? 'small' : 'big', span_kind: 'llm', model: 'gpt-4o', input_tokens: 1, output_tokens: 0 },
+    attributes: {
+      agent_id: index % 2 === 0 ? 'small' : 'big',
+      span_kind: 'llm',
+      model: 'gpt-4o',
+      input_tokens: 1,
+      output_tokens: 0,
+    },
   }));
   expect((await org.ingest(apis[0], 'custom', { events })).status).toBe(200);
   await eventually(async () => code(await org.send(apis[1], 0, { agent_id: 'small' })) === '429 rate_limited', {
@@ -59,7 +69,9 @@ test("an agent's own use is told apart, of a batch over several partitions too",
   expect((await org.send(apis[1], 970, { agent_id: 'big' })).status).toBe(200);
   expect((await org.send(apis[1], 10, { agent_id: 'big' })).status).toBe(200);
   expect(code(await org.send(apis[1], 0, { agent_id: 'big' }))).toBe('429 rate_limited');
-  await eventually(async () => code(await org.send(apis[0], 0, { agent_id: 'other' })) === '429 rate_limited', { what: 'the org refused' });
+  await eventually(async () => code(await org.send(apis[0], 0, { agent_id: 'other' })) === '429 rate_limited', {
+    what: 'the org refused',
+  });
 });
 
 test('what one process could not put into the log makes room in the other again; what it could, when it has landed', async () => {
@@ -89,7 +101,9 @@ test('what one process could not put into the log makes room in the other again;
   const letIn = (tokens: number) =>
     sharings[0]?.told(
       'org',
-      near.reserve('org', [{ ...nothingUsed(), tokens, cost_pico_usd: 2n ** 70n, agent_id: 'a', partition: 0, hour: 5 }]),
+      near.reserve('org', [
+        { ...nothingUsed(), tokens, cost_pico_usd: 2n ** 70n, agent_id: 'a', partition: 0, hour: 5 },
+      ]),
     );
   const [refused, stored] = [letIn(7), letIn(5)];
   await eventually(() => far.used('org').tokens === 12, { what: 'both known' });
@@ -114,17 +128,30 @@ test('what a process let in and did not live to end is forgotten; what lasts in 
   for (const one of [ledger, lasting]) one.open('org', scope);
   const nc = await connectNats({ url: nats.url, name: 'far', waitMs: 3000 });
   const problems: string[] = [];
-  const sharing = new LetInSharing({ nc, ledger, onCrossing: () => undefined, onProblem: (problem) => problems.push(problem) });
+  const sharing = new LetInSharing({
+    nc,
+    ledger,
+    onCrossing: () => undefined,
+    onProblem: (problem) => problems.push(problem),
+  });
   await nc.flush();
   // Told before what is forgotten, and lasting longer.
   const living = await connectNats({ url: nats.url, name: 'lives', waitMs: 3000 });
-  const alive = new LetInSharing({ nc: living, ledger: lasting, onCrossing: () => undefined, onProblem: () => undefined });
+  const alive = new LetInSharing({
+    nc: living,
+    ledger: lasting,
+    onCrossing: () => undefined,
+    onProblem: () => undefined,
+  });
   const use = { ...nothingUsed(), tokens: 7, agent_id: '', partition: 0, hour: 5 };
   const call = alive.told('org', lasting.reserve('org', [use]));
   await eventually(() => ledger.used('org').tokens === 7, { what: 'the call is known' });
   const other = await connectNats({ url: nats.url, name: 'dies', waitMs: 3000 });
   other.publish('usage.let_in.dies', 'no JSON');
-  other.publish('usage.let_in.dies', JSON.stringify({ begun: [[1, 'org', [['', 0, 5, 9, 0, 0, '0']]]], confirmed: [], cancelled: [] }));
+  other.publish(
+    'usage.let_in.dies',
+    JSON.stringify({ begun: [[1, 'org', [['', 0, 5, 9, 0, 0, '0']]]], confirmed: [], cancelled: [] }),
+  );
   await other.flush();
   await other.close();
   await eventually(() => ledger.used('org').tokens === 16, { what: 'it counts' });

@@ -111,10 +111,13 @@ describe('job anomalies', () => {
   it('writes nothing that could not be told, and goes on with the other orgs', async () => {
     for (const org_id of ['org_a', 'org_b', 'org_c']) await land(org_id, { ...history(1), 1: 1, 0: 4 });
     const failing = run(NOON, {
-      tell: (event) => (event.org_id === 'org_b' ? Promise.reject(new Error('no answer')) : Promise.resolve(void told.push(event))),
+      tell: (event) =>
+        event.org_id === 'org_b' ? Promise.reject(new Error('no answer')) : Promise.resolve(void told.push(event)),
     });
     await expect(failing).rejects.toThrow('no answer');
-    expect(await Promise.all(['org_a', 'org_b', 'org_c'].map(async (org_id) => (await anomalies(org_id)).length))).toEqual([1, 0, 1]);
+    expect(
+      await Promise.all(['org_a', 'org_b', 'org_c'].map(async (org_id) => (await anomalies(org_id)).length)),
+    ).toEqual([1, 0, 1]);
     expect(await run(NOON)).toEqual({ orgs: 3, anomalies: 3, found: 1 });
   });
 });

@@ -119,13 +119,20 @@ describe('job forecast', () => {
     await land('org_a', 40, 90);
     // 2,090 used; 10 more today, then 100 a day for ten days.
     expect(await run([aBudget('org_a', 2101)])).toMatchObject({ told: 1 });
-    expect(told[0]?.payload).toMatchObject({ date: '2026-03-22', severity: 'critical', predicted: expect.closeTo(3100, 0) as number });
+    expect(told[0]?.payload).toMatchObject({
+      date: '2026-03-22',
+      severity: 'critical',
+      predicted: expect.closeTo(3100, 0) as number,
+    });
   });
 
   it('tells again under the same id when it ended before it was noted', async () => {
     await land('org_a', 40);
     const openStates = () =>
-      Promise.resolve({ ...bucketOf(states), change: () => Promise.reject(new Error('no connection')) } satisfies RunBucket<BudgetState>);
+      Promise.resolve({
+        ...bucketOf(states),
+        change: () => Promise.reject(new Error('no connection')),
+      } satisfies RunBucket<BudgetState>);
     await expect(run([aBudget('org_a', 2450)], NOW, { openStates })).rejects.toThrow('no connection');
     expect(await run([aBudget('org_a', 2450)])).toMatchObject({ told: 1 });
     expect(told).toHaveLength(2);

@@ -37,7 +37,12 @@ const data = (answer: Answer): unknown => answer.json?.['data'];
 beforeEach(async () => {
   orgs++;
   org = `org_cost_${String(orgs)}`;
-  const body = { org_id: org, name: org, plan_name: 'enterprise', owner: { user_id: `u_${org}`, email: `${org}@example.com` } };
+  const body = {
+    org_id: org,
+    name: org,
+    plan_name: 'enterprise',
+    owner: { user_id: `u_${org}`, email: `${org}@example.com` },
+  };
   expect((await call(api, 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
   key = await aKey(['*']);
 });
@@ -58,12 +63,21 @@ const summary = async (query = ''): Promise<Summary> => data(await get(`/v1/cost
 async function send(events: Record<string, unknown>[]): Promise<void> {
   const sent = await call(api, 'POST', `/orgs/${org}/ingest/custom`, {
     headers: asOrg(),
-    body: { events: events.map((event, index) => ({ name: `step ${String(index)}`, outcome: 'success', duration_ms: 0, ...event })) },
+    body: {
+      events: events.map((event, index) => ({
+        name: `step ${String(index)}`,
+        outcome: 'success',
+        duration_ms: 0,
+        ...event,
+      })),
+    },
   });
   expect(sent.status).toBe(200);
 }
 const spent = (usd: number): Promise<unknown> =>
-  eventually(async () => (await summary('?days=365')).total_cost_usd >= usd - 1e-9, { what: `${String(usd)} USD landed` });
+  eventually(async () => (await summary('?days=365')).total_cost_usd >= usd - 1e-9, {
+    what: `${String(usd)} USD landed`,
+  });
 
 async function sendCall(model: string, input: number, output: number): Promise<void> {
   const body = {
@@ -100,10 +114,18 @@ describe('costs', () => {
       ['sales', 0.3],
       ['support', 3e-12],
     ]);
-    expect((await put(`/orgs/${org}/policy`, { value_of_outcomes: 'leads * 1.5 - tickets' }, await owner())).status).toBe(200);
+    expect(
+      (await put(`/orgs/${org}/policy`, { value_of_outcomes: 'leads * 1.5 - tickets' }, await owner())).status,
+    ).toBe(200);
     expect(data(await get('/v1/cost/outcomes'))).toEqual({
       departments: [
-        { department: 'sales', cost_usd: 0.3, outcomes: { leads: 3, tickets: 4 }, cost_per_outcome_usd: 0.3 / 7, roi: (0.5 - 0.3) / 0.3 },
+        {
+          department: 'sales',
+          cost_usd: 0.3,
+          outcomes: { leads: 3, tickets: 4 },
+          cost_per_outcome_usd: 0.3 / 7,
+          roi: (0.5 - 0.3) / 0.3,
+        },
         { department: 'support', cost_usd: 3e-12, outcomes: {}, cost_per_outcome_usd: null, roi: -1 },
       ],
     });
@@ -115,7 +137,10 @@ describe('costs', () => {
     const body = { agent_id: 'agent_7', name: 'seven', register_token, metadata: { department: 'research' } };
     const registered = await call(api, 'POST', `/orgs/${org}/agents/register`, { headers: asOrg(), body });
     expect(registered.status).toBeLessThan(300);
-    await send([{ attributes: { cost_usd: 2, agent_id: 'agent_7' } }, { attributes: { cost_usd: 1, agent_id: 'agent_8' } }]);
+    await send([
+      { attributes: { cost_usd: 2, agent_id: 'agent_7' } },
+      { attributes: { cost_usd: 1, agent_id: 'agent_8' } },
+    ]);
     await spent(3);
     expect((await summary('?group_by=department&days=1')).by_department).toEqual([
       { department: 'research', cost_usd: 2, share: 2 / 3 },
@@ -140,10 +165,21 @@ describe('costs', () => {
   it('are for those who may read them', async () => {
     const foreign = key;
     key = await aKey(['traces:read']);
-    for (const path of ['/v1/cost/summary', '/v1/cost/forecast', '/v1/cost/anomalies', '/v1/cost/outcomes', `/orgs/${org}/prices`])
+    for (const path of [
+      '/v1/cost/summary',
+      '/v1/cost/forecast',
+      '/v1/cost/anomalies',
+      '/v1/cost/outcomes',
+      `/orgs/${org}/prices`,
+    ])
       expect((await get(path)).status).toBe(403);
     key = await aKey(['costs:read']);
-    for (const path of ['/v1/cost/summary', `/orgs/${org}/cost/forecast`, `/orgs/${org}/prices`, `/orgs/${org}/cost/anomaly-config`])
+    for (const path of [
+      '/v1/cost/summary',
+      `/orgs/${org}/cost/forecast`,
+      `/orgs/${org}/prices`,
+      `/orgs/${org}/cost/anomaly-config`,
+    ])
       expect((await get(path)).status).toBe(200);
     expect((await put(`/orgs/${org}/prices`, { prices: [] })).status).toBe(403);
     expect((await get('/orgs/org_cost_1x/cost/forecast')).json?.['code']).toBe('cross_org_access');
@@ -151,7 +187,9 @@ describe('costs', () => {
   });
 
   it('are forecast at both paths alike', async () => {
-    await send(Array.from({ length: 20 }, (_, n) => ({ started_at: noon(20 - n), attributes: { cost_usd: 1 + n / 4 } })));
+    await send(
+      Array.from({ length: 20 }, (_, n) => ({ started_at: noon(20 - n), attributes: { cost_usd: 1 + n / 4 } })),
+    );
     await spent(67.5);
     const [first, second] = [await get('/v1/cost/forecast?days=7'), await get(`/orgs/${org}/cost/forecast?days=7`)];
     expect(data(first)).toEqual(data(second));
@@ -185,7 +223,9 @@ describe('prices', () => {
     const first = 0.123456789012 + 0.000021;
     await spent(first);
     expect((await summary()).total_cost_usd).toBeCloseTo(first, 12);
-    await put(`/orgs/${org}/prices`, { prices: [{ model: 'house-model', input_usd_per_mtok: 2, output_usd_per_mtok: 0 }] });
+    await put(`/orgs/${org}/prices`, {
+      prices: [{ model: 'house-model', input_usd_per_mtok: 2, output_usd_per_mtok: 0 }],
+    });
     await sendCall('house-model', 500_000, 9);
     await spent(first + 1);
     expect((await summary()).total_cost_usd).toBeCloseTo(first + 1, 12);
@@ -201,7 +241,9 @@ describe('prices', () => {
     await put(`/orgs/${org}/prices`, { prices: [] });
     await eventually(
       async () => {
-        const log = data(await call(api, 'GET', `/orgs/${org}/audit-log?action=prices.update`, { headers: asOrg() })) as unknown[];
+        const log = data(
+          await call(api, 'GET', `/orgs/${org}/audit-log?action=prices.update`, { headers: asOrg() }),
+        ) as unknown[];
         return log.length === 2;
       },
       { what: 'both records' },
@@ -219,7 +261,10 @@ describe('prices', () => {
       'prices[0].input_usd_per_mtok: takes at most 12',
     ],
     [{ prices: [{ model: 'm', input_usd_per_mtok: 1e7, output_usd_per_mtok: 1 }] }, 'prices[0].input_usd_per_mtok: '],
-    [{ prices: [{ model: 'm', input_usd_per_mtok: 1, output_usd_per_mtok: 1, from: '2026-02-30' }] }, 'prices[0].from: '],
+    [
+      { prices: [{ model: 'm', input_usd_per_mtok: 1, output_usd_per_mtok: 1, from: '2026-02-30' }] },
+      'prices[0].from: ',
+    ],
     [
       {
         prices: [
@@ -243,7 +288,10 @@ describe('anomalies', () => {
 
   it('are watched for as configured', async () => {
     expect(data(await get(config()))).toEqual({ z_threshold: 3, lookback_days: 30 });
-    expect(data(await put(config(), { z_threshold: 2.5, lookback_days: 14 }))).toEqual({ z_threshold: 2.5, lookback_days: 14 });
+    expect(data(await put(config(), { z_threshold: 2.5, lookback_days: 14 }))).toEqual({
+      z_threshold: 2.5,
+      lookback_days: 14,
+    });
     expect(data(await put(config(), { lookback_days: 7 }))).toEqual({ z_threshold: 2.5, lookback_days: 7 });
     expect(data(await get(config()))).toEqual({ z_threshold: 2.5, lookback_days: 7 });
     for (const [body, field] of [
@@ -266,7 +314,10 @@ describe('anomalies', () => {
       started_at: noon(n + 1),
       attributes: { cost_usd: n % 2 === 0 ? 1 : 3, agent_id: 'usual', model: 'm1', span_kind: 'llm' },
     }));
-    const spike = { started_at: noon(0), attributes: { cost_usd: 50, agent_id: 'runaway', model: 'm2', span_kind: 'llm' } };
+    const spike = {
+      started_at: noon(0),
+      attributes: { cost_usd: 50, agent_id: 'runaway', model: 'm2', span_kind: 'llm' },
+    };
     await send([...history, spike]);
     await spent(70);
     expect((await runJob()).status).toBe(200);

@@ -46,6 +46,11 @@ test('the summary, its days and its models, and the sums of a budget', async () 
   expect(Math.abs(Number(days - exact)) / Number(PER_USD)).toBeLessThanOrEqual(1e-9);
   expect(Math.abs(Number(models - exact)) / Number(PER_USD)).toBeLessThanOrEqual(1e-9);
   const until = NOW + 3_600_000;
-  const sums = await readPeriodSums(store.client, { org_id: ORG, from: Date.parse('2026-03-01T00:00:00Z'), until, agents: [] });
+  const sums = await readPeriodSums(store.client, {
+    org_id: ORG,
+    from: Date.parse('2026-03-01T00:00:00Z'),
+    until,
+    agents: [],
+  });
   expect(sums.reduce((sum, { cost_usd }) => sum + usdToPico(cost_usd), 0n)).toBe(exact);
 });

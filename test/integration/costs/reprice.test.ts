@@ -63,12 +63,22 @@ const asOrg = () => ({ 'X-Org-Api-Key': key, 'X-Org-Id': org });
 async function anOrg(): Promise<{ org: string; key: string }> {
   orgs++;
   const org_id = `org_reprice_${String(orgs)}`;
-  const body = { org_id, name: org_id, plan_name: 'enterprise', owner: { user_id: `u_${org_id}`, email: `${org_id}@example.com` } };
+  const body = {
+    org_id,
+    name: org_id,
+    plan_name: 'enterprise',
+    owner: { user_id: `u_${org_id}`, email: `${org_id}@example.com` },
+  };
   expect((await call(api, 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
-  const made = await call(api, 'POST', `/admin/orgs/${org_id}/api-keys`, { headers: admin, body: { name: 'all', scopes: ['*'] } });
+  const made = await call(api, 'POST', `/admin/orgs/${org_id}/api-keys`, {
+    headers: admin,
+    body: { name: 'all', scopes: ['*'] },
+  });
   const raw = String(made.json?.['raw_key']);
   const headers = { 'X-Org-Api-Key': raw, 'X-Org-Id': org_id };
-  await eventually(async () => (await call(api, 'GET', `/orgs/${org_id}`, { headers })).status === 200, { what: 'the key' });
+  await eventually(async () => (await call(api, 'GET', `/orgs/${org_id}`, { headers })).status === 200, {
+    what: 'the key',
+  });
   return { org: org_id, key: raw };
 }
 
@@ -98,7 +108,15 @@ interface Sent {
 }
 
 /** One model call, never the same twice. */
-async function send({ trace_id, model = MODEL, input = 1000, output = 100, cached = 0, attributes = {}, agoMs = 0 }: Sent): Promise<void> {
+async function send({
+  trace_id,
+  model = MODEL,
+  input = 1000,
+  output = 100,
+  cached = 0,
+  attributes = {},
+  agoMs = 0,
+}: Sent): Promise<void> {
   sent++;
   const body = {
     trace_id,
@@ -162,7 +180,9 @@ async function costs(of = org): Promise<Record<string, string>> {
     view_costs_daily: `SELECT sum(cost_usd) FROM analyst_costs_daily ${where}`,
   };
   const found = await Promise.all(Object.values(sums).map(one));
-  return Object.fromEntries(Object.keys(sums).map((name, index) => [name, picoToDecimal(usdToPico(found[index] ?? '0'))]));
+  return Object.fromEntries(
+    Object.keys(sums).map((name, index) => [name, picoToDecimal(usdToPico(found[index] ?? '0'))]),
+  );
 }
 const everywhere = (usd: string): Record<string, string> =>
   Object.fromEntries(
@@ -176,7 +196,9 @@ async function expectAgreement(of = org): Promise<void> {
   const spans = `SELECT trace_id, sum(cost_usd) AS cost, count() AS spans FROM spans WHERE org_id = '${of}' GROUP BY trace_id`;
   const traces = `SELECT trace_id, cost_usd AS cost, spans FROM analyst_traces WHERE org_id = '${of}'`;
   expect(
-    await one(`SELECT count() FROM (${spans}) AS s FULL JOIN (${traces}) AS t USING trace_id WHERE s.cost != t.cost OR s.spans != t.spans`),
+    await one(
+      `SELECT count() FROM (${spans}) AS s FULL JOIN (${traces}) AS t USING trace_id WHERE s.cost != t.cost OR s.spans != t.spans`,
+    ),
   ).toBe('0');
   const dimensions = 'day, model, agent_id, department, realm';
   const own = `SELECT toDate(started_at) AS day, model, agent_id, department, realm, sum(cost_usd) AS cost, sum(input_tokens) AS tokens FROM spans WHERE org_id = '${of}' GROUP BY ${dimensions}`;
@@ -188,9 +210,11 @@ async function expectAgreement(of = org): Promise<void> {
   ).toBe('0');
   const hours = `SELECT toStartOfHour(received_at) AS hour, sum(cost_usd) AS cost FROM spans WHERE org_id = '${of}' GROUP BY hour`;
   const usedHours = `SELECT hour, sum(cost_usd) AS cost FROM usage_events WHERE org_id = '${of}' GROUP BY hour`;
-  expect(await one(`SELECT count() FROM (${hours}) AS s FULL JOIN (${usedHours}) AS u ON s.hour = u.hour WHERE s.cost != u.cost`)).toBe(
-    '0',
-  );
+  expect(
+    await one(
+      `SELECT count() FROM (${hours}) AS s FULL JOIN (${usedHours}) AS u ON s.hour = u.hour WHERE s.cost != u.cost`,
+    ),
+  ).toBe('0');
   const key4 = 'partition, log_seq, log_index, log_sub';
   const texts = `SELECT ${key4}, cost_usd FROM span_texts WHERE org_id = '${of}' UNION DISTINCT SELECT ${key4}, cost_usd FROM span_texts_recent WHERE org_id = '${of}'`;
   expect(
@@ -211,7 +235,11 @@ const landed = (spans: number, of = org) =>
     { what: `${String(spans)} spans of ${of}` },
   );
 const noLookups = async (): Promise<void> => {
-  expect(await one("SELECT count() FROM system.tables WHERE database = currentDatabase() AND name LIKE 'span_corrections_%'")).toBe('0');
+  expect(
+    await one(
+      "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name LIKE 'span_corrections_%'",
+    ),
+  ).toBe('0');
 };
 
 describe('POST /admin/reprice', () => {
@@ -241,10 +269,15 @@ describe('POST /admin/reprice', () => {
     ({ org, key } = mine);
 
     await setPrices(priced(0.123456789, 3.1, 0.05));
-    const after = BigInt(600 + 7 + 11 + 17) * 123_456_789_000n + BigInt(100 + 3 + 13 + 19) * 3_100_000_000_000n + 400n * 50_000_000_000n;
+    const after =
+      BigInt(600 + 7 + 11 + 17) * 123_456_789_000n +
+      BigInt(100 + 3 + 13 + 19) * 3_100_000_000_000n +
+      400n * 50_000_000_000n;
     const seenAgents = `SELECT agent_id, max(last_seen_at) FROM agent_activity WHERE org_id = '${org}' GROUP BY agent_id ORDER BY agent_id`;
     // Written with the checkpoint after a landing.
-    await eventually(async () => (await one(seenAgents)).split('\n').length === 2, { what: 'when both agents were heard of' });
+    await eventually(async () => (await one(seenAgents)).split('\n').length === 2, {
+      what: 'when both agents were heard of',
+    });
     await new CorrectionLog(api.log, PARTITIONS).landed(AbortSignal.timeout(60_000));
     const heard = await one(seenAgents);
     // Each span is rounded by itself to whole pico-USD; these come out even but for the last digit of each.
@@ -265,16 +298,21 @@ describe('POST /admin/reprice', () => {
         `SELECT groupUniqArray(price_input_usd_per_mtok) FROM spans WHERE org_id = '${org}' AND model = '${MODEL}' AND price_source = 'org'`,
       ),
     ).toBe('[0.123456789]');
-    expect(await one(`SELECT cost_usd, price_source FROM spans WHERE org_id = '${org}' AND trace_id = 'trc_c'`)).toBe('0.25\tgiven');
+    expect(await one(`SELECT cost_usd, price_source FROM spans WHERE org_id = '${org}' AND trace_id = 'trc_c'`)).toBe(
+      '0.25\tgiven',
+    );
 
     // What people see.
     const total = Number(picoToDecimal(spansNow));
     const summary = dataOf(await call(api, 'GET', '/v1/cost/summary?days=30&group_by=agent_id', { headers: asOrg() }));
     expect(summary['total_cost_usd']).toBe(total);
     // From the account that is kept in memory: the org has a limit.
-    await eventually(async () => dataOf(await call(api, 'GET', '/v1/budgets', { headers: asOrg() }))['total_cost_usd'] === total, {
-      what: 'the budget',
-    });
+    await eventually(
+      async () => dataOf(await call(api, 'GET', '/v1/budgets', { headers: asOrg() }))['total_cost_usd'] === total,
+      {
+        what: 'the budget',
+      },
+    );
     const list = (await call(api, 'GET', '/v1/traces?limit=10', { headers: asOrg() })).json?.['data'] as {
       trace_id: string;
       cost_usd: number;
@@ -327,10 +365,9 @@ describe('POST /admin/reprice', () => {
     await send({ trace_id: 'trc_c', input: 10, output: 1 });
     await landed(3);
     const attributes = async (): Promise<Record<string, unknown>> =>
-      JSON.parse(await one(`SELECT attributes FROM spans WHERE org_id = '${org}' AND trace_id = 'trc_a' FORMAT TSVRaw`)) as Record<
-        string,
-        unknown
-      >;
+      JSON.parse(
+        await one(`SELECT attributes FROM spans WHERE org_id = '${org}' AND trace_id = 'trc_a' FORMAT TSVRaw`),
+      ) as Record<string, unknown>;
     const whole = await attributes();
     expect(whole).toMatchObject({ price_missing: true, note: 'a/b "c"' });
     await setPrices({ ...priced(1, 1), model: 'Nobody-Knows-It' }, priced(1, 1));
@@ -349,7 +386,8 @@ describe('POST /admin/reprice', () => {
   it('refuses what it cannot take', async () => {
     const now = Date.now();
     const iso = (ms: number): string => new Date(ms).toISOString();
-    const code = (answer: Answer): string => `${String(answer.status)} ${String(answer.json?.['code'])} ${String(answer.json?.['detail'])}`;
+    const code = (answer: Answer): string =>
+      `${String(answer.status)} ${String(answer.json?.['code'])} ${String(answer.json?.['detail'])}`;
     expect(code(await reprice({ since: iso(now), until: iso(now) }))).toMatch(/^422 invalid_request .*until/);
     expect(code(await reprice({ since: iso(now - 401 * DAY_MS) }))).toMatch(/^422 invalid_request .*until/);
     expect(code(await reprice({ since: 'yesterday' }))).toMatch(/^422 invalid_request .*since/);
@@ -368,7 +406,9 @@ describe('POST /admin/reprice', () => {
     // Mutations wait from now on; what goes through the log lands.
     await database.run('SYSTEM STOP MERGES spans');
     const asked = reprice();
-    await eventually(async () => usdToPico((await costs())['usage'] ?? '') === 2n * before, { what: 'usage corrected' });
+    await eventually(async () => usdToPico((await costs())['usage'] ?? '') === 2n * before, {
+      what: 'usage corrected',
+    });
     await eventually(
       async () =>
         (await one(
@@ -396,20 +436,29 @@ describe('POST /admin/reprice', () => {
   it('is exact wherever a run is broken off', async () => {
     const clickhouse = createClickHouse({ url: database.url });
     await setPrices(priced(1, 1));
-    for (let i = 0; i < 20; i++) await send({ trace_id: `trc_${String(i % 7)}_${randomUUID()}`, input: 100 + i, output: i });
+    for (let i = 0; i < 20; i++)
+      await send({ trace_id: `trc_${String(i % 7)}_${randomUUID()}`, input: 100 + i, output: i });
     await landed(20);
     const before = usdToPico((await costs())['spans'] ?? '');
     const broken = (): never => {
       throw new Error('broken off');
     };
     const { log } = api;
-    const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId: 'test', onProblem: () => undefined });
+    const leases = await JobLeases.open({
+      nc: log.nc,
+      kv: await log.bucket('jobs'),
+      workerId: 'test',
+      onProblem: () => undefined,
+    });
     const store = new RepricingStore(clickhouse);
     /** The log, whose client breaks off after so many messages. */
     const logThatSends = (messages: number): Log => {
       let left = messages;
       const publish: Log['js']['publish'] = (...args) => (left-- > 0 ? log.js.publish(...args) : broken());
-      return { ...log, js: new Proxy(log.js, { get: (js, name): unknown => (name === 'publish' ? publish : Reflect.get(js, name)) }) };
+      return {
+        ...log,
+        js: new Proxy(log.js, { get: (js, name): unknown => (name === 'publish' ? publish : Reflect.get(js, name)) }),
+      };
     };
     /** Runs in this process, with a part that breaks off. */
     const run = async (factor: number, over: Partial<RepriceDeps>): Promise<void> => {
@@ -426,7 +475,12 @@ describe('POST /admin/reprice', () => {
       let lease: Lease | null = null;
       await eventually(async () => (lease = await leases.take(REPRICE)) !== null, { what: 'the lease' });
       try {
-        await createReprice(deps)({ now: Date.now(), signal: AbortSignal.timeout(60_000), log: createLogger('test', 'silent'), args });
+        await createReprice(deps)({
+          now: Date.now(),
+          signal: AbortSignal.timeout(60_000),
+          log: createLogger('test', 'silent'),
+          args,
+        });
       } finally {
         await (lease as Lease | null)?.giveBack();
       }

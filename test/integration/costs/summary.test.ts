@@ -45,7 +45,10 @@ function someSpans(): Span[] {
 }
 
 const ofOrg = (org_id: string, days: number): Span[] =>
-  spans.filter((span) => span.org_id === org_id && span.started_at >= TODAY - (days - 1) * DAY_MS && span.started_at < TODAY + DAY_MS);
+  spans.filter(
+    (span) =>
+      span.org_id === org_id && span.started_at >= TODAY - (days - 1) * DAY_MS && span.started_at < TODAY + DAY_MS,
+  );
 const total = (of: readonly Span[]): bigint => of.reduce((sum, { cost_pico_usd }) => sum + cost_pico_usd, 0n);
 const read = (org_id: string, days: number, group_by: Group): Promise<SummaryAnswer> =>
   readSummary(
@@ -92,7 +95,10 @@ describe('cost summary', () => {
 
   it.each<[Group, (span: Span) => string]>([
     ['agent_id', (span) => span.agent_id],
-    ['department', (span) => span.department || (span.agent_id === 'agent_a' ? 'support' : span.agent_id === 'agent_b' ? '7' : '')],
+    [
+      'department',
+      (span) => span.department || (span.agent_id === 'agent_a' ? 'support' : span.agent_id === 'agent_b' ? '7' : ''),
+    ],
     ['realm', (span) => span.realm || (span.agent_id === 'agent_a' ? 'eu' : '')],
   ])('goes by %s as well, by the metadata of the agent where the event names none', async (group, labelOf) => {
     const { data } = await read('org_a', 60, group);
@@ -114,7 +120,9 @@ describe('cost summary', () => {
     expect((await read('org_b', 60, 'model')).data.total_cost_usd).toBe(picoToUsd(total(ofOrg('org_b', 60))));
     const { data } = await read('org_nobody', 3, 'department');
     expect(data).toMatchObject({ total_cost_usd: 0, by_model: [], by_department: [] });
-    expect(data.by_day).toEqual(['2026-03-08', '2026-03-09', '2026-03-10'].map((date) => ({ date, cost_usd: 0, tokens: 0 })));
+    expect(data.by_day).toEqual(
+      ['2026-03-08', '2026-03-09', '2026-03-10'].map((date) => ({ date, cost_usd: 0, tokens: 0 })),
+    );
   });
 
   it('counts an event on the day (UTC) on which it began', async () => {
@@ -149,7 +157,8 @@ describe('cost summary', () => {
 });
 
 describe('forecast', () => {
-  const forecast = (org_id: string, days: number) => readForecast({ clickhouse: store.client, now: () => NOW }, org_id, days, signal);
+  const forecast = (org_id: string, days: number) =>
+    readForecast({ clickhouse: store.client, now: () => NOW }, org_id, days, signal);
   const landDays = (org_id: string, costs: readonly (readonly [number, number])[]) =>
     store.landSpans(
       costs.map(([ago, usd]) =>
@@ -161,7 +170,11 @@ describe('forecast', () => {
     // A line of 2 + 0.25 a day over 30 days; today is far off it.
     await landDays('org_line', [...Array.from({ length: 30 }, (_, n) => [30 - n, 2 + n * 0.25] as const), [0, 1000]]);
     const { horizon_days, series, model, mean_fallback } = await forecast('org_line', 30);
-    expect({ horizon_days, mean_fallback, type: model.type }).toEqual({ horizon_days: 30, mean_fallback: false, type: 'ols' });
+    expect({ horizon_days, mean_fallback, type: model.type }).toEqual({
+      horizon_days: 30,
+      mean_fallback: false,
+      type: 'ols',
+    });
     expect(model.r_squared).toBeCloseTo(1, 9);
     expect(series).toHaveLength(30);
     expect(series[0]?.date).toBe('2026-03-10');
@@ -220,24 +233,48 @@ describe('outcomes by department', () => {
         cost_pico_usd,
         attributes: { outcomes: { leads: 0.1, tickets: 2 } },
       }),
-      aSpan({ org_id: 'org_out', started_at: at, department: 'sales', cost_pico_usd, attributes: { outcomes: { leads: 0.2 } } }),
+      aSpan({
+        org_id: 'org_out',
+        started_at: at,
+        department: 'sales',
+        cost_pico_usd,
+        attributes: { outcomes: { leads: 0.2 } },
+      }),
       aSpan({ org_id: 'org_out', started_at: at, agent_id: 'agent_a', cost_pico_usd, attributes: {} }),
-      aSpan({ org_id: 'org_out', started_at: at, department: 'free', cost_pico_usd: 0n, attributes: { outcomes: { leads: 4, lost: 0 } } }),
+      aSpan({
+        org_id: 'org_out',
+        started_at: at,
+        department: 'free',
+        cost_pico_usd: 0n,
+        attributes: { outcomes: { leads: 4, lost: 0 } },
+      }),
       aSpan({ org_id: 'org_out', started_at: at, cost_pico_usd, attributes: { outcomes: { leads: 1000 } } }),
     ]);
     expect(await rollup('org_out', 'leads * 10 + tickets / 2 + unknown')).toEqual({
       departments: [
         { department: 'free', cost_usd: 0, outcomes: { leads: 4, lost: 0 }, cost_per_outcome_usd: 0, roi: null },
-        { department: 'sales', cost_usd: 3, outcomes: { leads: 0.3, tickets: 2 }, cost_per_outcome_usd: 3 / 2.3, roi: (4 - 3) / 3 },
+        {
+          department: 'sales',
+          cost_usd: 3,
+          outcomes: { leads: 0.3, tickets: 2 },
+          cost_per_outcome_usd: 3 / 2.3,
+          roi: (4 - 3) / 3,
+        },
         { department: 'support', cost_usd: 1.5, outcomes: {}, cost_per_outcome_usd: null, roi: -1 },
       ],
     });
     expect((await rollup('org_out', null)).departments.map(({ roi }) => roi)).toEqual([null, null, null]);
-    expect((await rollup('org_out', '1 / tickets')).departments.map(({ roi }) => roi)).toEqual([null, (0.5 - 3) / 3, null]);
+    expect((await rollup('org_out', '1 / tickets')).departments.map(({ roi }) => roi)).toEqual([
+      null,
+      (0.5 - 3) / 3,
+      null,
+    ]);
   });
 
   it('keeps names as they are sent, and what is no number out', async () => {
-    const outcomes = JSON.parse('{"__proto__": 1, "größe": 2, "a b": 3.25, "text": "4", "null": null, "huge": 1e300}') as unknown;
+    const outcomes = JSON.parse(
+      '{"__proto__": 1, "größe": 2, "a b": 3.25, "text": "4", "null": null, "huge": 1e300}',
+    ) as unknown;
     await store.landSpans([aSpan({ org_id: 'org_names', started_at: at, department: 'd', attributes: { outcomes } })]);
     const [item] = (await rollup('org_names', null)).departments;
     expect(JSON.stringify(item?.outcomes)).toBe('{"__proto__":1,"a b":3.25,"größe":2}');
@@ -245,14 +282,19 @@ describe('outcomes by department', () => {
 
   it('adds up to the same whatever the order, in decimal', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.integer({ min: -1000, max: 1000 }), { minLength: 1, maxLength: 20 }), async (cents) => {
-        const org_id = `org_p${String(Math.floor(random() * 1e9))}`;
-        await store.landSpans(
-          cents.map((cent) => aSpan({ org_id, started_at: at, department: 'd', attributes: { outcomes: { n: cent / 100 } } })),
-        );
-        const [item] = (await rollup(org_id, null)).departments;
-        expect(item?.outcomes).toEqual({ n: cents.reduce((sum, cent) => sum + cent, 0) / 100 });
-      }),
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: -1000, max: 1000 }), { minLength: 1, maxLength: 20 }),
+        async (cents) => {
+          const org_id = `org_p${String(Math.floor(random() * 1e9))}`;
+          await store.landSpans(
+            cents.map((cent) =>
+              aSpan({ org_id, started_at: at, department: 'd', attributes: { outcomes: { n: cent / 100 } } }),
+            ),
+          );
+          const [item] = (await rollup(org_id, null)).departments;
+          expect(item?.outcomes).toEqual({ n: cents.reduce((sum, cent) => sum + cent, 0) / 100 });
+        },
+      ),
       { numRuns: 8 },
     );
   });

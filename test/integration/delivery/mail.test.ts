@@ -231,7 +231,9 @@ describe('with a mail server', () => {
     startMailer();
     const mail = aMail();
     await queueMail(api.log, mail);
-    await eventually(() => smtp.received.length > 0 && logged.includes('delivering failed'), { what: 'a mail that nobody confirmed' });
+    await eventually(() => smtp.received.length > 0 && logged.includes('delivering failed'), {
+      what: 'a mail that nobody confirmed',
+    });
     smtp.vanish = false;
     await eventually(async () => (await waiting()) === 0);
     expect(smtp.received.length).toBeGreaterThan(1);
@@ -256,11 +258,16 @@ describe('with a mail server', () => {
     smtp.refuse = () => refusal;
     await queueMail(api.log, aMail({ text: 'Your token: s3cr3t-t0k3n\n', secret: 's3cr3t-t0k3n' }));
     startMailer({ now: () => Date.now() + aheadMs });
-    await eventually(async () => (await api.log.jsm.streams.info(DEAD_LETTERS_STREAM)).state.messages === 1, { what: 'a dead letter' });
+    await eventually(async () => (await api.log.jsm.streams.info(DEAD_LETTERS_STREAM)).state.messages === 1, {
+      what: 'a dead letter',
+    });
     await eventually(async () => (await waiting()) === 0);
     const { state } = await api.log.jsm.streams.info(DEAD_LETTERS_STREAM);
     const letter = await api.log.jsm.streams.getMessage(DEAD_LETTERS_STREAM, { seq: state.first_seq });
-    const { stage, body } = deadLetterCodec.decode(letter?.data ?? new Uint8Array(), letter?.header.get(FINGERPRINT_HEADER));
+    const { stage, body } = deadLetterCodec.decode(
+      letter?.data ?? new Uint8Array(),
+      letter?.header.get(FINGERPRINT_HEADER),
+    );
     expect([stage, mailCodec.decode(body, mailCodec.fingerprint)]).toEqual([
       'mail',
       expect.objectContaining({ to: 'bob@example.com', text: 'Your token: ***\n', secret: '' }),

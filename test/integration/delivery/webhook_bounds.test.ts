@@ -4,7 +4,12 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { openSealer } from '../../../ops/platform/sealing.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { EVENTS_SUBJECT, WEBHOOK_MESSAGE_BYTES_MAX, WEBHOOKS_STREAM, webhookSubject } from '../../../schemas/streams.ts';
+import {
+  EVENTS_SUBJECT,
+  WEBHOOK_MESSAGE_BYTES_MAX,
+  WEBHOOKS_STREAM,
+  webhookSubject,
+} from '../../../schemas/streams.ts';
 import { DEAD_LETTERS_ORG_MAX, WebhookDeadLetters } from '../../../ops/exchange/webhook_queue.ts';
 import { createBurial } from '../../../pipeline/queues/dead_items.ts';
 import { BACKLOG, type BacklogBounds, WebhookBacklog } from '../../../pipeline/delivery/webhook_backlog.ts';
@@ -60,7 +65,10 @@ const waiting = async (): Promise<Record<string, number>> =>
   (await log.jsm.streams.info(WEBHOOKS_STREAM, { subjects_filter: '>' })).state.subjects ?? {};
 
 it('what is beyond the bound of a receiver or an org goes to the dead letters, and to the others nothing happens', async () => {
-  const { fanout, deadLetters } = await startFanout({ org_x: ['wh_1', 'wh_2'], org_y: ['wh_3'] }, { receiver_max: 5, org_max: 8 });
+  const { fanout, deadLetters } = await startFanout(
+    { org_x: ['wh_1', 'wh_2'], org_y: ['wh_3'] },
+    { receiver_max: 5, org_max: 8 },
+  );
   await publishEvents(log, 7, { org_id: 'org_x' });
   const sent = await publishEvents(log, 4, { org_id: 'org_y' });
   await eventually(async () => (await waiting())[webhookSubject('org_y', 'wh_3')] === sent.length);
@@ -120,7 +128,8 @@ it('of an org’s dead letters the newest are kept', async () => {
     });
   await put('org_few', 1);
   const count = DEAD_LETTERS_ORG_MAX + 500;
-  for (let at = 0; at < count; at += 100) await Promise.all(Array.from({ length: 100 }, (_, more) => put('org_many', at + more)));
+  for (let at = 0; at < count; at += 100)
+    await Promise.all(Array.from({ length: 100 }, (_, more) => put('org_many', at + more)));
   const keys = await letters.keys('org_many');
   expect(keys.length).toBeGreaterThanOrEqual(DEAD_LETTERS_ORG_MAX);
   expect(keys.length).toBeLessThan(DEAD_LETTERS_ORG_MAX + 100);
@@ -142,7 +151,10 @@ it('outside development nothing inside is connected to, by address or by name, a
   const deadLetters = await WebhookDeadLetters.open(log);
   await eventually(async () => (await deadLetters.ofEvent('org_inside', event_id)).length === 4);
   for (const { letter } of await deadLetters.ofEvent('org_inside', event_id))
-    expect([letter.status_code, letter.error]).toEqual([null, "refused: the receiver's address is not on the public Internet"]);
+    expect([letter.status_code, letter.error]).toEqual([
+      null,
+      "refused: the receiver's address is not on the public Internet",
+    ]);
   expect(receiver.received).toEqual([]);
   await worker.stop();
 });

@@ -5,7 +5,14 @@ import { WEBHOOKS_STREAM } from '../../../schemas/streams.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { hang, type Receiver, startReceiver, status } from '../../support/receiver.ts';
 import { eventually } from '../../support/wait.ts';
-import { FAST, forkWebhooks, openWebhookLog, publishEvents, putEndpoint, startTestWebhooks } from '../../support/webhooks.ts';
+import {
+  FAST,
+  forkWebhooks,
+  openWebhookLog,
+  publishEvents,
+  putEndpoint,
+  startTestWebhooks,
+} from '../../support/webhooks.ts';
 
 let nats: TestNats;
 let receiver: Receiver;

@@ -107,7 +107,12 @@ it('rows that wait are bounded: the oldest make room and are counted, also those
 
 it('a stop writes what is left', async () => {
   const client = createClickHouse({ url: database.url });
-  const log = new WebhookLog({ clickhouse: client, logger: createLogger('test', 'silent'), flushMs: 60_000, onDropped: () => undefined });
+  const log = new WebhookLog({
+    clickhouse: client,
+    logger: createLogger('test', 'silent'),
+    flushMs: 60_000,
+    onDropped: () => undefined,
+  });
   for (let at = 0; at < 10; at += 1) log.add({ ...row(`evt_${String(at)}`), org_id: 'org_stop' });
   await log.stop();
   expect(await count('org_stop')).toBe('delivered\t10');

@@ -5,9 +5,25 @@ import { WEBHOOKS_STREAM } from '../../../schemas/streams.ts';
 import { freshDelivery, publishDelivery, WebhookDeadLetters } from '../../../ops/exchange/webhook_queue.ts';
 import { webhookKey, webhookSealContext } from '../../../schemas/records/webhook.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
-import { endless, flood, hang, type Receiver, reset, signersOf, startReceiver, status } from '../../support/receiver.ts';
+import {
+  endless,
+  flood,
+  hang,
+  type Receiver,
+  reset,
+  signersOf,
+  startReceiver,
+  status,
+} from '../../support/receiver.ts';
 import { eventually } from '../../support/wait.ts';
-import { FAST, publishEvents, putEndpoint, SEALING_KEY, startTestWebhooks, type TestWebhooks } from '../../support/webhooks.ts';
+import {
+  FAST,
+  publishEvents,
+  putEndpoint,
+  SEALING_KEY,
+  startTestWebhooks,
+  type TestWebhooks,
+} from '../../support/webhooks.ts';
 
 let nats: TestNats;
 let receiver: Receiver;
@@ -49,7 +65,11 @@ describe('a delivery', () => {
     expect(receiver.received).toHaveLength(1);
     const [got] = receiver.received;
     if (got === undefined) throw new Error('nothing came');
-    expect(got.headers).toMatchObject({ 'content-type': 'application/json', 'x-service-event-id': id, 'x-service-attempt': '0' });
+    expect(got.headers).toMatchObject({
+      'content-type': 'application/json',
+      'x-service-event-id': id,
+      'x-service-attempt': '0',
+    });
     expect(got.headers['user-agent']).toMatch(/^Millrace/);
     expect(got.headers['x-service-signature']).toMatch(/^t=\d{10},v1=[0-9a-f]{64}$/);
     expect(got.body.toString('utf8')).toBe(`{"event":"trace.completed","trace_id":"trc_${id.slice(4)}","note":"ü"}`);
@@ -83,7 +103,10 @@ describe('a delivery', () => {
       expires_at,
     });
     const [soon, past] = [new Date(Date.now() + 60_000).toISOString(), new Date(Date.now() - 1).toISOString()];
-    await endpoint('/hook', { webhook_id, secrets: [seal('whsec_new', null), seal('whsec_old', soon), seal('whsec_dead', past)] });
+    await endpoint('/hook', {
+      webhook_id,
+      secrets: [seal('whsec_new', null), seal('whsec_old', soon), seal('whsec_dead', past)],
+    });
     await publishEvents(worker.log);
     await eventually(() => receiver.at('/hook').length === 1);
     const [got] = receiver.at('/hook');
@@ -108,25 +131,30 @@ describe('a delivery', () => {
     await publishDelivery(worker.log, freshDelivery({ ...what, target_kind: 'alert', target_id: 'gone' }), '0');
     await settled();
     await alerts.stop();
-    expect(receiver.received.map((one) => [one.path, signersOf(one, ['whsec_alert'])])).toEqual([['/org_a', ['whsec_alert']]]);
+    expect(receiver.received.map((one) => [one.path, signersOf(one, ['whsec_alert'])])).toEqual([
+      ['/org_a', ['whsec_alert']],
+    ]);
   });
 });
 
 describe('a try that failed', () => {
-  it.each([500, 502, 503, 599, 408, 429])('with %i is made again, counted, under the same id and with the same bytes', async (code) => {
-    receiver.behave('/hook', (res, { attempt }) => {
-      status(attempt < 3 ? code : 204)(res, {} as never);
-    });
-    await endpoint('/hook');
-    const [id] = await publishEvents(worker.log);
-    await eventually(() => receiver.at('/hook').length >= 4);
-    await settled();
-    const tries = receiver.at('/hook');
-    expect(tries.map(({ attempt }) => attempt)).toEqual([0, 1, 2, 3]);
-    expect(new Set(tries.map(({ event_id }) => event_id))).toEqual(new Set([id]));
-    expect(new Set(tries.map(({ body }) => body.toString())).size).toBe(1);
-    for (const one of tries) expect(signersOf(one, ['whsec_test'])).toHaveLength(1);
-  });
+  it.each([500, 502, 503, 599, 408, 429])(
+    'with %i is made again, counted, under the same id and with the same bytes',
+    async (code) => {
+      receiver.behave('/hook', (res, { attempt }) => {
+        status(attempt < 3 ? code : 204)(res, {} as never);
+      });
+      await endpoint('/hook');
+      const [id] = await publishEvents(worker.log);
+      await eventually(() => receiver.at('/hook').length >= 4);
+      await settled();
+      const tries = receiver.at('/hook');
+      expect(tries.map(({ attempt }) => attempt)).toEqual([0, 1, 2, 3]);
+      expect(new Set(tries.map(({ event_id }) => event_id))).toEqual(new Set([id]));
+      expect(new Set(tries.map(({ body }) => body.toString())).size).toBe(1);
+      for (const one of tries) expect(signersOf(one, ['whsec_test'])).toHaveLength(1);
+    },
+  );
 
   it.each([400, 401, 404, 410, 422, 301, 302, 307, 308, 304])('with %i is the last one', async (code) => {
     receiver.behave('/hook', status(code, { Location: `${receiver.url}/elsewhere` }));

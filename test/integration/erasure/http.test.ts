@@ -19,7 +19,11 @@ let orgs = 0;
 
 beforeAll(async () => {
   service = await TestService.start({
-    worker: { SERVICE_DATA_DIR: folder, SERVICE_OBJECT_STORE: `file://${folder}/objects`, SERVICE_TRACE_GRACE_MS: '50' },
+    worker: {
+      SERVICE_DATA_DIR: folder,
+      SERVICE_OBJECT_STORE: `file://${folder}/objects`,
+      SERVICE_TRACE_GRACE_MS: '50',
+    },
   });
   api = await service.startApi();
 });
@@ -32,17 +36,26 @@ const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization
 beforeEach(async () => {
   orgs += 1;
   org = `org_erasing_${String(orgs)}`;
-  const body = { org_id: org, name: org, plan_name: 'enterprise', owner: { user_id: `u_${org}`, email: `${org}@example.com` } };
+  const body = {
+    org_id: org,
+    name: org,
+    plan_name: 'enterprise',
+    owner: { user_id: `u_${org}`, email: `${org}@example.com` },
+  };
   expect((await call(api, 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
   owner = asUser(await tokenOf({ sub: `u_${org}` }), org);
-  const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: admin, body: { name: 'key', scopes: ['*'] } });
+  const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, {
+    headers: admin,
+    body: { name: 'key', scopes: ['*'] },
+  });
   key = { 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': org };
 });
 
 const data = ({ json }: Answer): Record<string, unknown> => json?.['data'] as Record<string, unknown>;
 const list = ({ json }: Answer): Record<string, unknown>[] => json?.['data'] as Record<string, unknown>[];
 const get = (path: string): Promise<Answer> => call(api, 'GET', path, { headers: key });
-const erase = (body: unknown, headers = owner): Promise<Answer> => call(api, 'POST', `/orgs/${org}/gdpr/erase`, { headers, body });
+const erase = (body: unknown, headers = owner): Promise<Answer> =>
+  call(api, 'POST', `/orgs/${org}/gdpr/erase`, { headers, body });
 
 async function jobEnds(asked: Answer): Promise<Record<string, unknown>> {
   expect([asked.status, asked.text]).toEqual([202, expect.stringContaining('job_id')]);
@@ -87,7 +100,10 @@ const searched = (word: string): Promise<void> =>
   eventually(async () => list(await get(`/v1/spans/search?q=${word}`)).length > 0, { what: `${word} to be found` });
 
 it('everything of one person goes, from every read, table, object and the log; the other one, costs and budgets stay', async () => {
-  await call(api, 'PUT', `/orgs/${org}/retention`, { headers: owner, body: { telemetry_events: { full_prompt_response_days: 5 } } });
+  await call(api, 'PUT', `/orgs/${org}/retention`, {
+    headers: owner,
+    body: { telemetry_events: { full_prompt_response_days: 5 } },
+  });
   for (const who of ['ann', 'bob']) {
     await send(`${who}-cold`, `zanzibar${who}`, { user_id: who, session_id: `s-${who}` }, 2);
     await landed(`${who}-cold`, `zanzibar${who}`);
@@ -138,7 +154,15 @@ it('everything of one person goes, from every read, table, object and the log; t
     const { status, text } = await get(path);
     expect([status, text.includes('ann'), text.includes('bob')]).toEqual([200, false, true]);
   }
-  const names = ['spans', 'span_texts', 'span_texts_recent', 'traces', 'user_scores', 'judge_scores', 'incident_traces'];
+  const names = [
+    'spans',
+    'span_texts',
+    'span_texts_recent',
+    'traces',
+    'user_scores',
+    'judge_scores',
+    'incident_traces',
+  ];
   for (const table of names)
     expect([
       table,
@@ -150,9 +174,9 @@ it('everything of one person goes, from every read, table, object and the log; t
   expect([await treeOf('bob-warm'), await treeOf('bob-cold')]).toEqual(bob);
   expect(await money()).toEqual(before);
   const { state } = await api.log.jsm.streams.info(INGEST_STREAM);
-  expect([state.messages === 0 || state.first_seq > Number((job['result'] as Record<string, unknown>)['log_purged_through'])]).toEqual([
-    true,
-  ]);
+  expect([
+    state.messages === 0 || state.first_seq > Number((job['result'] as Record<string, unknown>)['log_purged_through']),
+  ]).toEqual([true]);
 
   const restored = await jobEnds(
     await call(api, 'POST', `/orgs/${org}/cold-storage/restore`, { headers: owner, body: { since: '2020-01-01' } }),
@@ -209,7 +233,9 @@ it('what was accepted before and has not landed yet goes too, and a value that w
   await service.startWorker();
   const job = await jobEnds(asked);
   expect(job).toMatchObject({ status: 'complete', result: { matched_traces: 2, spans: 2, remaining: 0 } });
-  expect([(await get('/v1/traces/ann-1/tree')).status, (await get('/v1/traces/ann-2/tree')).status]).toEqual([404, 404]);
+  expect([(await get('/v1/traces/ann-1/tree')).status, (await get('/v1/traces/ann-2/tree')).status]).toEqual([
+    404, 404,
+  ]);
   await landed('bob-2', 'mafia');
   const nobody = await jobEnds(await erase({ attribute: 'user_id', value: '[EMAIL]' }));
   expect(nobody).toMatchObject({ status: 'complete', result: { matched_traces: 0, remaining: 0 } });
@@ -231,7 +257,10 @@ it('stores an identical event that is sent after its erasure as new data, once, 
   await sent();
   await fence();
   expect(await count()).toBe('2\n');
-  expect(await jobEnds(await erase({ attribute: 'user_id', value: 'ann' }))).toMatchObject({ status: 'complete', result: { spans: 2 } });
+  expect(await jobEnds(await erase({ attribute: 'user_id', value: 'ann' }))).toMatchObject({
+    status: 'complete',
+    result: { spans: 2 },
+  });
   expect(await count()).toBe('0\n');
 
   await sent();
@@ -242,7 +271,10 @@ it('stores an identical event that is sent after its erasure as new data, once, 
   expect(await count()).toBe('2\n');
 
   // A worker that takes over knows of it by the store alone.
-  expect(await jobEnds(await erase({ attribute: 'user_id', value: 'ann' }))).toMatchObject({ status: 'complete', result: { spans: 2 } });
+  expect(await jobEnds(await erase({ attribute: 'user_id', value: 'ann' }))).toMatchObject({
+    status: 'complete',
+    result: { spans: 2 },
+  });
   await service.killWorker();
   await service.startWorker();
   await sent();

@@ -29,7 +29,10 @@ const children: ChildProcess[] = [];
 
 beforeAll(async () => {
   [nats, cold] = await Promise.all([startTestNats(), openCold()]);
-  log = await openLog(await connectNats({ url: nats.url, name: 'test', waitMs: 5000 }), { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
+  log = await openLog(await connectNats({ url: nats.url, name: 'test', waitMs: 5000 }), {
+    replicas: 1,
+    logBytesMax: 64 * 1024 * 1024,
+  });
   records = await JobRecords.open(log, () => undefined);
   asks = await EraseAsks.open(log, await openSealer(log, undefined));
 });
@@ -79,7 +82,9 @@ async function ask(attribute: string, value: string): Promise<() => LongJob | un
   made += 1;
   const job_id = `job_${made.toString(16).padStart(16, '0')}`;
   const args = { attribute, ask_id: await asks.create('org_a', value) };
-  await records.create(newLongJob({ job_id, org_id: 'org_a', kind: ERASE, args, created_at: new Date().toISOString() }));
+  await records.create(
+    newLongJob({ job_id, org_id: 'org_a', kind: ERASE, args, created_at: new Date().toISOString() }),
+  );
   return () => records.all().find((job) => job.job_id === job_id);
 }
 
@@ -100,7 +105,10 @@ async function bury(trace_id: string, text: string, org_id = 'org_a'): Promise<v
     received_at: 0,
     body: Buffer.from(text),
   };
-  await publishRecord(log, deadLetterSubject('decode'), deadLetterCodec, letter, { msgID: `dead-${String(made)}`, timeoutMs: 5000 });
+  await publishRecord(log, deadLetterSubject('decode'), deadLetterCodec, letter, {
+    msgID: `dead-${String(made)}`,
+    timeoutMs: 5000,
+  });
 }
 
 /** Two people, each with texts in cold storage and in the store; one trace of the first has a step that names nobody. */
@@ -126,7 +134,10 @@ it('an erasure killed at one step after the other is carried out to the end', as
   const job = await ask('user_id', 'ann');
   for (const step of ['collected', 'erased', 'verified']) await killAt(step);
   aWorker('none');
-  await eventually(() => ['complete', 'failed'].includes(job()?.status ?? ''), { withinMs: 120_000, what: 'the end of the job' });
+  await eventually(() => ['complete', 'failed'].includes(job()?.status ?? ''), {
+    withinMs: 120_000,
+    what: 'the end of the job',
+  });
   expect(job()).toMatchObject({
     status: 'complete',
     error: null,
@@ -139,7 +150,8 @@ it('an erasure killed at one step after the other is carried out to the end', as
     );
   expect(await rows("org_id = 'org_a' AND startsWith(trace_id, 'ann')")).toBe('0');
   expect((await log.jsm.streams.info(DEAD_LETTERS_STREAM)).state.messages).toBe(2);
-  for (const table of ['erasures', 'cold_staging']) expect([table, await cold.value(`SELECT count() FROM ${table}`)]).toEqual([table, '0']);
+  for (const table of ['erasures', 'cold_staging'])
+    expect([table, await cold.value(`SELECT count() FROM ${table}`)]).toEqual([table, '0']);
   expect(await cold.value("SELECT count() FROM cold_objects FINAL WHERE next_key != ''")).toBe('0');
   // One object an org and day; what they hold is the other person's.
   expect(cold.files()).toHaveLength(3);
@@ -173,7 +185,10 @@ it('while a run of retention is under way, it waits', async () => {
   expect(free).toMatchObject({ name: 'retention', holder: '' });
   await kv.put('retention', JSON.stringify({ ...free, holder: 'w0' }));
   const job = await ask('user_id', 'ann');
-  const beating = setInterval(() => void kv.put('retention', JSON.stringify({ ...free, holder: 'w0', failures: ++made })), 200);
+  const beating = setInterval(
+    () => void kv.put('retention', JSON.stringify({ ...free, holder: 'w0', failures: ++made })),
+    200,
+  );
   aWorker('none');
   await eventually(() => (job()?.beats ?? 0) > 5, { what: 'the job to be under way' });
   expect([job()?.status, await cold.value('SELECT count() FROM spans')]).toEqual(['running', '1']);

@@ -104,15 +104,23 @@ describe('what is taken', () => {
     await store.emptySamples(scope, signal);
     await store.erase(scope, null, signal);
     expect(await store.remaining(scope, Number.MAX_SAFE_INTEGER)).toEqual(new Map());
-    for (const table of ['spans', 'span_texts', 'span_texts_recent', 'traces', 'judge_scores', 'user_scores', 'incident_traces'])
+    for (const table of [
+      'spans',
+      'span_texts',
+      'span_texts_recent',
+      'traces',
+      'judge_scores',
+      'user_scores',
+      'incident_traces',
+    ])
       expect([table, await count(table, "org_id = 'org_a' AND trace_id IN ('t_1', 't_3')")]).toEqual([table, '0']);
     expect(await count('trace_lookup', "trace_key IN (sipHash64('t_1'), sipHash64('t_3'))")).toBe('1');
     expect(await count('spans', "trace_id = 't_2'")).toBe('2');
     expect(await count('span_texts', "trace_id = 't_2' OR org_id = 'org_b'")).toBe('2');
     expect(await count('judge_scores', '1')).toBe('1');
-    expect(await cold.value('SELECT groupArray(sample) FROM (SELECT sample FROM incidents FINAL ORDER BY incident_id)')).toBe(
-      "['','of bob']",
-    );
+    expect(
+      await cold.value('SELECT groupArray(sample) FROM (SELECT sample FROM incidents FINAL ORDER BY incident_id)'),
+    ).toBe("['','of bob']");
     expect(await cold.value('SELECT sum(cost_usd) FROM usage_events')).toBe(usage);
 
     // Again: nothing changes, and what was found stays said.

@@ -65,7 +65,10 @@ export async function makeOrg(api: TestApi): Promise<TestOrg> {
     owner: { user_id: `u_${org}`, email: `${org.replace('_', '-')}@example.com` },
   };
   expect((await call(api, 'POST', '/admin/orgs', { headers: asOperator, body })).status).toBe(201);
-  const key = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: asOperator, body: { name: 'key', scopes: ['*'] } });
+  const key = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, {
+    headers: asOperator,
+    body: { name: 'key', scopes: ['*'] },
+  });
   const headers = { 'X-Org-Api-Key': String(key.json?.['raw_key']), 'X-Org-Id': org };
   const get = async <T>(path: string): Promise<T> => {
     const answer = await call(api, 'GET', path, { headers });
@@ -121,8 +124,9 @@ export async function landTraces(
   traces: readonly { response: string; started_at?: number; trace_id?: string }[],
 ): Promise<string[]> {
   const now = Date.now();
-  const spans = traces.map(({ response, started_at = now - 60_000, trace_id = `trc_${randomBytes(8).toString('hex')}` }) =>
-    aSpan({ org_id, trace_id, response, started_at, ended_at: started_at + 100, received_at: started_at + 200 }),
+  const spans = traces.map(
+    ({ response, started_at = now - 60_000, trace_id = `trc_${randomBytes(8).toString('hex')}` }) =>
+      aSpan({ org_id, trace_id, response, started_at, ended_at: started_at + 100, received_at: started_at + 200 }),
   );
   await store.landSpans(spans);
   await store.landTraces(tracesOf(spans).map((state) => ({ state, version: 1, sign: 1 as const })));

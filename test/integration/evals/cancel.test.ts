@@ -84,7 +84,11 @@ const settled = (eval_id: string): Promise<void> =>
 test('cancelling a running eval keeps the scores so far, stops the calls of models and stores no further score', async () => {
   upstream.behave(after(100, score(4)));
   const ids = await makeTraces(200);
-  const { eval_id } = await org.post<EvalShown>('/v1/evals', { judge_id: await makeLlmJudge(), trace_ids: ids, async: true });
+  const { eval_id } = await org.post<EvalShown>('/v1/evals', {
+    judge_id: await makeLlmJudge(),
+    trace_ids: ids,
+    async: true,
+  });
   await startWorker();
   await eventually(async () => (await org.scores(eval_id)).length > 0, { what: 'the first scores', withinMs: 60_000 });
   upstream.behave(hang);
@@ -102,7 +106,9 @@ test('cancelling a running eval keeps the scores so far, stops the calls of mode
   const scores = await org.scores(eval_id);
   expect(scores.length).toBeGreaterThan(0);
   expect(scores.length).toBeLessThan(ids.length);
-  expect(Math.max(...scores.map(({ scored_at }) => Date.parse(scored_at)))).toBeLessThanOrEqual(Date.parse(cancelled.ended_at ?? ''));
+  expect(Math.max(...scores.map(({ scored_at }) => Date.parse(scored_at)))).toBeLessThanOrEqual(
+    Date.parse(cancelled.ended_at ?? ''),
+  );
   expect(await shown(eval_id)).toMatchObject({
     status: 'cancelled',
     ended_at: cancelled.ended_at,
@@ -110,7 +116,9 @@ test('cancelling a running eval keeps the scores so far, stops the calls of mode
     stats: { total: scores.length, passed: scores.length, mean_score: 4 },
   });
   // No chunk of it is left in the queue, so nobody can call a model for it.
-  await eventually(async () => (await api.log.jsm.streams.info(JUDGING_STREAM)).state.messages === 0, { what: 'an empty queue' });
+  await eventually(async () => (await api.log.jsm.streams.info(JUDGING_STREAM)).state.messages === 0, {
+    what: 'an empty queue',
+  });
   expect(upstream.requests.length).toBe(calls);
   expect(await org.get<EvalShown[]>('/v1/evals?status=cancelled')).toMatchObject([{ eval_id }]);
 });
@@ -140,7 +148,9 @@ test('cancelling twice answers the same, and an eval that has ended is 409 confl
   const unknown = await cancel('eval_0000000000000000');
   expect([unknown.status, unknown.json?.['code']]).toEqual([404, 'eval_not_found']);
   const stranger = await makeOrg(api);
-  expect((await call(api, 'POST', `/v1/evals/${eval_id}/cancel`, { headers: stranger.headers, body: {} })).status).toBe(404);
+  expect((await call(api, 'POST', `/v1/evals/${eval_id}/cancel`, { headers: stranger.headers, body: {} })).status).toBe(
+    404,
+  );
 });
 
 test('a call that waits for its eval is answered when the eval is cancelled', async () => {
@@ -161,7 +171,11 @@ test('a call that waits for its eval is answered when the eval is cancelled', as
 test('an eval that is cancelled while its worker is dead stays cancelled, and the next worker calls no model for it', async () => {
   upstream.behave(hang);
   const ids = await makeTraces(100);
-  const { eval_id } = await org.post<EvalShown>('/v1/evals', { judge_id: await makeLlmJudge(), trace_ids: ids, async: true });
+  const { eval_id } = await org.post<EvalShown>('/v1/evals', {
+    judge_id: await makeLlmJudge(),
+    trace_ids: ids,
+    async: true,
+  });
   const worker = await startWorker();
   await eventually(() => upstream.open === CALLS_AT_ONCE, { what: 'calls under way', withinMs: 60_000 });
   await kill(worker);
@@ -169,7 +183,11 @@ test('an eval that is cancelled while its worker is dead stays cancelled, and th
   const calls = upstream.requests.length;
   await startWorker();
   await settled(eval_id);
-  expect(await shown(eval_id)).toMatchObject({ status: 'cancelled', stats: { total: 0 }, progress: { done: 0, total: 100 } });
+  expect(await shown(eval_id)).toMatchObject({
+    status: 'cancelled',
+    stats: { total: 0 },
+    progress: { done: 0, total: 100 },
+  });
   expect(upstream.requests.length).toBe(calls);
   // What only a running eval needs is deleted.
   const parts: string[] = [];
@@ -190,7 +208,8 @@ test('a cancelled eval sends no judge.regression and is no baseline for one', as
   expect((await cancel(eval_id)).status).toBe(200);
   await startWorker();
   await settled(eval_id);
-  const regressions = async () => (await toldEvents(api.log, org.org)).filter(({ event }) => event === 'judge.regression');
+  const regressions = async () =>
+    (await toldEvents(api.log, org.org)).filter(({ event }) => event === 'judge.regression');
   expect(await regressions()).toEqual([]);
   // The mean drops against the complete eval before the cancelled one.
   await run(bad);
@@ -201,7 +220,11 @@ test('a cancelled eval sends no judge.regression and is no baseline for one', as
 test('a dataset run is cancelled as an eval is', async () => {
   upstream.behave(hang);
   const items = Array.from({ length: 40 }, (_, i) => ({ input: { question: String(i) } }));
-  const { dataset_id } = await org.post<{ dataset_id: string }>('/v1/datasets', { name: 'd', version: '1', items }, 201);
+  const { dataset_id } = await org.post<{ dataset_id: string }>(
+    '/v1/datasets',
+    { name: 'd', version: '1', items },
+    201,
+  );
   const run = { judge_id: await makeJudge(org), model: 'm', async: true };
   const { eval_id } = await org.post<EvalShown>(`/v1/datasets/${dataset_id}/run`, run);
   await startWorker();

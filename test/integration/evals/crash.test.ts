@@ -46,10 +46,13 @@ async function kill(child: ChildProcess): Promise<void> {
   child.kill('SIGKILL');
   await gone;
 }
-const doneOf = async (eval_id: string): Promise<number> => (await org.get<EvalShown>(`/v1/evals/${eval_id}`)).progress.done;
+const doneOf = async (eval_id: string): Promise<number> =>
+  (await org.get<EvalShown>(`/v1/evals/${eval_id}`)).progress.done;
 /** Rows as they lie: a trace that was scored twice would have two. */
 const rowsOf = async (eval_id: string): Promise<string[]> =>
-  (await store.database.run(`SELECT count(), uniqExact(trace_id) FROM judge_scores WHERE eval_id = '${eval_id}'`)).trim().split('\t');
+  (await store.database.run(`SELECT count(), uniqExact(trace_id) FROM judge_scores WHERE eval_id = '${eval_id}'`))
+    .trim()
+    .split('\t');
 
 test('an eval whose worker is killed again and again scores every trace once, and ends', async () => {
   const total = 2000;
@@ -58,7 +61,11 @@ test('an eval whose worker is killed again and again scores every trace once, an
     org.org,
     Array.from({ length: total }, (_, i) => ({ response: i % 4 === 0 ? 'ok' : 'no' })),
   );
-  const { eval_id } = await org.post<EvalShown>('/v1/evals', { judge_id: await makeJudge(org), trace_ids: ids, async: true });
+  const { eval_id } = await org.post<EvalShown>('/v1/evals', {
+    judge_id: await makeJudge(org),
+    trace_ids: ids,
+    async: true,
+  });
   for (const progress of [1, 600]) {
     const child = await start();
     await eventually(async () => (await doneOf(eval_id)) >= progress, { what: 'some progress' });
@@ -112,7 +119,11 @@ test('chunks whose messages are lost are put into the queue again', async () => 
     org.org,
     Array.from({ length: 250 }, () => ({ response: 'ok' })),
   );
-  const { eval_id } = await org.post<EvalShown>('/v1/evals', { judge_id: await makeJudge(org), trace_ids: ids, async: true });
+  const { eval_id } = await org.post<EvalShown>('/v1/evals', {
+    judge_id: await makeJudge(org),
+    trace_ids: ids,
+    async: true,
+  });
   await api.log.jsm.streams.purge(JUDGING_STREAM);
   const child = await start();
   expect(await org.ended(eval_id)).toMatchObject({ status: 'complete', stats: { total: 250, passed: 250 } });

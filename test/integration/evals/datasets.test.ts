@@ -46,7 +46,11 @@ interface DatasetShown {
   item_count: number;
   created_at: string;
 }
-const item = (question: string, answer = 'yes') => ({ input: { question }, expected: { answer }, metadata: { tags: ['t'] } });
+const item = (question: string, answer = 'yes') => ({
+  input: { question },
+  expected: { answer },
+  metadata: { tags: ['t'] },
+});
 const make = (items: unknown[], { name = 'd', version = '1' } = {}) =>
   org.post<DatasetShown>('/v1/datasets', { name, version, items }, 201);
 const refused = async (path: string, body: unknown) => {
@@ -69,8 +73,13 @@ test('a version of a dataset never changes', async () => {
   expect(made).toMatchObject({ name: 'd', version: '1', item_count: 2 });
   expect(made.dataset_id).toMatch(/^ds_[0-9a-f]{16}$/);
   // The same in other words: keys in another order, nothing where nothing was.
-  expect(await make([item('a'), { input: { a: [1, { x: 2, y: 1 }], b: 1 }, expected: null, metadata: {} }])).toEqual(made);
-  expect(await refused('/v1/datasets', { name: 'd', version: '1', items: [item('b')] })).toMatchObject({ status: 409, code: 'conflict' });
+  expect(await make([item('a'), { input: { a: [1, { x: 2, y: 1 }], b: 1 }, expected: null, metadata: {} }])).toEqual(
+    made,
+  );
+  expect(await refused('/v1/datasets', { name: 'd', version: '1', items: [item('b')] })).toMatchObject({
+    status: 409,
+    code: 'conflict',
+  });
   expect(await refused('/v1/datasets', { name: 'd', version: '1', items: [...items, item('c')] })).toMatchObject({
     status: 409,
     code: 'conflict',
@@ -80,11 +89,16 @@ test('a version of a dataset never changes', async () => {
   expect((await org.get<DatasetShown[]>('/v1/datasets')).map(({ dataset_id }) => dataset_id).sort()).toEqual(
     [made, second, other].map(({ dataset_id }) => dataset_id).sort(),
   );
-  expect((await org.get<DatasetShown[]>('/v1/datasets?name=d')).map(({ version }) => version).sort()).toEqual(['1', '2']);
+  expect((await org.get<DatasetShown[]>('/v1/datasets?name=d')).map(({ version }) => version).sort()).toEqual([
+    '1',
+    '2',
+  ]);
   expect(await org.get<DatasetShown>(`/v1/datasets/${made.dataset_id}`)).toEqual(made);
   const stranger = await makeOrg(api);
   for (const path of ['', '/items'])
-    expect((await call(api, 'GET', `/v1/datasets/${made.dataset_id}${path}`, { headers: stranger.headers })).json).toMatchObject({
+    expect(
+      (await call(api, 'GET', `/v1/datasets/${made.dataset_id}${path}`, { headers: stranger.headers })).json,
+    ).toMatchObject({
       code: 'dataset_not_found',
     });
 });
@@ -105,7 +119,9 @@ test('items are given in pages, whatever their size', async () => {
   const page = await org.get<{ item_index: number }[]>(`/v1/datasets/${dataset_id}/items?limit=12&offset=7`);
   expect(page).toEqual(items.slice(7, 19).map((one, i) => ({ item_index: 7 + i, ...one })));
   expect(await org.get(`/v1/datasets/${dataset_id}/items?offset=30`)).toEqual([]);
-  expect(await refused('/v1/datasets', { name: 'x', version: '1', items: [item('a'), item('x'.repeat(600_000))] })).toMatchObject({
+  expect(
+    await refused('/v1/datasets', { name: 'x', version: '1', items: [item('a'), item('x'.repeat(600_000))] }),
+  ).toMatchObject({
     status: 422,
     code: 'invalid_request',
     detail: expect.stringMatching(/^items\[1\]/) as string,
@@ -121,7 +137,11 @@ test('items are given in pages, whatever their size', async () => {
 test('a run asks the model for every item, judges the answers, and leaves a trace of each', async () => {
   upstream.behave(byText({ sofa: 'yes, within 30 days', lamp: 'no' }));
   const before = upstream.requests.length;
-  await org.post('/v1/prompts', { name: 'support', version: '3', template: 'Answer: {{question}}', model: 'gpt-4o-mini' }, 201);
+  await org.post(
+    '/v1/prompts',
+    { name: 'support', version: '3', template: 'Answer: {{question}}', model: 'gpt-4o-mini' },
+    201,
+  );
   const { dataset_id } = await make([item('a sofa?'), item('a lamp?'), { input: { other: 1 } }]);
   const judge_id = await makeJudge(org, { rule: { type: 'contains', value: 'yes' } });
   const run = await org.post<EvalShown>(`/v1/datasets/${dataset_id}/run`, { judge_id, prompt_version: 'support' });
@@ -148,7 +168,9 @@ test('a run asks the model for every item, judges the answers, and leaves a trac
   expect(scores[2]?.reason).toMatch(/\{\{question\}\}/);
   const trace_id = scores[0]?.trace_id ?? '';
   const tree = `/v1/traces/${trace_id}/tree`;
-  await eventually(async () => (await call(api, 'GET', tree, { headers: org.headers })).status === 200, { what: 'the trace of an item' });
+  await eventually(async () => (await call(api, 'GET', tree, { headers: org.headers })).status === 200, {
+    what: 'the trace of an item',
+  });
   const data = await org.get<unknown>(tree);
   expect(JSON.stringify(data)).toContain('yes, within 30 days');
   const span = JSON.parse(JSON.stringify(data)) as
@@ -167,12 +189,15 @@ test('two runs are compared item by item', async () => {
   const { dataset_id } = await make([item('one'), item('two'), item('three')]);
   const judge_id = await makeJudge(org, { rule: { type: 'contains', value: 'yes' } });
   await org.post('/v1/prompts', { name: 'p', version: '1', template: '{{question}}' }, 201);
-  const run = (model: string) => org.post<EvalShown>(`/v1/datasets/${dataset_id}/run`, { judge_id, prompt_version: 'p@1', model });
+  const run = (model: string) =>
+    org.post<EvalShown>(`/v1/datasets/${dataset_id}/run`, { judge_id, prompt_version: 'p@1', model });
   upstream.behave(byText({ one: 'yes', two: 'yes', three: 'no' }));
   const baseline = await run('m1');
   upstream.behave(byText({ one: 'yes', two: 'no', three: 'yes' }));
   const candidate = await run('m2');
-  const data = await org.get<{ items: unknown[] }>(`/v1/evals/compare?baseline=${baseline.eval_id}&candidate=${candidate.eval_id}`);
+  const data = await org.get<{ items: unknown[] }>(
+    `/v1/evals/compare?baseline=${baseline.eval_id}&candidate=${candidate.eval_id}`,
+  );
   expect(data).toMatchObject({
     baseline: { eval_id: baseline.eval_id, model: 'm1', prompt_version: 'p@1' },
     candidate: { eval_id: candidate.eval_id, model: 'm2' },
@@ -182,7 +207,14 @@ test('two runs are compared item by item', async () => {
     incomparable: 0,
     items: [
       { item_index: 0, baseline_score: 1, candidate_score: 1, delta: 0 },
-      { item_index: 1, baseline_score: 1, candidate_score: 0, delta: -1, baseline_verdict: 'pass', candidate_verdict: 'fail' },
+      {
+        item_index: 1,
+        baseline_score: 1,
+        candidate_score: 0,
+        delta: -1,
+        baseline_verdict: 'pass',
+        candidate_verdict: 'fail',
+      },
       { item_index: 2, baseline_score: 0, candidate_score: 1, delta: 1 },
     ],
   });
@@ -219,7 +251,12 @@ test('an LLM judge sees input and expected; without a prompt the input is sent a
     threshold: { pass: 4 },
   });
   const run = await org.post<EvalShown>(`/v1/datasets/${dataset_id}/run`, { judge_id, model: 'm' });
-  expect(run).toMatchObject({ status: 'complete', prompt_version: null, model: 'm', stats: { total: 1, passed: 1, mean_score: 5 } });
+  expect(run).toMatchObject({
+    status: 'complete',
+    prompt_version: null,
+    model: 'm',
+    stats: { total: 1, passed: 1, mean_score: 5 },
+  });
   const [answering, judging] = upstream.requests.slice(before);
   expect(answering?.body).toMatchObject({
     model: 'm',
@@ -235,7 +272,10 @@ test('an LLM judge sees input and expected; without a prompt the input is sent a
 test('a run that the upstream refuses has failed, and says why', async () => {
   upstream.behave(fail(401));
   const { dataset_id } = await make([{ input: { text: 'a' } }, { input: { text: 'b' } }]);
-  const run = await org.post<EvalShown>(`/v1/datasets/${dataset_id}/run`, { judge_id: await makeJudge(org), model: 'm' });
+  const run = await org.post<EvalShown>(`/v1/datasets/${dataset_id}/run`, {
+    judge_id: await makeJudge(org),
+    model: 'm',
+  });
   expect(run).toMatchObject({
     status: 'failed',
     error: expect.stringContaining('401') as string,
@@ -247,7 +287,10 @@ test('an item whose model answers 200 without JSON is asked for once more, then 
   upstream.behave((res) => void res.writeHead(200, { 'content-type': 'application/json' }).end('no JSON'));
   const before = upstream.requests.length;
   const { dataset_id } = await make([{ input: { text: 'an unreadable answer' } }]);
-  const run = await org.post<EvalShown>(`/v1/datasets/${dataset_id}/run`, { judge_id: await makeJudge(org), model: 'm' });
+  const run = await org.post<EvalShown>(`/v1/datasets/${dataset_id}/run`, {
+    judge_id: await makeJudge(org),
+    model: 'm',
+  });
   expect(run).toMatchObject({ status: 'complete', stats: { total: 1, errors: 1 } });
   expect(upstream.requests.length - before).toBe(2);
 });
@@ -277,7 +320,10 @@ test('a run that uses the quota of judge calls up has failed, keeps what it has,
     status: 429,
     code: 'judge_quota_exceeded',
   });
-  const judged = await call(api, 'POST', '/v1/evals', { headers: org.headers, body: { judge_id, sample: { limit: 1 } } });
+  const judged = await call(api, 'POST', '/v1/evals', {
+    headers: org.headers,
+    body: { judge_id, sample: { limit: 1 } },
+  });
   expect([judged.status, judged.json?.['code']]).toEqual([429, 'judge_quota_exceeded']);
   // It counts to the end of the period, which is a month at most.
   const wait = Number(judged.headers.get('retry-after'));
@@ -289,9 +335,18 @@ test('what cannot be run is refused by name', async () => {
   const { dataset_id } = await make([item('a')]);
   const judge_id = await makeJudge(org);
   const path = `/v1/datasets/${dataset_id}/run`;
-  expect(await refused('/v1/datasets/ds_none/run', { judge_id, model: 'm' })).toMatchObject({ status: 404, code: 'dataset_not_found' });
-  expect(await refused(path, { judge_id: 'judge_none', model: 'm' })).toMatchObject({ status: 404, code: 'judge_not_found' });
-  expect(await refused(path, { judge_id, model: 'm', prompt_version: 'none@1' })).toMatchObject({ status: 404, code: 'prompt_not_found' });
+  expect(await refused('/v1/datasets/ds_none/run', { judge_id, model: 'm' })).toMatchObject({
+    status: 404,
+    code: 'dataset_not_found',
+  });
+  expect(await refused(path, { judge_id: 'judge_none', model: 'm' })).toMatchObject({
+    status: 404,
+    code: 'judge_not_found',
+  });
+  expect(await refused(path, { judge_id, model: 'm', prompt_version: 'none@1' })).toMatchObject({
+    status: 404,
+    code: 'prompt_not_found',
+  });
   expect(await refused(path, { judge_id })).toMatchObject({
     status: 422,
     code: 'invalid_request',
@@ -310,12 +365,20 @@ test('a viewer runs a dataset by grants: datasets:read on it, and judges:run on 
   const other = await make([item('b?')], { name: 'other' });
   const judge_id = await makeJudge(org, { rule: { type: 'contains', value: 'yes' } });
   const second = await makeJudge(org, { rule: { type: 'contains', value: 'no' } });
-  const owner = asUser(await tokenOf({ sub: `u_${org.org}`, email: `${org.org.replace('_', '-')}@example.com` }), org.org);
+  const owner = asUser(
+    await tokenOf({ sub: `u_${org.org}`, email: `${org.org.replace('_', '-')}@example.com` }),
+    org.org,
+  );
   const email = 'vic@example.com';
   const vic = asUser(await tokenOf({ sub: 'vic', email }), org.org);
-  const invited = await call(api, 'POST', `/orgs/${org.org}/members`, { headers: owner, body: { email, role: 'viewer' } });
+  const invited = await call(api, 'POST', `/orgs/${org.org}/members`, {
+    headers: owner,
+    body: { email, role: 'viewer' },
+  });
   const { token } = invited.json?.['data'] as { token: string };
-  expect((await call(api, 'POST', `/orgs/${org.org}/members/accept`, { headers: vic, body: { token } })).status).toBe(200);
+  expect((await call(api, 'POST', `/orgs/${org.org}/members/accept`, { headers: vic, body: { token } })).status).toBe(
+    200,
+  );
   const run = async (dataset: string, judge: string) => {
     const body = { judge_id: judge, model: 'gpt-4o-mini', async: true };
     const { status, json } = await call(api, 'POST', `/v1/datasets/${dataset}/run`, { headers: vic, body });

@@ -39,12 +39,19 @@ interface DatasetShown {
   item_count: number;
 }
 const items = (...questions: string[]) => questions.map((question) => ({ input: { question } }));
-const makeDataset = (given: unknown[], version = '1') => org.post<DatasetShown>('/v1/datasets', { name: 'd', version, items: given }, 201);
+const makeDataset = (given: unknown[], version = '1') =>
+  org.post<DatasetShown>('/v1/datasets', { name: 'd', version, items: given }, 201);
 const run = async (dataset_id: string, more: Record<string, unknown> = {}): Promise<EvalShown> =>
-  org.post<EvalShown>(`/v1/datasets/${dataset_id}/run`, { judge_id: await makeJudge(org), model: 'm', async: true, ...more });
+  org.post<EvalShown>(`/v1/datasets/${dataset_id}/run`, {
+    judge_id: await makeJudge(org),
+    model: 'm',
+    async: true,
+    ...more,
+  });
 const remove = (path: string): Promise<Answer> => call(api, 'DELETE', path, { headers: org.headers });
 const get = (path: string): Promise<Answer> => call(api, 'GET', path, { headers: org.headers });
-const cancel = (eval_id: string): Promise<Answer> => call(api, 'POST', `/v1/evals/${eval_id}/cancel`, { headers: org.headers, body: {} });
+const cancel = (eval_id: string): Promise<Answer> =>
+  call(api, 'POST', `/v1/evals/${eval_id}/cancel`, { headers: org.headers, body: {} });
 async function keysOf(bucket: 'datasets' | 'dataset_items' | 'grants' | 'prompts'): Promise<string[]> {
   const keys: string[] = [];
   for await (const key of await (await api.log.bucket(bucket)).keys(`${org.org}.>`)) keys.push(key);
@@ -132,17 +139,20 @@ test('of a deletion and runs that begin at the same moment no run is left withou
   expect(evals.filter(({ status }) => status !== 'complete')).toEqual([]);
 });
 
-test.each(['checking', 'purging'] as const)('a deletion that broke off while %s is finished by the next one', async (deleting) => {
-  const { dataset_id } = await makeDataset(items('a'));
-  const kv = await api.log.bucket('datasets');
-  const key = `${org.org}.${dataset_id}`;
-  const record = (await kv.get(key))?.json<Record<string, unknown>>();
-  await kv.put(key, JSON.stringify({ ...record, deleting }));
-  await eventually(async () => (await get(`/v1/datasets/${dataset_id}`)).status === 404, { what: 'the mark' });
-  if (deleting === 'checking') expect((await remove(`/v1/datasets/${dataset_id}`)).status).toBe(200);
-  else expect(await makeDataset(items('b', 'c'))).toMatchObject({ dataset_id, item_count: 2 });
-  expect((await keysOf('dataset_items')).length).toBe(deleting === 'checking' ? 0 : 1);
-});
+test.each(['checking', 'purging'] as const)(
+  'a deletion that broke off while %s is finished by the next one',
+  async (deleting) => {
+    const { dataset_id } = await makeDataset(items('a'));
+    const kv = await api.log.bucket('datasets');
+    const key = `${org.org}.${dataset_id}`;
+    const record = (await kv.get(key))?.json<Record<string, unknown>>();
+    await kv.put(key, JSON.stringify({ ...record, deleting }));
+    await eventually(async () => (await get(`/v1/datasets/${dataset_id}`)).status === 404, { what: 'the mark' });
+    if (deleting === 'checking') expect((await remove(`/v1/datasets/${dataset_id}`)).status).toBe(200);
+    else expect(await makeDataset(items('b', 'c'))).toMatchObject({ dataset_id, item_count: 2 });
+    expect((await keysOf('dataset_items')).length).toBe(deleting === 'checking' ? 0 : 1);
+  },
+);
 
 test('deleting a prompt deletes all of its versions, and the name can be used again', async () => {
   for (const template of ['one', 'two', 'three']) await org.post('/v1/prompts', { name: 'p', template }, 201);
@@ -151,5 +161,8 @@ test('deleting a prompt deletes all of its versions, and the name can be used ag
   expect((await get('/v1/prompts/p')).json).toMatchObject({ code: 'prompt_not_found' });
   expect(await keysOf('prompts')).toEqual([]);
   expect((await remove('/v1/prompts/p')).status).toBe(404);
-  expect(await org.post('/v1/prompts', { name: 'p', template: 'anew' }, 201)).toMatchObject({ version: '1', template: 'anew' });
+  expect(await org.post('/v1/prompts', { name: 'p', template: 'anew' }, 201)).toMatchObject({
+    version: '1',
+    template: 'anew',
+  });
 });

@@ -95,9 +95,9 @@ test('an async call answers at once and is polled; a list finds it again', async
     progress: { done: 350, total: 350 },
     stats: { total: 350, passed: 50, failed: 300, mean_score: 50 / 350, p50_score: 0 },
   });
-  expect((await org.get<EvalShown[]>(`/v1/evals?judge_id=${judge_id}&status=complete`)).map(({ eval_id }) => eval_id)).toEqual([
-    begun.eval_id,
-  ]);
+  expect(
+    (await org.get<EvalShown[]>(`/v1/evals?judge_id=${judge_id}&status=complete`)).map(({ eval_id }) => eval_id),
+  ).toEqual([begun.eval_id]);
   expect(await org.get<EvalShown[]>('/v1/evals?status=failed')).toEqual([]);
 });
 
@@ -121,13 +121,22 @@ test('a sample takes as many traces as it may, none from before since, and the s
     expect(ids).toHaveLength(queued_traces);
     return ids;
   };
-  expect(new Set(await sampled({ limit: 500, since: new Date(now - 3_600_000).toISOString() }))).toEqual(new Set(fresh));
+  expect(new Set(await sampled({ limit: 500, since: new Date(now - 3_600_000).toISOString() }))).toEqual(
+    new Set(fresh),
+  );
   expect(new Set(await sampled({ limit: 500 }))).toEqual(new Set([...old, ...fresh]));
   const some = await sampled({ limit: 10 });
   expect(some).toHaveLength(10);
   expect(new Set(await sampled({ limit: 10 }))).toEqual(new Set(some));
-  const none = await org.post<EvalShown>('/v1/evals', { judge_id, sample: { limit: 5, since: new Date(now + 3_600_000).toISOString() } });
-  expect(none).toMatchObject({ status: 'complete', queued_traces: 0, stats: { total: 0, mean_score: null, p50_score: null } });
+  const none = await org.post<EvalShown>('/v1/evals', {
+    judge_id,
+    sample: { limit: 5, since: new Date(now + 3_600_000).toISOString() },
+  });
+  expect(none).toMatchObject({
+    status: 'complete',
+    queued_traces: 0,
+    stats: { total: 0, mean_score: null, p50_score: null },
+  });
 });
 
 test('what cannot be an eval is refused by name', async () => {
@@ -142,9 +151,18 @@ test('what cannot be an eval is refused by name', async () => {
     prompt_template: '{{response}}',
     rubric: { scale: [1, 5], criteria: ['good'] },
   });
-  expect(await codeOf('/v1/evals', { judge_id: 'judge_none', trace_ids: [own] })).toMatchObject({ status: 404, code: 'judge_not_found' });
-  expect(await codeOf('/v1/evals', { judge_id, trace_ids: [own, 'trc_none'] })).toMatchObject({ status: 404, code: 'trace_not_found' });
-  expect(await codeOf('/v1/evals', { judge_id, trace_ids: [own, foreign] })).toMatchObject({ status: 403, code: 'cross_org_access' });
+  expect(await codeOf('/v1/evals', { judge_id: 'judge_none', trace_ids: [own] })).toMatchObject({
+    status: 404,
+    code: 'judge_not_found',
+  });
+  expect(await codeOf('/v1/evals', { judge_id, trace_ids: [own, 'trc_none'] })).toMatchObject({
+    status: 404,
+    code: 'trace_not_found',
+  });
+  expect(await codeOf('/v1/evals', { judge_id, trace_ids: [own, foreign] })).toMatchObject({
+    status: 403,
+    code: 'cross_org_access',
+  });
   for (const body of [
     { judge_id },
     { judge_id, trace_ids: [own], sample: { limit: 1 } },
@@ -167,7 +185,10 @@ test('what cannot be an eval is refused by name', async () => {
     code: 'upstream_unavailable',
     detail: expect.stringMatching(/SERVICE_LLM_BASE_URL/) as string,
   });
-  const { eval_id } = await other.post<EvalShown>('/v1/evals', { judge_id: await makeJudge(other), trace_ids: [foreign] });
+  const { eval_id } = await other.post<EvalShown>('/v1/evals', {
+    judge_id: await makeJudge(other),
+    trace_ids: [foreign],
+  });
   for (const path of [`/v1/evals/${eval_id}`, `/v1/evals/${eval_id}/scores`, '/v1/evals/eval_none'])
     expect((await call(api, 'GET', path, { headers: org.headers })).json).toMatchObject({ code: 'eval_not_found' });
 });
@@ -193,7 +214,9 @@ test('a quota that is used up is told ahead of an upstream that there is none of
   const owner = asUser(await tokenOf({ sub: `u_${org.org}` }), org.org);
   const policy = await call(api, 'PUT', `/orgs/${org.org}/policy`, { headers: owner, body: { judge_quota_calls: 0 } });
   expect(policy.status).toBe(200);
-  await eventually(async () => (await codeOf('/v1/evals', { judge_id: llm, trace_ids: [own] })).code === 'judge_quota_exceeded');
+  await eventually(
+    async () => (await codeOf('/v1/evals', { judge_id: llm, trace_ids: [own] })).code === 'judge_quota_exceeded',
+  );
 });
 
 test('a mean that drops by the threshold is told once, with both means', async () => {
@@ -260,7 +283,9 @@ test('two evals are compared trace by trace', async () => {
     [`baseline=${baseline.eval_id}&candidate=eval_none`, 'eval_not_found'],
     [`baseline=${baseline.eval_id}`, 'invalid_request'],
   ])
-    expect((await call(api, 'GET', `/v1/evals/compare?${String(query)}`, { headers: org.headers })).json).toMatchObject({ code });
+    expect((await call(api, 'GET', `/v1/evals/compare?${String(query)}`, { headers: org.headers })).json).toMatchObject(
+      { code },
+    );
 });
 
 test('a hundred thousand scores are streamed, no faster than they are read, and with an exact median', async () => {

@@ -108,19 +108,26 @@ test('a stream that its caller drops is settled by what was used, not by what wa
   const org = await TestOrg.make([api]);
   await org.limit([api], { tokens: { hard_limit: 5000 } });
   upstream.behave(
-    events([`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'A long answer begins' } }] })}\n\n`], false),
+    events(
+      [`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'A long answer begins' } }] })}\n\n`],
+      false,
+    ),
     using(10),
   );
   const before = upstream.reached.length;
   const { url, headers } = org.request(api, '/v1/chat/completions');
   await new Promise<void>((resolve) => {
-    const sent = request(url, { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' } }, (res) => {
-      res.once('data', () => {
-        sent.destroy();
-        resolve();
-      });
-      res.on('error', () => undefined);
-    });
+    const sent = request(
+      url,
+      { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' } },
+      (res) => {
+        res.once('data', () => {
+          sent.destroy();
+          resolve();
+        });
+        res.on('error', () => undefined);
+      },
+    );
     sent.on('error', () => undefined);
     sent.end(JSON.stringify(body({ stream: true, max_tokens: 6000 })));
   });

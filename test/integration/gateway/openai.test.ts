@@ -17,7 +17,10 @@ let client: OpenAI;
 
 beforeAll(async () => {
   upstream = await startModelServer();
-  service = await TestService.start({ api: { llmUrl: upstream.url, llmKey: UPSTREAM_KEY }, worker: { SERVICE_TRACE_GRACE_MS: '50' } });
+  service = await TestService.start({
+    api: { llmUrl: upstream.url, llmKey: UPSTREAM_KEY },
+    worker: { SERVICE_TRACE_GRACE_MS: '50' },
+  });
   api = await service.startApi();
   client = new OpenAI({ apiKey: KEY, baseURL: `${api.url}/v1`, maxRetries: 0 });
 });
@@ -59,7 +62,14 @@ const COMPLETION = {
   object: 'chat.completion',
   created: 1_700_000_000,
   model: 'gpt-4o-mini-2024-07-18',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'Paris.', refusal: null }, logprobs: null, finish_reason: 'stop' }],
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content: 'Paris.', refusal: null },
+      logprobs: null,
+      finish_reason: 'stop',
+    },
+  ],
   usage: { prompt_tokens: 14, completion_tokens: 2, total_tokens: 16, prompt_tokens_details: { cached_tokens: 4 } },
   a_field_of_tomorrow: [1.0, { big: '9007199254740993' }],
 };
@@ -77,7 +87,9 @@ const STREAM = [
 const LAST = [chunkOf([], { usage: USAGE }), 'data: [DONE]\n\n'];
 
 test('a chat completion comes back as the upstream sent it and is a priced span of its trace', async () => {
-  upstream.behave(json(200, JSON.stringify(COMPLETION), { 'openai-processing-ms': '12', 'x-request-id': 'req_of_the_upstream' }));
+  upstream.behave(
+    json(200, JSON.stringify(COMPLETION), { 'openai-processing-ms': '12', 'x-request-id': 'req_of_the_upstream' }),
+  );
   const { trace_id, headers } = aTrace({
     'X-Service-Parent-Span-Id': 'spn_parent',
     'X-Service-Agent-Id': 'agent_support',
@@ -106,7 +118,11 @@ test('a chat completion comes back as the upstream sent it and is a priced span 
     response: 'Paris.',
   });
   expect(span['cost_usd']).toBeGreaterThan(0);
-  expect(attributesOf(span)).toMatchObject({ http_status: 200, upstream: new URL(upstream.url).origin, 'gen_ai.request.temperature': 0.2 });
+  expect(attributesOf(span)).toMatchObject({
+    http_status: 200,
+    upstream: new URL(upstream.url).origin,
+    'gen_ai.request.temperature': 0.2,
+  });
   const listed = await call(api, 'GET', '/v1/traces?session_id=session-7');
   expect(listed.json?.['data']).toMatchObject([{ trace_id, agent_id: 'agent_support', tags: ['prod', 'beta'] }]);
 });
@@ -137,7 +153,10 @@ test('the body reaches the upstream byte for byte, with its key and never with t
 test('a stream arrives piece by piece; its usage is asked for, counted, and kept from who did not ask', async () => {
   upstream.behave(events([...STREAM, ...LAST]));
   const { trace_id, headers } = aTrace();
-  const stream = await client.chat.completions.create({ model: 'gpt-4o-mini', messages: question, stream: true }, { headers });
+  const stream = await client.chat.completions.create(
+    { model: 'gpt-4o-mini', messages: question, stream: true },
+    { headers },
+  );
   let text = '';
   for await (const chunk of stream) {
     expect(chunk.usage).toBeUndefined();
@@ -157,7 +176,12 @@ test('a stream arrives piece by piece; its usage is asked for, counted, and kept
 
 test('who asked for the usage of a stream gets every byte of it', async () => {
   upstream.behave(events([...STREAM, ...LAST]));
-  const raw = JSON.stringify({ model: 'gpt-4o-mini', messages: question, stream: true, stream_options: { include_usage: true } });
+  const raw = JSON.stringify({
+    model: 'gpt-4o-mini',
+    messages: question,
+    stream: true,
+    stream_options: { include_usage: true },
+  });
   const answer = await call(api, 'POST', '/v1/chat/completions', { raw });
   expect(answer.text).toBe([...STREAM, ...LAST].join(''));
   expect(upstream.reached[0]?.body.toString()).toBe(raw);
@@ -170,7 +194,10 @@ test('who asked for the usage of a stream gets every byte of it', async () => {
 test('a stream of an upstream that does not say its usage is estimated and marked', async () => {
   upstream.behave(events([...STREAM, 'data: [DONE]\n\n']));
   const { trace_id, headers } = aTrace();
-  await call(api, 'POST', '/v1/chat/completions', { body: { model: 'gpt-4o-mini', messages: question, stream: true }, headers });
+  await call(api, 'POST', '/v1/chat/completions', {
+    body: { model: 'gpt-4o-mini', messages: question, stream: true },
+    headers,
+  });
   const span = await spanOf(trace_id);
   expect(attributesOf(span)['tokens_estimated']).toBe(true);
   expect(span['input_tokens']).toBeGreaterThan(5);
@@ -193,7 +220,10 @@ test('streamed tool calls are put together', async () => {
   const { trace_id, headers } = aTrace();
   const runner = client.chat.completions.stream({ model: 'gpt-4o-mini', messages: question }, { headers });
   const message = await runner.finalMessage();
-  expect(message.tool_calls?.map((one) => ('function' in one ? one.function.arguments : ''))).toEqual(['{"city":"Paris"}', '{}']);
+  expect(message.tool_calls?.map((one) => ('function' in one ? one.function.arguments : ''))).toEqual([
+    '{"city":"Paris"}',
+    '{}',
+  ]);
   expect(attributesOf(await spanOf(trace_id))['tool_calls']).toEqual([
     { type: 'function', id: 'call_1', function: { name: 'weather', arguments: '{"city":"Paris"}' } },
     { type: 'function', id: 'call_2', function: { name: 'time', arguments: '{}' } },
@@ -214,7 +244,10 @@ test('embeddings pass as they are; their vectors are not stored', async () => {
     ),
   );
   const { trace_id, headers } = aTrace();
-  const answer = await client.embeddings.create({ model: 'text-embedding-3-small', input: ['Paris', 'Rome'] }, { headers });
+  const answer = await client.embeddings.create(
+    { model: 'text-embedding-3-small', input: ['Paris', 'Rome'] },
+    { headers },
+  );
   expect(answer.data[0]?.embedding).toEqual([0.5, -1, 2]);
   const span = await spanOf(trace_id);
   expect(span).toMatchObject({
@@ -271,7 +304,13 @@ test('a response, whole and as a stream, is a span of the format gateway', async
   expect(types).toEqual(['response.created', 'response.output_text.delta', 'response.completed']);
   for (const { trace_id } of [whole, streamed]) {
     const span = await spanOf(trace_id);
-    expect(span).toMatchObject({ source_format: 'gateway', input_tokens: 30, output_tokens: 3, response: 'Paris.', outcome: 'success' });
+    expect(span).toMatchObject({
+      source_format: 'gateway',
+      input_tokens: 30,
+      output_tokens: 3,
+      response: 'Paris.',
+      outcome: 'success',
+    });
     expect(span['prompt']).toContain('The capital of France?');
   }
   expect(attributesOf(await spanOf(streamed.trace_id))['time_to_first_token_ms']).toBeGreaterThan(0);
@@ -279,12 +318,21 @@ test('a response, whole and as a stream, is a span of the format gateway', async
 
 test('the models are the upstream’s', async () => {
   upstream.behave(
-    json(200, JSON.stringify({ object: 'list', data: [{ id: 'gpt-4o-mini', object: 'model', created: 1, owned_by: 'openai' }] })),
+    json(
+      200,
+      JSON.stringify({
+        object: 'list',
+        data: [{ id: 'gpt-4o-mini', object: 'model', created: 1, owned_by: 'openai' }],
+      }),
+    ),
   );
   expect((await client.models.list()).data.map(({ id }) => id)).toEqual(['gpt-4o-mini']);
   upstream.behave(json(200, JSON.stringify({ id: 'org/model', object: 'model' })));
   expect((await client.models.retrieve('org/model')).id).toBe('org/model');
-  expect(upstream.reached.map(({ method, path }) => `${method} ${path}`)).toEqual(['GET /v1/models', 'GET /v1/models/org%2Fmodel']);
+  expect(upstream.reached.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'GET /v1/models',
+    'GET /v1/models/org%2Fmodel',
+  ]);
 });
 
 test('a model whose name leads to another path of the upstream is 422, and nothing reaches the upstream', async () => {
@@ -298,12 +346,20 @@ test('a model whose name leads to another path of the upstream is 422, and nothi
 test('neither the cookies of a caller nor those of an upstream pass, and a redirect is neither followed nor passed on', async () => {
   const elsewhere = await startModelServer();
   upstream.behave(
-    json(302, '', { location: `${elsewhere.url}/chat/completions`, 'set-cookie': 'a=b', 'access-control-allow-origin': '*' }),
+    json(302, '', {
+      location: `${elsewhere.url}/chat/completions`,
+      'set-cookie': 'a=b',
+      'access-control-allow-origin': '*',
+    }),
   );
   const { trace_id, headers } = aTrace({ Cookie: 'theirs=1', 'X-Api-Key': 'sk-theirs', 'X-Unknown': '1' });
-  const answer = await call(api, 'POST', '/v1/chat/completions', { body: { model: 'gpt-4o-mini', messages: question }, headers });
+  const answer = await call(api, 'POST', '/v1/chat/completions', {
+    body: { model: 'gpt-4o-mini', messages: question },
+    headers,
+  });
   expect(answer.status).toBe(302);
-  for (const name of ['location', 'set-cookie', 'access-control-allow-origin']) expect(answer.headers.get(name)).toBeNull();
+  for (const name of ['location', 'set-cookie', 'access-control-allow-origin'])
+    expect(answer.headers.get(name)).toBeNull();
   expect(Object.keys(upstream.reached[0]?.headers ?? {})).not.toEqual(
     expect.arrayContaining([expect.stringMatching(/^(cookie|x-api-key|x-unknown)$/)]),
   );
@@ -311,14 +367,20 @@ test('neither the cookies of a caller nor those of an upstream pass, and a redir
   await elsewhere.close();
   const span = await spanOf(trace_id);
   expect(span).toMatchObject({ outcome: 'error', input_tokens: 0 });
-  expect(attributesOf(span)).toMatchObject({ http_status: 302, error_message: 'The upstream answered with status 302.' });
+  expect(attributesOf(span)).toMatchObject({
+    http_status: 302,
+    error_message: 'The upstream answered with status 302.',
+  });
 });
 
 test('a page of HTML and an answer that cannot be parsed are recorded as errors', async () => {
   upstream.behave(json(200, '<html>Sign in</html>', { 'content-type': 'text/html' }), json(200, '{"choices":'));
   for (const message of [/page of HTML/, /no JSON object/]) {
     const { trace_id, headers } = aTrace();
-    const answer = await call(api, 'POST', '/v1/chat/completions', { body: { model: 'gpt-4o-mini', messages: question }, headers });
+    const answer = await call(api, 'POST', '/v1/chat/completions', {
+      body: { model: 'gpt-4o-mini', messages: question },
+      headers,
+    });
     expect(answer.status).toBe(200);
     const span = await spanOf(trace_id);
     expect(span['outcome']).toBe('error');
@@ -327,10 +389,14 @@ test('a page of HTML and an answer that cannot be parsed are recorded as errors'
 });
 
 test('an error of the upstream comes back unchanged and is recorded', async () => {
-  const text = '{"error": {"message": "max_tokens is too large", "type": "invalid_request_error", "param": "max_tokens", "code": "x"}}';
+  const text =
+    '{"error": {"message": "max_tokens is too large", "type": "invalid_request_error", "param": "max_tokens", "code": "x"}}';
   upstream.behave(json(400, text, { 'x-ratelimit-remaining-tokens': '7' }));
   const { trace_id, headers } = aTrace();
-  const answer = await call(api, 'POST', '/v1/chat/completions', { body: { model: 'gpt-4o-mini', messages: 'what?' }, headers });
+  const answer = await call(api, 'POST', '/v1/chat/completions', {
+    body: { model: 'gpt-4o-mini', messages: 'what?' },
+    headers,
+  });
   expect([answer.status, answer.text, answer.headers.get('x-ratelimit-remaining-tokens')]).toEqual([400, text, '7']);
   const span = await spanOf(trace_id);
   expect(span).toMatchObject({ outcome: 'error', input_tokens: 0, output_tokens: 0 });
@@ -340,7 +406,10 @@ test('an error of the upstream comes back unchanged and is recorded', async () =
 test('a caller that goes away in the middle of a stream is recorded with what it got, and the upstream hears of it', async () => {
   upstream.behave(events(STREAM.slice(0, 3), false));
   const { trace_id, headers } = aTrace();
-  const stream = await client.chat.completions.create({ model: 'gpt-4o-mini', messages: question, stream: true }, { headers });
+  const stream = await client.chat.completions.create(
+    { model: 'gpt-4o-mini', messages: question, stream: true },
+    { headers },
+  );
   let text = '';
   for await (const chunk of stream) {
     text += chunk.choices[0]?.delta.content ?? '';
@@ -385,18 +454,28 @@ test('an upstream that breaks off before its answer is 502, in the middle of it 
 });
 
 test.each([
-  ['no key', { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined }, '{}', 401, 'unauthenticated', 'authentication_error'],
+  [
+    'no key',
+    { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined },
+    '{}',
+    401,
+    'unauthenticated',
+    'authentication_error',
+  ],
   ['another org', { 'X-Org-Id': 'org_other' }, '{}', 403, 'cross_org_access', 'permission_error'],
   ['no JSON', {}, '{', 422, 'invalid_request', 'invalid_request_error'],
   ['no object', {}, '[1]', 422, 'invalid_request', 'invalid_request_error'],
   ['a bad trace id', { 'X-Service-Trace-Id': 'a b' }, '{}', 422, 'invalid_request', 'invalid_request_error'],
   ['another type', { 'Content-Type': 'text/plain' }, '{}', 415, 'unsupported_media_type', 'invalid_request_error'],
-])('what the gateway refuses itself (%s) has the shape that clients read', async (_, headers, raw, status, code, type) => {
-  const answer = await call(api, 'POST', '/v1/chat/completions', { raw, headers });
-  expect(answer.status).toBe(status);
-  expect(answer.json).toEqual({
-    error: { message: expect.any(String) as string, type, code, param: expect.toSatisfy(() => true) as unknown },
-  });
-  expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
-  expect(upstream.reached).toHaveLength(0);
-});
+])(
+  'what the gateway refuses itself (%s) has the shape that clients read',
+  async (_, headers, raw, status, code, type) => {
+    const answer = await call(api, 'POST', '/v1/chat/completions', { raw, headers });
+    expect(answer.status).toBe(status);
+    expect(answer.json).toEqual({
+      error: { message: expect.any(String) as string, type, code, param: expect.toSatisfy(() => true) as unknown },
+    });
+    expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
+    expect(upstream.reached).toHaveLength(0);
+  },
+);

@@ -108,13 +108,20 @@ interface CallOptions {
 let questions = 0;
 
 /** Calls the model; resolves with the status when the answer is in (an open one: when it has begun); null where there is none. */
-function ask(org: TestOrg, api: ApiAddress, { kind = 'whole', max_tokens = ANSWER_TOKENS, trace_id }: CallOptions = {}) {
+function ask(
+  org: TestOrg,
+  api: ApiAddress,
+  { kind = 'whole', max_tokens = ANSWER_TOKENS, trace_id }: CallOptions = {},
+) {
   const { url, headers } = org.request(api, '/v1/chat/completions');
   const content = `question ${String(++questions)}`;
   const body = { model: 'gpt-4o-mini', messages: [{ role: 'user', content }], max_tokens, stream: kind !== 'whole' };
   const endless = kind === 'dropped' || kind === 'open';
   return new Promise<number | null>((resolve) => {
-    const own = { 'Content-Type': 'application/json', ...(trace_id === undefined ? {} : { 'X-Service-Trace-Id': trace_id }) };
+    const own = {
+      'Content-Type': 'application/json',
+      ...(trace_id === undefined ? {} : { 'X-Service-Trace-Id': trace_id }),
+    };
     const sent = request(url, { method: 'POST', agent, headers: { ...headers, ...own } }, (res) => {
       const status = res.statusCode ?? 0;
       res.on('data', () => {
@@ -135,7 +142,8 @@ function ask(org: TestOrg, api: ApiAddress, { kind = 'whole', max_tokens = ANSWE
   });
 }
 
-const spans = async (org: TestOrg): Promise<number> => Number(await database.run(`SELECT count() FROM spans WHERE org_id = '${org.id}'`));
+const spans = async (org: TestOrg): Promise<number> =>
+  Number(await database.run(`SELECT count() FROM spans WHERE org_id = '${org.id}'`));
 const stored = async (org: TestOrg): Promise<number> =>
   Number(await database.run(`SELECT sum(input_tokens + output_tokens) FROM usage_events WHERE org_id = '${org.id}'`));
 
@@ -171,7 +179,8 @@ test('64 callers at three processes reach a hard limit together, and what was re
   // In each process nothing is left of any reservation: one token below the limit a call is let in, and at it none.
   for (let turn = 0; turn < 3; turn++) {
     await org.limit(apis(), { tokens: { hard_limit: used } });
-    for (const api of apis()) await eventually(async () => (await ask(org, api)) === 429, { what: 'a refusal at the limit' });
+    for (const api of apis())
+      await eventually(async () => (await ask(org, api)) === 429, { what: 'a refusal at the limit' });
     await org.limit(apis(), { tokens: { hard_limit: used + 1 } });
     await eventually(() => call(turn, 'whole'), { what: 'a call below the limit' });
     used += TOKENS;
@@ -205,7 +214,9 @@ test('a process that is killed under load loses only what it had answered last; 
     }
   };
   const callers = 8;
-  const load = Promise.all([victim, other].flatMap((one) => Array.from({ length: callers }, (_, index) => caller(one, index))));
+  const load = Promise.all(
+    [victim, other].flatMap((one) => Array.from({ length: callers }, (_, index) => caller(one, index))),
+  );
   await eventually(() => [...answered.values()].every(({ length }) => length >= 200), { what: 'calls at both' });
   victim.child.kill('SIGKILL');
   killed = true;
@@ -217,7 +228,9 @@ test('a process that is killed under load loses only what it had answered last; 
   const landed = async (): Promise<Set<string>> =>
     new Set((await database.run(`SELECT trace_id FROM spans WHERE org_id = '${busy.id}'`)).trim().split('\n'));
   const all = answered.get(other) ?? [];
-  await eventually(async () => (await landed()).isSupersetOf(new Set(all)), { what: "all of the other's calls, landed" });
+  await eventually(async () => (await landed()).isSupersetOf(new Set(all)), {
+    what: "all of the other's calls, landed",
+  });
   const sent = answered.get(victim) ?? [];
   let there = new Set<string>();
   // Records go into the log in the order of the answers, which callers side by side see in nearly that order: what is lost are the last.

@@ -51,10 +51,16 @@ test('a stream that is open when the process is told to stop is recorded with wh
   const exited = exitOf(child);
   try {
     await once(child, 'message');
-    upstream.behave(events([`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'The beginning' } }] })}\n\n`], false));
+    upstream.behave(
+      events([`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'The beginning' } }] })}\n\n`], false),
+    );
     const response = await fetch(`http://127.0.0.1:${String(port)}/v1/chat/completions`, {
       method: 'POST',
-      headers: { Authorization: `Bearer ${KEY}`, 'Content-Type': 'application/json', 'X-Service-Trace-Id': 'trc_stopped' },
+      headers: {
+        Authorization: `Bearer ${KEY}`,
+        'Content-Type': 'application/json',
+        'X-Service-Trace-Id': 'trc_stopped',
+      },
       body: JSON.stringify({ model: 'gpt-4o-mini', stream: true, messages: [{ role: 'user', content: 'Tell me' }] }),
     });
     const stream = response.body?.getReader();

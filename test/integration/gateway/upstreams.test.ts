@@ -22,7 +22,12 @@ let worker: TestWorker;
 
 beforeAll(async () => {
   folder = tempDir('gateway');
-  [database, nats, ...servers] = await Promise.all([createTestDatabase(), startTestNats(), startModelServer(), startModelServer()]);
+  [database, nats, ...servers] = await Promise.all([
+    createTestDatabase(),
+    startTestNats(),
+    startModelServer(),
+    startModelServer(),
+  ]);
   const routes = path.join(folder, 'routes.json');
   const [first, second] = servers;
   writeFileSync(
@@ -39,7 +44,11 @@ beforeAll(async () => {
     ]),
   );
   const clickhouseUrl = database.url;
-  routed = await startTestApi({ natsUrl: nats.url, clickhouseUrl, gateway: { routes, keys: { FIRST_KEY: 'key-1', SECOND_KEY: 'key-2' } } });
+  routed = await startTestApi({
+    natsUrl: nats.url,
+    clickhouseUrl,
+    gateway: { routes, keys: { FIRST_KEY: 'key-1', SECOND_KEY: 'key-2' } },
+  });
   bare = await startTestApi({ natsUrl: nats.url, clickhouseUrl });
   worker = startWorker({ natsUrl: nats.url, clickhouseUrl, more: { SERVICE_TRACE_GRACE_MS: '50' } });
   await worker.ready;
@@ -138,7 +147,11 @@ test('what the last upstream answers is passed on, whatever it is', async () => 
   servers[0].behave(reset);
   servers[1].behave(json(503, '{"error":{"message":"overloaded"}}', { 'retry-after': '3' }));
   const answer = await ask(routed);
-  expect([answer.status, answer.text, answer.headers.get('retry-after')]).toEqual([503, '{"error":{"message":"overloaded"}}', '3']);
+  expect([answer.status, answer.text, answer.headers.get('retry-after')]).toEqual([
+    503,
+    '{"error":{"message":"overloaded"}}',
+    '3',
+  ]);
 });
 
 test('when all of them are silent it is 502, recorded as a timeout', async () => {

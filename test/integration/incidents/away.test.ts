@@ -35,7 +35,9 @@ async function fail(count: number): Promise<void> {
     duration_ms: 1,
     attributes: { error_message: 'down', serial: ++sent },
   }));
-  await eventually(async () => (await call(api, 'POST', `${INGEST}/custom`, { body: { events } })).status === 200, { what: 'an ingest' });
+  await eventually(async () => (await call(api, 'POST', `${INGEST}/custom`, { body: { events } })).status === 200, {
+    what: 'an ingest',
+  });
 }
 
 const list = (query = ''): Promise<Answer> => call(api, 'GET', `/v1/incidents${query}`);
@@ -63,7 +65,10 @@ async function told(): Promise<string[]> {
   const incidents = (await toldEvents(api.log)).filter(({ event }) => event.startsWith('incident.'));
   return [
     ...new Map(
-      incidents.map(({ event, event_id, payload }) => [event_id, `${event} ${(JSON.parse(payload) as Incident).incident_id}`]),
+      incidents.map(({ event, event_id, payload }) => [
+        event_id,
+        `${event} ${(JSON.parse(payload) as Incident).incident_id}`,
+      ]),
     ).values(),
   ];
 }

@@ -21,7 +21,8 @@ let key = '';
 let orgs = 0;
 let sent = 0;
 
-const start = (): TestWorker => startWorker({ natsUrl: nats.url, clickhouseUrl: database.url, more: { SERVICE_TRACE_GRACE_MS: '50' } });
+const start = (): TestWorker =>
+  startWorker({ natsUrl: nats.url, clickhouseUrl: database.url, more: { SERVICE_TRACE_GRACE_MS: '50' } });
 
 beforeAll(async () => {
   [database, nats] = await Promise.all([createTestDatabase(), startTestNats()]);
@@ -42,14 +43,22 @@ const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization
 const asOrg = () => ({ 'X-Org-Api-Key': key, 'X-Org-Id': org });
 
 async function makeKey(scopes: string[]): Promise<string> {
-  const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: admin, body: { name: 'key', scopes } });
+  const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, {
+    headers: admin,
+    body: { name: 'key', scopes },
+  });
   return String(made.json?.['raw_key']);
 }
 
 beforeEach(async () => {
   orgs++;
   org = `org_incident_${String(orgs)}`;
-  const body = { org_id: org, name: org, plan_name: 'enterprise', owner: { user_id: `u_${org}`, email: `${org}@example.com` } };
+  const body = {
+    org_id: org,
+    name: org,
+    plan_name: 'enterprise',
+    owner: { user_id: `u_${org}`, email: `${org}@example.com` },
+  };
   expect((await call(api, 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
   key = await makeKey(['*']);
 });
@@ -113,9 +122,12 @@ const resolve = (incident_id: string, headers: Record<string, string | undefined
 async function runJob(minutes: number): Promise<void> {
   const body = { now: new Date(Date.now() + minutes * MINUTE_MS).toISOString() };
   // The scheduled run may be under way.
-  await eventually(async () => (await call(api, 'POST', '/admin/jobs/incidents/run', { headers: admin, body })).status === 200, {
-    what: 'the job',
-  });
+  await eventually(
+    async () => (await call(api, 'POST', '/admin/jobs/incidents/run', { headers: admin, body })).status === 200,
+    {
+      what: 'the job',
+    },
+  );
 }
 /** So many traces of this org are complete, and everything told of them has been counted. */
 async function counted(traces: number): Promise<void> {
@@ -263,7 +275,10 @@ test('a member or a key that may resolves it by hand, once; what fails later is 
   await eventually(async () => {
     const log = await call(api, 'GET', `/orgs/${org}/audit-log?action=incident.resolve`, { headers: asOrg() });
     const records = log.json?.['data'] as { target: unknown }[];
-    return records.length === 1 && JSON.stringify(records[0]?.target) === JSON.stringify({ type: 'incident', id: incident_id });
+    return (
+      records.length === 1 &&
+      JSON.stringify(records[0]?.target) === JSON.stringify({ type: 'incident', id: incident_id })
+    );
   });
   await send(failures(5));
   expect((await theIncident(5)).incident_id).not.toBe(incident_id);
@@ -302,7 +317,9 @@ test('the error is what the contract says, in its order', async () => {
       ...(response === undefined ? {} : { response }),
       attributes: { ...attributes, serial: `${String(index)}-${String(i)}` },
     }));
-    expect((await call(api, 'POST', `/orgs/${org}/ingest/custom`, { headers: asOrg(), body: { events } })).status).toBe(200);
+    expect((await call(api, 'POST', `/orgs/${org}/ingest/custom`, { headers: asOrg(), body: { events } })).status).toBe(
+      200,
+    );
   }
   await eventually(async () => (await incidents()).length === all.length, { what: 'an incident of each' });
   expect((await incidents()).map(({ error }) => error).toSorted()).toEqual(all.map(({ error }) => error).toSorted());
@@ -311,7 +328,9 @@ test('the error is what the contract says, in its order', async () => {
 test('pages, filters and bad input', async () => {
   for (const agent of ['a', 'b', 'c']) {
     await send(failures(5, { agent }));
-    await eventually(async () => (await incidents(`?agent_id=${agent}`)).length === 1, { what: `an incident of ${agent}` });
+    await eventually(async () => (await incidents(`?agent_id=${agent}`)).length === 1, {
+      what: `an incident of ${agent}`,
+    });
   }
   const walk = async (path: string) =>
     (await call(api, 'GET', path, { headers: asOrg() })).json as { data: Incident[]; meta: Record<string, unknown> };
@@ -342,8 +361,10 @@ test('workers that count side by side and are killed at any moment count each tr
   const traces = 20;
   let other = start();
   await other.ready;
-  const rows = async (): Promise<number> => Number(await database.run(`SELECT sum(spans * sign) FROM traces WHERE org_id = '${org}'`));
-  const completed = async (): Promise<number> => new Set((await eventsOf('trace.completed')).map(({ event_id }) => event_id)).size;
+  const rows = async (): Promise<number> =>
+    Number(await database.run(`SELECT sum(spans * sign) FROM traces WHERE org_id = '${org}'`));
+  const completed = async (): Promise<number> =>
+    new Set((await eventsOf('trace.completed')).map(({ event_id }) => event_id)).size;
   /** Ever later in the way of what was sent: at once, landed, complete, counted, its incident told of. */
   const stages: ((sent: number) => Promise<unknown>)[] = [
     () => Promise.resolve(),
@@ -374,5 +395,7 @@ test('workers that count side by side and are killed at any moment count each tr
   }
   worker = start();
   await worker.ready;
-  expect(await toldOf('incident.resolved', 1)).toMatchObject([{ incident_id, resolution: 'manual', trace_count: traces }]);
+  expect(await toldOf('incident.resolved', 1)).toMatchObject([
+    { incident_id, resolution: 'manual', trace_count: traces },
+  ]);
 });

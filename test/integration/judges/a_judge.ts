@@ -32,9 +32,15 @@ export async function openJudgeBench(): Promise<JudgeBench> {
   const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
   let [org, key, orgs] = ['', '', 0];
   const ask: JudgeBench['call'] = (method, path, body, headers = {}) =>
-    call(api, method, path, { ...(body === undefined ? {} : { body }), headers: { 'X-Org-Api-Key': key, 'X-Org-Id': org, ...headers } });
+    call(api, method, path, {
+      ...(body === undefined ? {} : { body }),
+      headers: { 'X-Org-Api-Key': key, 'X-Org-Id': org, ...headers },
+    });
   const keyOf = async (scopes: string[]): Promise<string> => {
-    const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: admin, body: { name: 'key', scopes } });
+    const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, {
+      headers: admin,
+      body: { name: 'key', scopes },
+    });
     return String(made.json?.['raw_key']);
   };
   return {
@@ -47,12 +53,23 @@ export async function openJudgeBench(): Promise<JudgeBench> {
     async newOrg() {
       orgs += 1;
       org = `org_judges_${String(orgs)}`;
-      const body = { org_id: org, name: org, plan_name: 'enterprise', owner: { user_id: `u_${org}`, email: `${org}@example.com` } };
+      const body = {
+        org_id: org,
+        name: org,
+        plan_name: 'enterprise',
+        owner: { user_id: `u_${org}`, email: `${org}@example.com` },
+      };
       expect((await call(api, 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
       key = await keyOf(['*']);
     },
     async judge(rule, more = {}) {
-      const made = await ask('POST', '/v1/judges', { name: 'a judge', kind: 'deterministic', rule, threshold: { pass: 1 }, ...more });
+      const made = await ask('POST', '/v1/judges', {
+        name: 'a judge',
+        kind: 'deterministic',
+        rule,
+        threshold: { pass: 1 },
+        ...more,
+      });
       expect([made.status, made.text]).toEqual([201, made.text]);
       return (made.json?.['data'] as { judge_id: string }).judge_id;
     },
@@ -66,7 +83,8 @@ export async function openJudgeBench(): Promise<JudgeBench> {
       const found: ServiceEvent[] = [];
       for (let seq = state.first_seq; state.messages > 0 && seq <= state.last_seq; seq += 1) {
         const message = await api.log.jsm.streams.getMessage(EVENTS_STREAM, { seq });
-        if (message !== null) found.push(...serviceEventsCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events);
+        if (message !== null)
+          found.push(...serviceEventsCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER)).events);
       }
       return found
         .filter((one) => one.org_id === org && one.event === event)

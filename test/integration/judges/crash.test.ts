@@ -41,7 +41,9 @@ it('scores every trace once though the worker is killed again and again', async 
   await bench.judge({ type: 'contains', value: 'x', fields: ['attributes.mark'] }, { name: 'marked' });
   await start(100);
   const scored = async (): Promise<number> =>
-    (await bench.rows<{ n: number }>(`SELECT toUInt64(count()) AS n FROM judge_scores WHERE org_id = '${bench.org()}'`))[0]?.n ?? 0;
+    (
+      await bench.rows<{ n: number }>(`SELECT toUInt64(count()) AS n FROM judge_scores WHERE org_id = '${bench.org()}'`)
+    )[0]?.n ?? 0;
   for (let round = 0; round < ROUNDS; round += 1) {
     for (let part = 0; part < 3; part += 1) {
       const from = round * TRACES + part * (TRACES / 3);
@@ -51,7 +53,11 @@ it('scores every trace once though the worker is killed again and again', async 
           outcome: 'success',
           duration_ms: 1,
           trace_id: `t-${bench.org()}-${String(from + i)}`,
-          attributes: { prompt: `question ${String(from + i)}`, response: (from + i) % 2 === 0 ? 'even' : 'odd', mark: 'x' },
+          attributes: {
+            prompt: `question ${String(from + i)}`,
+            response: (from + i) % 2 === 0 ? 'even' : 'odd',
+            mark: 'x',
+          },
         })),
       );
     }
@@ -64,9 +70,12 @@ it('scores every trace once though the worker is killed again and again', async 
     await start(100);
   }
   const total = ROUNDS * TRACES;
-  await eventually(async () => new Set((await bench.told('trace.completed')).map(({ trace_id }) => trace_id)).size === total, {
-    what: 'every trace told',
-  });
+  await eventually(
+    async () => new Set((await bench.told('trace.completed')).map(({ trace_id }) => trace_id)).size === total,
+    {
+      what: 'every trace told',
+    },
+  );
   const where = `org_id = '${bench.org()}' AND judge_name != 'new'`;
   expect(
     await bench.rows(
@@ -78,18 +87,24 @@ it('scores every trace once though the worker is killed again and again', async 
     { judge_name: 'marked', rows: total, traces: total, passed: total },
   ]);
   // Not only FINAL hides what is double: what the former owner had scored was not written again.
-  expect(await bench.rows(`SELECT toUInt64(count() - uniqExact(trace_id, judge_id)) AS doubled FROM judge_scores WHERE ${where}`)).toEqual([
-    { doubled: 0 },
-  ]);
+  expect(
+    await bench.rows(
+      `SELECT toUInt64(count() - uniqExact(trace_id, judge_id)) AS doubled FROM judge_scores WHERE ${where}`,
+    ),
+  ).toEqual([{ doubled: 0 }]);
   const told = await bench.told('trace.completed');
   for (const payload of told) {
     const even = Number(String(payload['trace_id']).split('-').at(-1)) % 2 === 0 ? 1 : 0;
     expect(payload['judge_scores']).toMatchObject({ even, asked: 1, marked: 1 });
   }
   const breaches = await bench.told('judge.threshold_breach');
-  const named = await bench.rows<{ judge_id: string }>(`SELECT DISTINCT judge_id FROM judge_scores WHERE judge_name = 'even'`);
+  const named = await bench.rows<{ judge_id: string }>(
+    `SELECT DISTINCT judge_id FROM judge_scores WHERE judge_name = 'even'`,
+  );
   const odd = breaches.filter(({ judge_id }) => named.some((one) => one.judge_id === judge_id));
-  await eventually(async () => new Set((await bench.told('judge.threshold_breach')).map(({ event_id }) => event_id)).size >= total / 2);
+  await eventually(
+    async () => new Set((await bench.told('judge.threshold_breach')).map(({ event_id }) => event_id)).size >= total / 2,
+  );
   expect(new Set(odd.map(({ event_id }) => event_id)).size).toBe(new Set(odd.map(({ trace_id }) => trace_id)).size);
 });
 
@@ -126,14 +141,18 @@ it('judges an open trace of a former owner by all of its spans', async () => {
   };
   await bench.send([root, call(1, 'the first question', 'an answer')]);
   await eventually(
-    async () => (await bench.rows<{ n: number }>(`SELECT toUInt64(count()) AS n FROM spans WHERE trace_id = '${trace_id}'`))[0]?.n === 2,
+    async () =>
+      (await bench.rows<{ n: number }>(`SELECT toUInt64(count()) AS n FROM spans WHERE trace_id = '${trace_id}'`))[0]
+        ?.n === 2,
     { what: 'the first half' },
   );
   await kill();
   // It lies in the log when the new owner comes, who judges the trace by what the store has and what it reads.
   await bench.send([call(2, 'a later question', 'the last answer')]);
   await start(300);
-  await eventually(async () => (await bench.told('trace.completed')).some((payload) => payload['trace_id'] === trace_id));
+  await eventually(async () =>
+    (await bench.told('trace.completed')).some((payload) => payload['trace_id'] === trace_id),
+  );
   const completed = (await bench.told('trace.completed')).filter((payload) => payload['trace_id'] === trace_id).at(-1);
   expect(completed?.['judge_scores']).toMatchObject({ 'last response': 1, format: 1, input: 1 });
   expect(

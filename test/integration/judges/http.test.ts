@@ -23,7 +23,12 @@ const LLM = {
   scope: { source_format: ['messages'] },
   cooldown_seconds: 60,
 };
-const RULE = { name: 'no secrets', kind: 'deterministic', rule: { type: 'regex_absent', pattern: 'sk-\\w+' }, threshold: { pass: 1 } };
+const RULE = {
+  name: 'no secrets',
+  kind: 'deterministic',
+  rule: { type: 'regex_absent', pattern: 'sk-\\w+' },
+  threshold: { pass: 1 },
+};
 const post = (body: unknown) => bench.call('POST', '/v1/judges', body);
 const dataOf = async (answer: ReturnType<typeof post>): Promise<Record<string, unknown>> =>
   (await answer).json?.['data'] as Record<string, unknown>;
@@ -77,8 +82,16 @@ it('null is as good as leaving out what need not be given, and fields can be nam
   };
   const rule = { ...RULE.rule, fields: null };
   const bare = { ...RULE, rule, threshold: { pass: 1, warn: null }, scope: null, enabled: null };
-  expect(await shown(bare)).toMatchObject({ rule: { fields: ['response'] }, threshold: { pass: 1 }, scope: {}, enabled: true });
-  expect(await shown({ ...LLM, cooldown_seconds: null, scope: { tags: null } })).toMatchObject({ cooldown_seconds: 0, scope: {} });
+  expect(await shown(bare)).toMatchObject({
+    rule: { fields: ['response'] },
+    threshold: { pass: 1 },
+    scope: {},
+    enabled: true,
+  });
+  expect(await shown({ ...LLM, cooldown_seconds: null, scope: { tags: null } })).toMatchObject({
+    cooldown_seconds: 0,
+    scope: {},
+  });
   const outcome = { type: 'outcome_is', outcomes: ['success'], fields: ['outcome'] };
   expect(await shown({ ...RULE, rule: outcome })).toMatchObject({ rule: outcome });
 });
@@ -165,7 +178,10 @@ it('refuses a change after which a threshold lies off the scale, and makes no ve
   for (const [patch, detail] of [
     [{ threshold: { pass: 7 } }, "threshold.pass: takes a number on the judge's scale, from 1 to 5"],
     [{ rubric: narrow }, "threshold.pass: takes a number on the judge's scale, from 1 to 3"],
-    [{ rubric: narrow, threshold: { pass: 3, warn: 0 } }, "threshold.warn: takes a number on the judge's scale, from 1 to 3"],
+    [
+      { rubric: narrow, threshold: { pass: 3, warn: 0 } },
+      "threshold.warn: takes a number on the judge's scale, from 1 to 3",
+    ],
     [{ threshold: { pass: 3, warn: 4 } }, 'threshold.warn: takes a number up to threshold.pass'],
   ] as const) {
     const { status, json } = await bench.call('PATCH', path, patch);
@@ -208,21 +224,30 @@ it('makes a version of each change and keeps the one before', async () => {
   expect(both.map(({ json }) => (json?.['data'] as { version: number }).version).sort()).toEqual([3, 4, 5]);
   const versions = await bench.api.log.bucket('judge_versions');
   const kept = await Promise.all(
-    [1, 2, 3, 4].map(async (version) => parseJudge((await versions.get(judgeVersionKey(bench.org(), judge_id, version)))?.string() ?? '')),
+    [1, 2, 3, 4].map(async (version) =>
+      parseJudge((await versions.get(judgeVersionKey(bench.org(), judge_id, version)))?.string() ?? ''),
+    ),
   );
   expect(kept.map(({ version }) => version)).toEqual([1, 2, 3, 4]);
   expect(kept.slice(0, 2).map(({ name }) => name)).toEqual(['no secrets', 'renamed']);
   expect(new Set(kept.slice(2).map(({ name }) => name)).size).toBe(2);
-  const many = await Promise.all(Array.from({ length: 20 }, (_, n) => bench.call('PATCH', path, { name: `n${String(n)}` })));
-  expect(many.map(({ json }) => (json?.['data'] as { version?: number } | undefined)?.version ?? 0).sort((a, b) => a - b)).toEqual(
-    Array.from({ length: 20 }, (_, n) => 6 + n),
+  const many = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => bench.call('PATCH', path, { name: `n${String(n)}` })),
   );
+  expect(
+    many.map(({ json }) => (json?.['data'] as { version?: number } | undefined)?.version ?? 0).sort((a, b) => a - b),
+  ).toEqual(Array.from({ length: 20 }, (_, n) => 6 + n));
   const refused = await bench.call('PATCH', path, { rubric: LLM.rubric });
-  expect([refused.status, refused.json?.['detail']]).toEqual([422, 'rubric: is not a field of a judge of kind deterministic']);
+  expect([refused.status, refused.json?.['detail']]).toEqual([
+    422,
+    'rubric: is not a field of a judge of kind deterministic',
+  ]);
   const large = await bench.call('PATCH', path, { rule: { type: 'regex_absent', pattern: '(?:ab){600}c' } });
   expect([large.status, large.json?.['detail']]).toEqual([
     422,
-    expect.stringMatching(/^rule\.pattern: the pattern has 1203 instructions .* takes at most 1000\. Use smaller counts in \{\}/),
+    expect.stringMatching(
+      /^rule\.pattern: the pattern has 1203 instructions .* takes at most 1000\. Use smaller counts in \{\}/,
+    ),
   ]);
   const bad = await bench.call('PATCH', path, { rule: { type: 'regex_absent', pattern: '(' } });
   expect([bad.status, String(bad.json?.['detail']).slice(0, 13)]).toEqual([422, 'rule.pattern:']);
@@ -235,7 +260,10 @@ it('disables a judge that is deleted, and has it back by a change', async () => 
   expect((await bench.call('GET', path)).json?.['data']).toMatchObject({ enabled: false, version: 2 });
   expect((await bench.call('DELETE', path)).status).toBe(200);
   expect((await bench.call('GET', path)).json?.['data']).toMatchObject({ enabled: false, version: 2 });
-  expect((await bench.call('PATCH', path, { enabled: true })).json?.['data']).toMatchObject({ enabled: true, version: 3 });
+  expect((await bench.call('PATCH', path, { enabled: true })).json?.['data']).toMatchObject({
+    enabled: true,
+    version: 3,
+  });
 });
 
 it('knows no judge of another org, nor one that is none', async () => {
@@ -255,7 +283,8 @@ it('knows no judge of another org, nor one that is none', async () => {
 
 it('lists newest first, by name, kind and whether enabled, page by page', async () => {
   const names = ['Alpha', 'beta', 'Alphabet', 'gamma', 'ALPINE'];
-  for (const name of names) await post(name === 'gamma' ? { ...LLM, name } : { ...RULE, name, enabled: name !== 'beta' });
+  for (const name of names)
+    await post(name === 'gamma' ? { ...LLM, name } : { ...RULE, name, enabled: name !== 'beta' });
   const namesOf = ({ data }: { data: Record<string, unknown>[] }) => data.map(({ name }) => name);
   const all = await listed('');
   expect(new Set(namesOf(all))).toEqual(new Set(names));
@@ -293,7 +322,12 @@ it('is for admins to make, and a grant names one that there is', async () => {
   const owner = asUser(await tokenOf({ sub: `u_${bench.org()}`, email: `${bench.org()}@example.com` }), bench.org());
   const grant = (id: string) => {
     const expires_at = new Date(Date.now() + 3_600_000).toISOString();
-    const body = { user_id: `u_${bench.org()}`, resource: { type: 'judge', id }, permissions: ['judges:write'], expires_at };
+    const body = {
+      user_id: `u_${bench.org()}`,
+      resource: { type: 'judge', id },
+      permissions: ['judges:write'],
+      expires_at,
+    };
     return bench.call('POST', `/orgs/${bench.org()}/grants`, body, owner);
   };
   expect((await grant('judge_0000000000000000')).json?.['code']).toBe('judge_not_found');

@@ -15,7 +15,11 @@ let worker: TestWorker;
 
 beforeAll(async () => {
   bench = await openJudgeBench();
-  worker = startWorker({ natsUrl: bench.nats.url, clickhouseUrl: bench.database.url, more: { SERVICE_TRACE_GRACE_MS: '200' } });
+  worker = startWorker({
+    natsUrl: bench.nats.url,
+    clickhouseUrl: bench.database.url,
+    more: { SERVICE_TRACE_GRACE_MS: '200' },
+  });
   await worker.ready;
 });
 afterAll(async () => {
@@ -63,7 +67,10 @@ it('scores a complete trace, stores what it said, and tells of a breach', async 
   const polite = await bench.judge({ type: 'regex_absent', pattern: '(?i)damn' }, { name: 'polite' });
   const fast = await bench.judge({ type: 'max_duration_ms', max: 1000 }, { name: 'fast' });
   await known('fast');
-  const [good = '', bad = ''] = await bench.send([aCall('Certainly.'), aCall('Damn, no.', {}, { agent_id: 'rude-bot' })]);
+  const [good = '', bad = ''] = await bench.send([
+    aCall('Certainly.'),
+    aCall('Damn, no.', {}, { agent_id: 'rude-bot' }),
+  ]);
   expect(await scoresOf(good)).toEqual({ polite: 1, fast: 1 });
   expect(await scoresOf(bad)).toEqual({ polite: 0, fast: 1 });
   expect(
@@ -81,7 +88,16 @@ it('scores a complete trace, stores what it said, and tells of a breach', async 
       verdict: 'fail',
       reason: 'response matches the pattern',
     },
-    { judge_id: fast, judge_version: 1, judge_name: 'fast', eval_id: '', agent_id: 'rude-bot', score: 1, verdict: 'pass', reason: '' },
+    {
+      judge_id: fast,
+      judge_version: 1,
+      judge_name: 'fast',
+      eval_id: '',
+      agent_id: 'rude-bot',
+      score: 1,
+      verdict: 'pass',
+      reason: '',
+    },
   ]);
   expect(
     await bench.rows(
@@ -103,7 +119,9 @@ it('scores a complete trace, stores what it said, and tells of a breach', async 
       severity: 'critical',
     },
   ]);
-  expect(await bench.rows(`SELECT judge_name, score FROM analyst_scores WHERE trace_id = '${good}' ORDER BY judge_name`)).toEqual([
+  expect(
+    await bench.rows(`SELECT judge_name, score FROM analyst_scores WHERE trace_id = '${good}' ORDER BY judge_name`),
+  ).toEqual([
     { judge_name: 'fast', score: 1 },
     { judge_name: 'polite', score: 1 },
   ]);
@@ -131,8 +149,20 @@ it('judges the prompt and the response of a trace of several spans by the rules 
     attributes,
   });
   await bench.send([
-    span('call-2', 300, 400, { span_kind: 'llm', model: 'm2', prompt: 'another question', response: 'the last answer' }, 'root'),
-    span('call-1', 100, 200, { span_kind: 'llm', model: 'm1', prompt: 'the first question', response: 'an answer' }, 'root'),
+    span(
+      'call-2',
+      300,
+      400,
+      { span_kind: 'llm', model: 'm2', prompt: 'another question', response: 'the last answer' },
+      'root',
+    ),
+    span(
+      'call-1',
+      100,
+      200,
+      { span_kind: 'llm', model: 'm1', prompt: 'the first question', response: 'an answer' },
+      'root',
+    ),
     span('tool', 50, 500, { span_kind: 'tool', prompt: 'a tool call', response: 'a tool result' }, 'root'),
     span('root', 0, 600, { place: { region: 'eu' } }),
   ]);
@@ -164,7 +194,10 @@ it('scores by the newest version, and keeps the version with the score; a disabl
   await known('says yes');
   const [first = ''] = await bench.send([aCall('yes')]);
   expect(await scoresOf(first)).toEqual({ 'says yes': 1 });
-  const patched = await bench.call('PATCH', `/v1/judges/${id}`, { name: 'says no', rule: { type: 'contains', value: 'no' } });
+  const patched = await bench.call('PATCH', `/v1/judges/${id}`, {
+    name: 'says no',
+    rule: { type: 'contains', value: 'no' },
+  });
   expect(patched.status).toBe(200);
   await known('says no');
   const [second = ''] = await bench.send([aCall('yes')]);
@@ -190,7 +223,10 @@ it('completes traces beside a judge that is broken', async () => {
   const entry = await bucket.get(judgeKey(bench.org(), id));
   await bucket.put(
     judgeKey(bench.org(), id),
-    JSON.stringify({ ...entry?.json<object>(), rule: { type: 'regex_absent', fields: ['response'], pattern: '(?=a)' } }),
+    JSON.stringify({
+      ...entry?.json<object>(),
+      rule: { type: 'regex_absent', fields: ['response'], pattern: '(?=a)' },
+    }),
   );
   await bench.judge({ type: 'contains', value: 'x' }, { name: 'whole' });
   await known('whole');
@@ -213,7 +249,9 @@ it('changes nothing when a late event comes', async () => {
   expect(await scoresOf(trace_id)).toEqual({ 'not late': 1 });
   await bench.send([{ ...aCall('late'), trace_id, parent_span_id: 'root' }]);
   await eventually(
-    async () => (await bench.rows<{ spans: number }>(`SELECT spans FROM analyst_traces WHERE trace_id = '${trace_id}'`))[0]?.spans === 2,
+    async () =>
+      (await bench.rows<{ spans: number }>(`SELECT spans FROM analyst_traces WHERE trace_id = '${trace_id}'`))[0]
+        ?.spans === 2,
     { what: 'the late span' },
   );
   const [after = ''] = await bench.send([aCall('done')]);

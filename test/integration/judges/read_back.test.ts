@@ -19,7 +19,16 @@ afterAll(() => store.close());
 
 const question = 'a question that is long enough to be folded into a reference to it';
 const spansOf = (trace_id: string) => [
-  aSpan({ trace_id, kind: 'event', model: '', prompt: '', response: '', started_at: 1000, ended_at: 9000, attributes: { team: 'a' } }),
+  aSpan({
+    trace_id,
+    kind: 'event',
+    model: '',
+    prompt: '',
+    response: '',
+    started_at: 1000,
+    ended_at: 9000,
+    attributes: { team: 'a' },
+  }),
   aSpan({
     trace_id,
     parent_span_id: 'p',
@@ -31,7 +40,16 @@ const spansOf = (trace_id: string) => [
     ended_at: 3000,
     attributes: { prompt: question },
   }),
-  aSpan({ trace_id, parent_span_id: 'p', kind: 'llm', model: 'm2', prompt: 'two?', response: 'two', started_at: 4000, ended_at: 5000 }),
+  aSpan({
+    trace_id,
+    parent_span_id: 'p',
+    kind: 'llm',
+    model: 'm2',
+    prompt: 'two?',
+    response: 'two',
+    started_at: 4000,
+    ended_at: 5000,
+  }),
 ];
 
 it('reads the leading spans up to a message, and the texts of those that are asked for', async () => {
@@ -49,7 +67,13 @@ it('reads the leading spans up to a message, and the texts of those that are ask
     ended_at: 7000,
   });
   await store.landSpans([more, aSpan({ trace_id: 't3' }), aSpan({ trace_id: 't2', org_id: 'org_b' })]);
-  const ref = (trace_id: string, through: number) => ({ org_id: 'org_a', trace_id, through, started_at: 1000, ended_at: 9000 });
+  const ref = (trace_id: string, through: number) => ({
+    org_id: 'org_a',
+    trace_id,
+    through,
+    started_at: 1000,
+    ended_at: 9000,
+  });
   const refs = [ref('t1', first + 1), ref('t2', first + 6)];
   const found = await judged.spans(0, refs);
   expect([...found.keys()]).toEqual(['org_a t1', 'org_a t2']);
@@ -79,7 +103,11 @@ it('reads the leading spans up to a message, and the texts of those that are ask
     { org_id: 'org_a', trace_id: 't2', place: [first + 6, 0, 0] },
     { org_id: 'org_a', trace_id: 't1', place: [first, 0, 0] },
   ]);
-  expect(texts.get(placeKeyOf([first + 1, 0, 0]))).toEqual({ prompt: question, response: 'one', attributes: { prompt: question } });
+  expect(texts.get(placeKeyOf([first + 1, 0, 0]))).toEqual({
+    prompt: question,
+    response: 'one',
+    attributes: { prompt: question },
+  });
   expect(texts.get(placeKeyOf([first + 6, 0, 0]))).toMatchObject({ prompt: 'three?', response: 'three' });
   expect(texts.get(placeKeyOf([first, 0, 0]))).toEqual({ prompt: '', response: '', attributes: { team: 'a' } });
   expect(texts.size).toBe(3);
@@ -107,7 +135,13 @@ it('reads what rules have said: the newest of each judge, and nothing of LLM jud
   await land([judgement('judge_a', 0), judgement('judge_b', null)], 5, 1000);
   await land([judgement('judge_a', 1, 2)], 6, 2000);
   await land([judgement('judge_llm', 4)], 0, 3000);
-  const refs = ['t9', 'other'].map((trace_id) => ({ org_id: 'org_a', trace_id, through: 9, started_at: 0, ended_at: 9000 }));
+  const refs = ['t9', 'other'].map((trace_id) => ({
+    org_id: 'org_a',
+    trace_id,
+    through: 9,
+    started_at: 0,
+    ended_at: 9000,
+  }));
   const known = await judged.judgements(0, refs);
   expect([...known.keys()]).toEqual(['org_a t9']);
   expect(

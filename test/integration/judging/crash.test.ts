@@ -2,7 +2,16 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { DEAD_LETTERS_STREAM, judgingSubject } from '../../../schemas/streams.ts';
-import { aJudge, forkJudging, loggedCalls, openJudgingLog, putJudge, putTask, startTestJudging, tasksLeft } from '../../support/judging.ts';
+import {
+  aJudge,
+  forkJudging,
+  loggedCalls,
+  openJudgingLog,
+  putJudge,
+  putTask,
+  startTestJudging,
+  tasksLeft,
+} from '../../support/judging.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore } from '../../support/store.ts';
@@ -26,11 +35,15 @@ afterAll(async () => {
 });
 
 const scores = (org: string) =>
-  store.database.run(`SELECT trace_id, score FROM judge_scores FINAL WHERE org_id = '${org}' ORDER BY trace_id FORMAT TSV`);
+  store.database.run(
+    `SELECT trace_id, score FROM judge_scores FINAL WHERE org_id = '${org}' ORDER BY trace_id FORMAT TSV`,
+  );
 const done = () => eventually(async () => (await tasksLeft(log)) === 0, { what: 'the end of all tasks' });
 
 async function land(org_id: string, ...trace_ids: string[]): Promise<void> {
-  await store.landSpans(trace_ids.map((trace_id) => aSpan({ org_id, trace_id, started_at: Date.now(), ended_at: Date.now() })));
+  await store.landSpans(
+    trace_ids.map((trace_id) => aSpan({ org_id, trace_id, started_at: Date.now(), ended_at: Date.now() })),
+  );
 }
 
 it('a worker killed in the middle of a slow call: another judges, one row, one span', async () => {
@@ -66,10 +79,16 @@ it('workers killed again and again: every trace has one row and one span', async
     worker.kill('SIGKILL');
     await killed;
   }
-  const last = await startTestJudging({ natsUrl: nats.url, clickhouseUrl: store.database.url, upstreamUrl: upstream.url });
+  const last = await startTestJudging({
+    natsUrl: nats.url,
+    clickhouseUrl: store.database.url,
+    upstreamUrl: upstream.url,
+  });
   await done();
   expect(await scores('org_again')).toBe(ids.map((id) => `${id}\t5\n`).join(''));
-  const recorded = (await loggedCalls(log, 'org_again')).map(({ event }) => String(event.attributes['judged_trace_id']));
+  const recorded = (await loggedCalls(log, 'org_again')).map(({ event }) =>
+    String(event.attributes['judged_trace_id']),
+  );
   expect(recorded.toSorted()).toEqual(ids);
   await last.stop();
 });
@@ -79,19 +98,31 @@ it('a worker that is stopped breaks off what is under way, and another goes on',
   upstream.behave(hang);
   const judge = await putJudge(log, aJudge({ org_id: 'org_stop' }));
   await land('org_stop', 'trc_stop');
-  const first = await startTestJudging({ natsUrl: nats.url, clickhouseUrl: store.database.url, upstreamUrl: upstream.url });
+  const first = await startTestJudging({
+    natsUrl: nats.url,
+    clickhouseUrl: store.database.url,
+    upstreamUrl: upstream.url,
+  });
   await putTask(log, judge, 'trc_stop');
   await eventually(() => upstream.requests.length === 1);
   await first.stop();
   upstream.behave(score(2));
-  const second = await startTestJudging({ natsUrl: nats.url, clickhouseUrl: store.database.url, upstreamUrl: upstream.url });
+  const second = await startTestJudging({
+    natsUrl: nats.url,
+    clickhouseUrl: store.database.url,
+    upstreamUrl: upstream.url,
+  });
   await done();
   expect(await scores('org_stop')).toBe('trc_stop\t2\n');
   await second.stop();
 });
 
 it('a message that cannot be read is kept in the dead letters, and holds nothing up', async () => {
-  const worker = await startTestJudging({ natsUrl: nats.url, clickhouseUrl: store.database.url, upstreamUrl: upstream.url });
+  const worker = await startTestJudging({
+    natsUrl: nats.url,
+    clickhouseUrl: store.database.url,
+    upstreamUrl: upstream.url,
+  });
   await log.js.publish(judgingSubject('live'), new Uint8Array([1, 2, 3]));
   await done();
   const letter = await log.jsm.streams.getMessage(DEAD_LETTERS_STREAM, { last_by_subj: 'dead.judging_live' });

@@ -57,18 +57,31 @@ afterEach(async () => {
 
 type StartOptions = Partial<Parameters<typeof startTestJudging>[0]>;
 async function start(options: StartOptions = {}): Promise<TestJudging> {
-  const worker = await startTestJudging({ natsUrl: nats.url, clickhouseUrl: store.database.url, upstreamUrl: upstream.url, ...options });
+  const worker = await startTestJudging({
+    natsUrl: nats.url,
+    clickhouseUrl: store.database.url,
+    upstreamUrl: upstream.url,
+    ...options,
+  });
   running.push(worker);
   return worker;
 }
 
-const judge = (over: Partial<JudgeRecord> = {}): Promise<JudgeRecord> => putJudge(log, aJudge({ org_id: org, ...over }));
+const judge = (over: Partial<JudgeRecord> = {}): Promise<JudgeRecord> =>
+  putJudge(log, aJudge({ org_id: org, ...over }));
 
 /** Lands traces of one span each. */
 async function land(count: number, over: Parameters<typeof aSpan>[0] = {}): Promise<string[]> {
   const at = Date.now();
   const ids = Array.from({ length: count }, () => `trc_live_${String(++traces)}`);
-  const common = { org_id: org, agent_id: 'booker', started_at: at - 100, ended_at: at, prompt: 'the question', response: 'the answer' };
+  const common = {
+    org_id: org,
+    agent_id: 'booker',
+    started_at: at - 100,
+    ended_at: at,
+    prompt: 'the question',
+    response: 'the answer',
+  };
   await store.landSpans(ids.map((trace_id) => aSpan({ ...common, trace_id, ...over })));
   return ids;
 }
@@ -329,7 +342,9 @@ it('nothing is judged by a judge that is disabled or gone, without an upstream, 
   await putTask(log, await judge(), await trace({ attributes: { judge_call: true } }));
   await done();
   await Promise.all(running.splice(0).map((worker) => worker.stop()));
-  await startTestJudging({ natsUrl: nats.url, clickhouseUrl: store.database.url }).then((worker) => running.push(worker));
+  await startTestJudging({ natsUrl: nats.url, clickhouseUrl: store.database.url }).then((worker) =>
+    running.push(worker),
+  );
   await putTask(log, await judge(), id);
   await done();
   expect(upstream.requests).toEqual([]);

@@ -31,8 +31,23 @@ const one = async (spans: readonly Partial<Span>[]) => (await read(await land(sp
 describe('a trace as judges see it', () => {
   it('has the texts of its root', async () => {
     const trace = await one([
-      { span_id: 's2', parent_span_id: 's1', prompt: 'inner', response: 'inner answer', started_at: T0 - 50, ended_at: T0 + 900 },
-      { span_id: 's1', kind: 'event', name: 'book', model: '', prompt: 'outer', response: 'outer answer', agent_id: 'booker' },
+      {
+        span_id: 's2',
+        parent_span_id: 's1',
+        prompt: 'inner',
+        response: 'inner answer',
+        started_at: T0 - 50,
+        ended_at: T0 + 900,
+      },
+      {
+        span_id: 's1',
+        kind: 'event',
+        name: 'book',
+        model: '',
+        prompt: 'outer',
+        response: 'outer answer',
+        agent_id: 'booker',
+      },
     ]);
     expect(trace).toMatchObject({
       name: 'book',
@@ -42,31 +57,88 @@ describe('a trace as judges see it', () => {
       model: '',
       outcome: 'success',
     });
-    expect(trace).toMatchObject({ started_at: T0 - 50, duration_ms: 950, input_tokens: 20, output_tokens: 10, cost_usd: 0.00015 });
+    expect(trace).toMatchObject({
+      started_at: T0 - 50,
+      duration_ms: 950,
+      input_tokens: 20,
+      output_tokens: 10,
+      cost_usd: 0.00015,
+    });
   });
   it('has those of the first and the last model call where the root has none', async () => {
     const trace = await one([
       { span_id: 's1', kind: 'event', prompt: '', response: '' },
-      { parent_span_id: 's1', kind: 'tool', prompt: 'tool in', response: 'tool out', started_at: T0 + 1, ended_at: T0 + 999 },
-      { parent_span_id: 's1', prompt: 'second', response: 'last answer', model: 'm2', started_at: T0 + 30, ended_at: T0 + 80 },
-      { parent_span_id: 's1', prompt: 'first', response: 'early answer', model: 'm1', started_at: T0 + 10, ended_at: T0 + 20 },
+      {
+        parent_span_id: 's1',
+        kind: 'tool',
+        prompt: 'tool in',
+        response: 'tool out',
+        started_at: T0 + 1,
+        ended_at: T0 + 999,
+      },
+      {
+        parent_span_id: 's1',
+        prompt: 'second',
+        response: 'last answer',
+        model: 'm2',
+        started_at: T0 + 30,
+        ended_at: T0 + 80,
+      },
+      {
+        parent_span_id: 's1',
+        prompt: 'first',
+        response: 'early answer',
+        model: 'm1',
+        started_at: T0 + 10,
+        ended_at: T0 + 20,
+      },
     ]);
     expect(trace).toMatchObject({ prompt: 'first', response: 'last answer', model: 'm2' });
   });
   it('has those of any span where no model was called', async () => {
     const trace = await one([
       { span_id: 's1', kind: 'event', prompt: '', response: '' },
-      { parent_span_id: 's1', kind: 'tool', prompt: 'later', response: 'early end', started_at: T0 + 9, ended_at: T0 + 10, model: '' },
-      { parent_span_id: 's1', kind: 'tool', prompt: 'earlier', response: 'late end', started_at: T0 + 5, ended_at: T0 + 50, model: '' },
+      {
+        parent_span_id: 's1',
+        kind: 'tool',
+        prompt: 'later',
+        response: 'early end',
+        started_at: T0 + 9,
+        ended_at: T0 + 10,
+        model: '',
+      },
+      {
+        parent_span_id: 's1',
+        kind: 'tool',
+        prompt: 'earlier',
+        response: 'late end',
+        started_at: T0 + 5,
+        ended_at: T0 + 50,
+        model: '',
+      },
     ]);
     expect(trace).toMatchObject({ prompt: 'earlier', response: 'late end', model: '' });
   });
   it('needs no root', async () => {
     const trace = await one([
-      { parent_span_id: 'gone', kind: 'tool', name: 'search', prompt: 'q', response: 'r', agent_id: 'helper', attributes: { first: true } },
+      {
+        parent_span_id: 'gone',
+        kind: 'tool',
+        name: 'search',
+        prompt: 'q',
+        response: 'r',
+        agent_id: 'helper',
+        attributes: { first: true },
+      },
       { parent_span_id: 'gone', started_at: T0 + 5, prompt: 'asked', response: 'told', attributes: { first: false } },
     ]);
-    expect(trace).toMatchObject({ name: '', prompt: 'asked', response: 'told', agent_id: 'helper', attributes: { first: true } });
+    expect(trace).toMatchObject({
+      name: '',
+      prompt: 'asked',
+      response: 'told',
+      agent_id: 'helper',
+      attributes: { first: true },
+    });
   });
   it('takes the earliest of several roots', async () => {
     const trace = await one([
@@ -79,9 +151,10 @@ describe('a trace as judges see it', () => {
     const trace = await one([{ tags: ['a'] }, { parent_span_id: 'x', outcome: 'timeout', tags: ['b', 'a'] }]);
     expect(trace?.outcome).toBe('timeout');
     expect(trace?.tags.toSorted()).toEqual(['a', 'b']);
-    expect((await one([{}, { parent_span_id: 'x', outcome: 'error' }, { parent_span_id: 'x', outcome: 'timeout' }]))?.outcome).toBe(
-      'error',
-    );
+    expect(
+      (await one([{}, { parent_span_id: 'x', outcome: 'error' }, { parent_span_id: 'x', outcome: 'timeout' }]))
+        ?.outcome,
+    ).toBe('error');
   });
   it('has attributes with the texts that are folded in them', async () => {
     const attributes = { input: long, n: 1 };

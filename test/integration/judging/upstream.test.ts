@@ -1,7 +1,16 @@
 // The client of the upstream against a real HTTP server: what is tried again, what is not, and how it ends.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openUpstream, type TryResult, type Upstream, UpstreamFailed } from '../../../ops/platform/llm/upstream.ts';
-import { after, drop, fail, hang, say, startUpstream, type TestUpstream, type UpstreamBehaviour } from '../../support/upstream.ts';
+import {
+  after,
+  drop,
+  fail,
+  hang,
+  say,
+  startUpstream,
+  type TestUpstream,
+  type UpstreamBehaviour,
+} from '../../support/upstream.ts';
 
 let server: TestUpstream;
 let tries: TryResult[] = [];
@@ -38,9 +47,17 @@ it('is none without a base URL', () => {
 it('sends the request with the key and gives text, usage, model and the answer as it came', async () => {
   const before = answers(say('hi there', { prompt_tokens: 7, completion_tokens: 3 }));
   const answer = await open().chat(request, options());
-  expect(answer).toMatchObject({ text: 'hi there', usage: { input_tokens: 7, output_tokens: 3 }, model: 'gpt-4o', finish_reason: 'stop' });
+  expect(answer).toMatchObject({
+    text: 'hi there',
+    usage: { input_tokens: 7, output_tokens: 3 },
+    model: 'gpt-4o',
+    finish_reason: 'stop',
+  });
   expect(answer.raw['object']).toBe('chat.completion');
-  expect(server.requests[before]).toMatchObject({ body: { ...request, stream: false }, headers: { authorization: 'Bearer sk-test' } });
+  expect(server.requests[before]).toMatchObject({
+    body: { ...request, stream: false },
+    headers: { authorization: 'Bearer sk-test' },
+  });
 });
 
 it('sends no key where there is none, whatever the environment holds', async () => {
@@ -64,7 +81,10 @@ it('tries again after 429, 408, 5xx and a broken connection, and not after other
 
 it("keeps what is said of the service's own key to itself", async () => {
   answers(
-    (res) => void res.writeHead(401, { 'content-type': 'application/json' }).end('{"error":{"message":"Incorrect API key: sk-te***"}}'),
+    (res) =>
+      void res
+        .writeHead(401, { 'content-type': 'application/json' })
+        .end('{"error":{"message":"Incorrect API key: sk-te***"}}'),
   );
   const refused = await open()
     .chat(request, options())
@@ -83,7 +103,11 @@ it('gives up after its tries, and says that a later one may work', async () => {
 
 it('leaves an upstream alone that asks for more time than a call waits', async () => {
   answers(fail(429, { 'retry-after': '3600' }));
-  await expect(open().chat(request, options())).rejects.toMatchObject({ kind: 'unavailable', status: 429, retryAfterMs: 3_600_000 });
+  await expect(open().chat(request, options())).rejects.toMatchObject({
+    kind: 'unavailable',
+    status: 429,
+    retryAfterMs: 3_600_000,
+  });
   expect(tries).toEqual(['rate_limited']);
 });
 
@@ -96,12 +120,16 @@ it('waits as long as the upstream asks', async () => {
 
 it('bounds a try in time, headers and body', async () => {
   answers(hang);
-  await expect(open({ retriesMax: 0 }).chat(request, { ...options(), timeoutMs: 100 })).rejects.toMatchObject({ kind: 'unavailable' });
+  await expect(open({ retriesMax: 0 }).chat(request, { ...options(), timeoutMs: 100 })).rejects.toMatchObject({
+    kind: 'unavailable',
+  });
   answers((res) => {
     res.writeHead(200, { 'content-type': 'application/json' });
     res.write('{');
   });
-  await expect(open({ retriesMax: 0 }).chat(request, { ...options(), timeoutMs: 100 })).rejects.toMatchObject({ kind: 'unavailable' });
+  await expect(open({ retriesMax: 0 }).chat(request, { ...options(), timeoutMs: 100 })).rejects.toMatchObject({
+    kind: 'unavailable',
+  });
 });
 
 it('bounds an answer in bytes', async () => {
@@ -143,7 +171,9 @@ it('asks once more after an answer that is no chat completion, and never a third
 it('follows no redirect: neither the key nor the request reaches the address that is named', async () => {
   const elsewhere = await startUpstream();
   for (const status of [301, 302, 303, 307, 308]) {
-    const before = answers((res) => void res.writeHead(status, { location: `${elsewhere.url}/chat/completions` }).end());
+    const before = answers(
+      (res) => void res.writeHead(status, { location: `${elsewhere.url}/chat/completions` }).end(),
+    );
     await expect(open().chat(request, options())).rejects.toMatchObject({ kind: 'refused', status });
     expect(server.requests.length - before).toBe(1);
   }
@@ -153,7 +183,18 @@ it('follows no redirect: neither the key nor the request reaches the address tha
 
 it('has no text where the model gave none', async () => {
   answers(
-    after(10, (res) => void res.writeHead(200, { 'content-type': 'application/json' }).end('{"choices":[{"message":{"content":null}}]}')),
+    after(
+      10,
+      (res) =>
+        void res
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end('{"choices":[{"message":{"content":null}}]}'),
+    ),
   );
-  expect(await open().chat(request, options())).toMatchObject({ text: '', usage: null, model: 'gpt-4o', finish_reason: null });
+  expect(await open().chat(request, options())).toMatchObject({
+    text: '',
+    usage: null,
+    model: 'gpt-4o',
+    finish_reason: null,
+  });
 });

@@ -39,7 +39,10 @@ async function send(trace_id: string): Promise<void> {
   const event = logged('chatcompletion', {
     trace_id,
     request: { model: 'gpt-4o', messages: [{ role: 'user', content: `the question of ${trace_id}` }] },
-    response: { choices: [{ message: { role: 'assistant', content: 'the answer' } }], usage: { prompt_tokens: 5, completion_tokens: 2 } },
+    response: {
+      choices: [{ message: { role: 'assistant', content: 'the answer' } }],
+      usage: { prompt_tokens: 5, completion_tokens: 2 },
+    },
     outcome: 'success',
     duration_ms: 10,
   });
@@ -55,7 +58,8 @@ it('a completed trace is judged once, and the call is a span that costs and that
   upstream.behave(score(4));
   await send('trc_whole');
   await eventually(
-    async () => (await database.run("SELECT count() FROM judge_scores WHERE trace_id = 'trc_whole' AND score = 4")) === '1\n',
+    async () =>
+      (await database.run("SELECT count() FROM judge_scores WHERE trace_id = 'trc_whole' AND score = 4")) === '1\n',
   );
   const span = `SELECT trace_id, model, input_tokens, output_tokens, cost_usd > 0, JSONExtractString(attributes, 'judged_trace_id') FROM spans
     WHERE JSONExtractBool(attributes, 'judge_call') FORMAT TSV`;
@@ -67,21 +71,26 @@ it('a completed trace is judged once, and the call is a span that costs and that
   // Its own trace ends as any other's, and is judged no further.
   await eventually(async () => (await completed()).includes(trace_id), { what: 'the end of the trace of the call' });
   await send('trc_next');
-  await eventually(async () => (await database.run("SELECT count() FROM judge_scores WHERE trace_id = 'trc_next'")) === '1\n');
-  expect(upstream.requests.map(({ body }) => /the question of (\w+)/.exec(body.messages.at(-1)?.content ?? '')?.[1])).toEqual([
-    'trc_whole',
-    'trc_next',
-  ]);
+  await eventually(
+    async () => (await database.run("SELECT count() FROM judge_scores WHERE trace_id = 'trc_next'")) === '1\n',
+  );
+  expect(
+    upstream.requests.map(({ body }) => /the question of (\w+)/.exec(body.messages.at(-1)?.content ?? '')?.[1]),
+  ).toEqual(['trc_whole', 'trc_next']);
 });
 
 it('while the upstream fails, traces land and complete; they are judged when it is back', async () => {
   upstream.behave(fail(503));
   const ids = Array.from({ length: 10 }, (_, index) => `trc_down_${String(index)}`);
   for (const id of ids) await send(id);
-  await eventually(async () => new Set(await completed()).isSupersetOf(new Set(ids)), { what: 'the end of all traces' });
+  await eventually(async () => new Set(await completed()).isSupersetOf(new Set(ids)), {
+    what: 'the end of all traces',
+  });
   expect(await database.run("SELECT count() FROM judge_scores WHERE startsWith(trace_id, 'trc_down')")).toBe('0\n');
   upstream.behave(score(2));
   await eventually(
-    async () => (await database.run("SELECT uniqExact(trace_id) FROM judge_scores WHERE startsWith(trace_id, 'trc_down')")) === '10\n',
+    async () =>
+      (await database.run("SELECT uniqExact(trace_id) FROM judge_scores WHERE startsWith(trace_id, 'trc_down')")) ===
+      '10\n',
   );
 });

@@ -34,14 +34,23 @@ const WITHOUT_PASSWORD: Record<string, Sent> = {
   'the header X-ClickHouse-User: DEFAULT': { headers: { 'X-ClickHouse-User': 'DEFAULT' } },
   'an empty header X-ClickHouse-User': { headers: { 'X-ClickHouse-User': '' } },
   'Basic credentials of default': { headers: { Authorization: basic('default:') } },
-  'Basic credentials of default, with the scheme in lower case': { headers: { Authorization: basic('default:').replace('B', 'b') } },
+  'Basic credentials of default, with the scheme in lower case': {
+    headers: { Authorization: basic('default:').replace('B', 'b') },
+  },
   'Basic credentials without a user': { headers: { Authorization: basic(':') } },
   'Basic credentials of app and user=default': { headers: { Authorization: WRONG_APP }, url: { user: 'default' } },
-  'Basic credentials of app and an empty password parameter': { headers: { Authorization: WRONG_APP }, url: { password: '' } },
-  'Basic credentials of app and X-ClickHouse-User: default': { headers: { Authorization: WRONG_APP, 'X-ClickHouse-User': 'default' } },
+  'Basic credentials of app and an empty password parameter': {
+    headers: { Authorization: WRONG_APP },
+    url: { password: '' },
+  },
+  'Basic credentials of app and X-ClickHouse-User: default': {
+    headers: { Authorization: WRONG_APP, 'X-ClickHouse-User': 'default' },
+  },
   'Basic credentials of app and X-ClickHouse-Key': { headers: { Authorization: WRONG_APP, 'X-ClickHouse-Key': 'x' } },
   'X-ClickHouse-User: app and user=default': { headers: { 'X-ClickHouse-User': 'app' }, url: { user: 'default' } },
-  'X-ClickHouse-User: app and Basic credentials of default': { headers: { 'X-ClickHouse-User': 'app', Authorization: basic('default:') } },
+  'X-ClickHouse-User: app and Basic credentials of default': {
+    headers: { 'X-ClickHouse-User': 'app', Authorization: basic('default:') },
+  },
   'X-ClickHouse-User twice, default first': { headers: { 'X-ClickHouse-User': ['default', 'app'] } },
   'X-ClickHouse-User twice, app first': { headers: { 'X-ClickHouse-User': ['app', 'default'] } },
   'Authorization twice, app first': { headers: { Authorization: [WRONG_APP, basic('default:')] } },
@@ -49,14 +58,20 @@ const WITHOUT_PASSWORD: Record<string, Sent> = {
   'Authorization: never and user=default': { headers: { Authorization: 'never' }, url: { user: 'default' } },
   'Authorization: Negotiate': { headers: { Authorization: 'Negotiate YII=' } },
   'Authorization: Bearer': { headers: { Authorization: 'Bearer x' } },
-  'a session of default': { headers: { Authorization: 'never' }, url: { session_id: 'x', max_sessions_for_user: '100' } },
+  'a session of default': {
+    headers: { Authorization: 'never' },
+    url: { session_id: 'x', max_sessions_for_user: '100' },
+  },
   'the header X-ClickHouse-SSL-Certificate-Auth': {
     headers: { 'X-ClickHouse-User': 'app', 'X-ClickHouse-SSL-Certificate-Auth': 'on' },
   },
   'the user app without a password': { headers: { 'X-ClickHouse-User': 'app' } },
   'the user analyst without a password': { headers: { 'X-ClickHouse-User': 'analyst' } },
   'the user org_analyst without a password': { headers: { 'X-ClickHouse-User': 'org_analyst' } },
-  'the user analyst without a password, as parameters': { headers: { Authorization: 'never' }, url: { user: 'analyst', password: '' } },
+  'the user analyst without a password, as parameters': {
+    headers: { Authorization: 'never' },
+    url: { user: 'analyst', password: '' },
+  },
   'the user org_reader, as whom nobody logs in': { headers: { 'X-ClickHouse-User': 'org_reader' } },
   'a form with user=default': {
     headers: { Authorization: WRONG_APP, 'Content-Type': 'application/x-www-form-urlencoded' },
@@ -68,7 +83,12 @@ describe('the HTTP port of the embedded engine', () => {
   it.each(Object.entries(WITHOUT_PASSWORD))('refuses a request with %s', async (_, sent) => {
     for (const query of ['SELECT user()', `SELECT file('${canary()}')`, 'SYSTEM STOP LISTEN HTTP'])
       for (const method of ['POST', 'GET']) {
-        const reply = await send(origin(), { method, ...sent, url: { ...sent.url, query }, ...(method === 'GET' ? { body: '' } : {}) });
+        const reply = await send(origin(), {
+          method,
+          ...sent,
+          url: { ...sent.url, query },
+          ...(method === 'GET' ? { body: '' } : {}),
+        });
         expect([reply.status === 200, isRefused(reply), reply.text]).toEqual([false, true, reply.text]);
         expect(reply.text).not.toMatch(/^default|CONTENT_OF_A_FILE/);
       }
@@ -81,7 +101,10 @@ describe('the HTTP port of the embedded engine', () => {
       ['analyst', 'test-analyst-password'],
     ] as const) {
       const replies = [
-        await send(origin(), { body: 'SELECT user()', headers: { 'X-ClickHouse-User': user, 'X-ClickHouse-Key': password } }),
+        await send(origin(), {
+          body: 'SELECT user()',
+          headers: { 'X-ClickHouse-User': user, 'X-ClickHouse-Key': password },
+        }),
         await send(origin(), { body: 'SELECT user()', headers: { Authorization: basic(`${user}:${password}`) } }),
         await send(origin(), { body: 'SELECT user()', headers: { Authorization: 'never' }, url: { user, password } }),
       ];
@@ -112,7 +135,10 @@ describe('the HTTP port of the embedded engine', () => {
       'whose own name was rebound to this machine',
       { Host: 'evil.example:8123', Origin: 'http://evil.example:8123', 'Sec-Fetch-Site': 'same-origin' },
     ],
-    ['without an origin, in a sandbox', { Origin: 'null', 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'no-cors' }],
+    [
+      'without an origin, in a sandbox',
+      { Origin: 'null', 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'no-cors' },
+    ],
   ])('gives a web page %s nothing', async (_, headers) => {
     for (const sent of Object.values(WITHOUT_PASSWORD)) {
       const url = { ...sent.url, add_http_cors_header: '1', query: `SELECT file('${canary()}')` };
@@ -122,7 +148,11 @@ describe('the HTTP port of the embedded engine', () => {
     const preflight = await send(origin(), {
       method: 'OPTIONS',
       url: { add_http_cors_header: '1' },
-      headers: { ...headers, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'authorization' },
+      headers: {
+        ...headers,
+        'Access-Control-Request-Method': 'POST',
+        'Access-Control-Request-Headers': 'authorization',
+      },
     });
     expect([preflight.status >= 400, preflight.headers['access-control-allow-origin']]).toEqual([true, undefined]);
   });
@@ -165,7 +195,8 @@ describe('the scalar function file()', () => {
         `SELECT file('${file}', NULL)`,
         `SELECT arrayMap(file, ['${file}'])`,
       ])
-        for (const url of [engine.url, engine.analystUrl]) await expect(runStatement(url, call, '')).rejects.toThrow('getcwd');
+        for (const url of [engine.url, engine.analystUrl])
+          await expect(runStatement(url, call, '')).rejects.toThrow('getcwd');
   });
 });
 

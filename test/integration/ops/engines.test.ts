@@ -3,7 +3,13 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { ANALYST_VIEWS } from '../../../ops/launch/clickhouse/config.ts';
 import { connectNats, trackConnected } from '../../../ops/platform/nats/connect.ts';
 import { openLog } from '../../../ops/platform/nats/open_log.ts';
-import { type TestDatabase, type TestEngine, createTestDatabase, runStatement, startTestEngine } from '../../support/clickhouse.ts';
+import {
+  type TestDatabase,
+  type TestEngine,
+  createTestDatabase,
+  runStatement,
+  startTestEngine,
+} from '../../support/clickhouse.ts';
 import { type TestNats, startTestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
 
@@ -68,7 +74,10 @@ describe('ClickHouse engine', () => {
 
   it('keeps an acknowledged row through kill -9, on the same port', async () => {
     await runStatement(engine.url, 'CREATE DATABASE millrace', '');
-    await runStatement(engine.url, 'CREATE TABLE kept (n Int32) ENGINE = MergeTree ORDER BY n SETTINGS fsync_after_insert = 1');
+    await runStatement(
+      engine.url,
+      'CREATE TABLE kept (n Int32) ENGINE = MergeTree ORDER BY n SETTINGS fsync_after_insert = 1',
+    );
     await runStatement(engine.url, 'INSERT INTO kept VALUES (7)');
     await engine.kill();
     await engine.start();
@@ -90,7 +99,8 @@ describe('ClickHouse engine', () => {
 
 describe('users of ClickHouse', () => {
   let db: TestDatabase;
-  const asAnalyst = (statement: string): Promise<string> => runStatement(inject('clickhouse').analystUrl, statement, '');
+  const asAnalyst = (statement: string): Promise<string> =>
+    runStatement(inject('clickhouse').analystUrl, statement, '');
   beforeAll(async () => {
     db = await createTestDatabase();
     await db.run('CREATE TABLE secret (org_id String) ENGINE = MergeTree ORDER BY org_id');
@@ -121,7 +131,9 @@ describe('users of ClickHouse', () => {
   });
 
   it('app cannot reach outside of the store', async () => {
-    await expect(db.run("CREATE TABLE f (a String) ENGINE = File('TSV', '/etc/passwd')")).rejects.toThrow(/ACCESS_DENIED/);
+    await expect(db.run("CREATE TABLE f (a String) ENGINE = File('TSV', '/etc/passwd')")).rejects.toThrow(
+      /ACCESS_DENIED/,
+    );
     await expect(db.run("SELECT * FROM file('/etc/passwd', LineAsString)")).rejects.toThrow(/ACCESS_DENIED|getcwd/);
     await expect(db.run("SELECT * FROM url('http://127.0.0.1:1/', LineAsString)")).rejects.toThrow(/ACCESS_DENIED/);
   });

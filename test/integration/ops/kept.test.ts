@@ -20,7 +20,13 @@ function shell(script: string): Running {
 function keep(start: () => Promise<Running>): { kept: Kept; deaths: string[]; gaveUp: string[] } {
   const deaths: string[] = [];
   const gaveUp: string[] = [];
-  const kept = new Kept({ name: 'child', runDir, start, onDeath: (line) => deaths.push(line), onGiveUp: (line) => gaveUp.push(line) });
+  const kept = new Kept({
+    name: 'child',
+    runDir,
+    start,
+    onDeath: (line) => deaths.push(line),
+    onGiveUp: (line) => gaveUp.push(line),
+  });
   return { kept, deaths, gaveUp };
 }
 
@@ -42,7 +48,9 @@ it('counts a start that fails as a death, and says why', async () => {
   let starts = 0;
   const { kept, deaths } = keep(() => {
     starts += 1;
-    return starts === 2 ? Promise.reject(new Error('no room')) : Promise.resolve(shell(starts === 1 ? 'kill -9 $$' : 'sleep 60'));
+    return starts === 2
+      ? Promise.reject(new Error('no room'))
+      : Promise.resolve(shell(starts === 1 ? 'kill -9 $$' : 'sleep 60'));
   });
   await kept.start();
   await eventually(() => starts === 3);

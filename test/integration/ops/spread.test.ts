@@ -10,7 +10,13 @@ import { removeDir } from '../../support/temp.ts';
 
 /** What the kernel says of the file system that a folder is on, and whether a journal of it is open. */
 function seen(folder: string): { type: string; journaled: boolean } {
-  const [source = '', type = ''] = execFileSync('findmnt', ['--noheadings', '--output', 'SOURCE,FSTYPE', '--target', folder])
+  const [source = '', type = ''] = execFileSync('findmnt', [
+    '--noheadings',
+    '--output',
+    'SOURCE,FSTYPE',
+    '--target',
+    folder,
+  ])
     .toString()
     .trim()
     .split(/\s+/);
@@ -42,9 +48,11 @@ onLinux('parts on a disk without a journal', () => {
           .split('\n')
           .map((line) => line.split(/\s/)[0] ?? '');
       expect(attributes(tables).every((flags) => flags.includes('T'))).toBe(true);
-      expect(attributes([path.join(folder, 'store'), path.join(tables[0] ?? '', 'all_1_1_0')]).some((flags) => flags.includes('T'))).toBe(
-        false,
-      );
+      expect(
+        attributes([path.join(folder, 'store'), path.join(tables[0] ?? '', 'all_1_1_0')]).some((flags) =>
+          flags.includes('T'),
+        ),
+      ).toBe(false);
     }
     removeDir(folder);
   });

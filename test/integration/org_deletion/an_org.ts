@@ -11,7 +11,11 @@ const DAY_MS = 86_400_000;
 type Headers = Record<string, string | undefined>;
 export type Data = Record<string, unknown>;
 
-export const asOperator: Headers = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
+export const asOperator: Headers = {
+  'X-Org-Api-Key': undefined,
+  'X-Org-Id': undefined,
+  Authorization: `Bearer ${ADMIN_TOKEN}`,
+};
 
 export const data = ({ json }: Answer): Data => json?.['data'] as Data;
 export const list = ({ json }: Answer): Data[] => json?.['data'] as Data[];
@@ -38,7 +42,9 @@ export async function makeOrg(api: TestApi, org: string): Promise<TestOrg> {
   };
   const headers = { ...asOperator, 'Idempotency-Key': crypto.randomUUID() };
   await ok(call(api, 'POST', '/admin/orgs', { headers, body }));
-  const made = await ok(call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: asOperator, body: { name: 'key', scopes: ['*'] } }));
+  const made = await ok(
+    call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: asOperator, body: { name: 'key', scopes: ['*'] } }),
+  );
   const key = { 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': org };
   return { org, key, owner: asUser(await tokenOf({ sub: `u_${org}` }), org), api };
 }
@@ -51,15 +57,28 @@ export const anEvent = (trace_id: string, over: Data = {}): Data => ({
   duration_ms: 1,
   trace_id,
   span_id: `${trace_id}-s`,
-  attributes: { prompt: `what of ${trace_id}`, response: `${trace_id} said`, input_tokens: 10, output_tokens: 5, agent_id: 'a1' },
+  attributes: {
+    prompt: `what of ${trace_id}`,
+    response: `${trace_id} said`,
+    input_tokens: 10,
+    output_tokens: 5,
+    agent_id: 'a1',
+  },
   ...over,
 });
 export const ingest = ({ org, key, api }: TestOrg, events: Data[], through = api): Promise<Answer> =>
-  call(through, 'POST', `/orgs/${org}/ingest/custom`, { headers: { ...key, 'Idempotency-Key': crypto.randomUUID() }, body: { events } });
-export const landed = ({ key, api }: TestOrg, trace_id: string): Promise<void> =>
-  eventually(async () => (await call(api, 'GET', `/v1/traces/${trace_id}/tree`, { headers: key })).text.includes(`${trace_id} said`), {
-    what: `the texts of ${trace_id}`,
+  call(through, 'POST', `/orgs/${org}/ingest/custom`, {
+    headers: { ...key, 'Idempotency-Key': crypto.randomUUID() },
+    body: { events },
   });
+export const landed = ({ key, api }: TestOrg, trace_id: string): Promise<void> =>
+  eventually(
+    async () =>
+      (await call(api, 'GET', `/v1/traces/${trace_id}/tree`, { headers: key })).text.includes(`${trace_id} said`),
+    {
+      what: `the texts of ${trace_id}`,
+    },
+  );
 const post = async (path: string, { key, api }: TestOrg, body: unknown): Promise<Data> =>
   data(await ok(call(api, 'POST', path, { headers: key, body })));
 
@@ -80,12 +99,19 @@ export async function fill(own: TestOrg, webhookUrl: string): Promise<void> {
   await put(`/orgs/${org}/prices`, { prices: [{ model: 'own', input_usd_per_mtok: 1, output_usd_per_mtok: 2 }] });
   // As the route makes it, which this engine's database has no views for.
   const analyst = { user: `analyst_${String(org.length)}`, org_id: org, name: 'ann', password_hash: '00' };
-  await (await api.log.bucket('analysts')).put(analyst.user, JSON.stringify({ ...analyst, created_at: new Date().toISOString() }));
+  await (
+    await api.log.bucket('analysts')
+  ).put(analyst.user, JSON.stringify({ ...analyst, created_at: new Date().toISOString() }));
   await put(`/orgs/${org}/cost/anomaly-config`, { z_threshold: 2, lookback_days: 10 });
   await put(`/orgs/${org}/budget`, { tokens: { soft_limit: 1, hard_limit: 1_000_000 } });
   const webhook = { url: webhookUrl, events: ['trace.completed', 'agent.registered', 'cost.threshold_breach'] };
   await ok(call(api, 'POST', `/orgs/${org}/webhooks`, { headers: owner, body: webhook }));
-  await ok(call(api, 'POST', `/orgs/${org}/members`, { headers: owner, body: { email: `b.${org}@example.com`, role: 'viewer' } }));
+  await ok(
+    call(api, 'POST', `/orgs/${org}/members`, {
+      headers: owner,
+      body: { email: `b.${org}@example.com`, role: 'viewer' },
+    }),
+  );
   const token = data(await ok(call(api, 'POST', `/orgs/${org}/agents/register-tokens`, { headers: owner, body: {} })));
   await ok(call(api, 'POST', `/orgs/${org}/agents/register-tokens`, { headers: owner, body: {} }));
   const agent = { agent_id: 'a1', name: 'a', framework: 'custom', register_token: token['register_token'] };
@@ -128,25 +154,37 @@ export async function fill(own: TestOrg, webhookUrl: string): Promise<void> {
   await post('/v1/scores', own, { trace_id: 't-warm', name: 'helpful', value: true, comment: 'nice' });
   await post('/v1/evals', own, { judge_id: judge['judge_id'], trace_ids: ['t-warm'] });
   await post('/v1/evals', own, { judge_id: llmJudge['judge_id'], trace_ids: ['t-warm'] });
-  await post(`/v1/datasets/${String(dataset['dataset_id'])}/run`, own, { judge_id: judge['judge_id'], prompt_version: 'p', model: 'm' });
-  const restore = await ok(call(api, 'POST', `/orgs/${org}/cold-storage/restore`, { headers: owner, body: { since: '2020-01-01' } }));
+  await post(`/v1/datasets/${String(dataset['dataset_id'])}/run`, own, {
+    judge_id: judge['judge_id'],
+    prompt_version: 'p',
+    model: 'm',
+  });
+  const restore = await ok(
+    call(api, 'POST', `/orgs/${org}/cold-storage/restore`, { headers: owner, body: { since: '2020-01-01' } }),
+  );
   await eventually(async () => list(await call(api, 'GET', '/v1/incidents', { headers: key })).length > 0, {
     what: 'the incident',
     withinMs: 60_000,
   });
   // Until the restore is over, what is read of the cold trace changes.
   const job = String(data(restore)['job_id']);
-  await eventually(async () => data(await call(api, 'GET', `/v1/jobs/${job}`, { headers: key }))['status'] === 'complete', {
-    what: 'the restore',
-  });
+  await eventually(
+    async () => data(await call(api, 'GET', `/v1/jobs/${job}`, { headers: key }))['status'] === 'complete',
+    {
+      what: 'the restore',
+    },
+  );
   const marks = await api.log.bucket('judging_marks');
   await eventually(async () => (await firstKey(await marks.keys(`${org}.>`))) !== null, {
     what: 'a mark of the LLM judge',
     withinMs: 60_000,
   });
-  await eventually(async () => list(await call(api, 'GET', '/v1/scores?trace_id=t-warm', { headers: key })).length > 0, {
-    what: 'the score',
-  });
+  await eventually(
+    async () => list(await call(api, 'GET', '/v1/scores?trace_id=t-warm', { headers: key })).length > 0,
+    {
+      what: 'the score',
+    },
+  );
   const letter = {
     stage: 'decode',
     reason: 'invalid',
@@ -162,14 +200,24 @@ export async function fill(own: TestOrg, webhookUrl: string): Promise<void> {
     received_at: 0,
     body: Buffer.from('{}'),
   };
-  await publishRecord(api.log, deadLetterSubject('decode'), deadLetterCodec, letter, { msgID: `dead-${org}`, timeoutMs: 5000 });
+  await publishRecord(api.log, deadLetterSubject('decode'), deadLetterCodec, letter, {
+    msgID: `dead-${org}`,
+    timeoutMs: 5000,
+  });
 }
 
 /** What waits of an org while there is no worker. */
 export async function fillQueues(own: TestOrg): Promise<void> {
   const { org, owner, key, api } = own;
-  await ok(call(api, 'POST', `/orgs/${org}/members`, { headers: owner, body: { email: `c.${org}@example.com`, role: 'viewer' } }));
-  await ok(call(api, 'POST', `/orgs/${org}/gdpr/erase`, { headers: owner, body: { attribute: 'user_id', value: 'nobody' } }));
+  await ok(
+    call(api, 'POST', `/orgs/${org}/members`, {
+      headers: owner,
+      body: { email: `c.${org}@example.com`, role: 'viewer' },
+    }),
+  );
+  await ok(
+    call(api, 'POST', `/orgs/${org}/gdpr/erase`, { headers: owner, body: { attribute: 'user_id', value: 'nobody' } }),
+  );
   await post('/v1/scores', own, { trace_id: 't-warm', name: 'late', value: 1 });
   const judge_id = list(await call(api, 'GET', '/v1/judges', { headers: key }))[0]?.['judge_id'];
   await post('/v1/evals', own, { judge_id, trace_ids: ['t-warm'], async: true });

@@ -59,7 +59,9 @@ async function rowsByTable(org: string): Promise<Record<string, number>> {
   const rows: Record<string, number> = {};
   for (const table of named.trim().split('\n'))
     rows[table] = Number(
-      await service.database.run(`SELECT count() FROM ${table} WHERE org_id = '${org}' SETTINGS apply_deleted_mask = 0`),
+      await service.database.run(
+        `SELECT count() FROM ${table} WHERE org_id = '${org}' SETTINGS apply_deleted_mask = 0`,
+      ),
     );
   return rows;
 }
@@ -102,7 +104,8 @@ async function messagesOf(org: string): Promise<Record<string, string[]>> {
     const { state } = await api.log.jsm.streams.info(stream);
     for (let seq = state.first_seq; state.messages > 0 && seq <= state.last_seq; seq++) {
       const message = await api.log.jsm.streams.getMessage(stream, { seq });
-      if (message === null || (!shows(message.subject) && !shows(Buffer.from(message.data).toString('latin1')))) continue;
+      if (message === null || (!shows(message.subject) && !shows(Buffer.from(message.data).toString('latin1'))))
+        continue;
       (found[stream] ??= []).push(message.subject);
     }
   }
@@ -114,7 +117,8 @@ const objectsOf = (org: string): string[] =>
     .map(String)
     .filter((name) => name.includes(`org=${org}/`));
 
-const remove = (org: string, through = api): Promise<Answer> => call(through, 'DELETE', `/admin/orgs/${org}`, { headers: asOperator });
+const remove = (org: string, through = api): Promise<Answer> =>
+  call(through, 'DELETE', `/admin/orgs/${org}`, { headers: asOperator });
 const jobOf = async (job_id: unknown): Promise<Data> =>
   data(await ok(call(other, 'GET', `/admin/jobs/${String(job_id)}`, { headers: asOperator })));
 async function ended(job_id: unknown): Promise<Data> {
@@ -140,11 +144,14 @@ test('deleting an org erases everything of it, also when workers are killed, and
   await fillQueues(neighbour);
   // Tables that only a running job fills, and one that is added later, get a row of nothing but the org.
   for (const org of [GONE, NEIGHBOUR])
-    for (const table of Object.keys(await rowsByTable(org))) await service.database.run(`INSERT INTO ${table} (org_id) VALUES ('${org}')`);
+    for (const table of Object.keys(await rowsByTable(org)))
+      await service.database.run(`INSERT INTO ${table} (org_id) VALUES ('${org}')`);
   expect(Object.entries(await rowsByTable(GONE)).filter(([, rows]) => rows === 0)).toEqual([]);
   // A stream or bucket that is added later has to be filled above, or to be listed here with what keeps it empty.
   const filled = Object.keys(await messagesOf(GONE));
-  expect((await streamNames()).filter((name) => !filled.includes(name) && name !== 'KV_ingest_claims').toSorted()).toEqual(UNFILLED);
+  expect(
+    (await streamNames()).filter((name) => !filled.includes(name) && name !== 'KV_ingest_claims').toSorted(),
+  ).toEqual(UNFILLED);
   expect(objectsOf(GONE).length).toBeGreaterThan(0);
   const neighbourRows = await rowsByTable(NEIGHBOUR);
   const readNeighbour = async (): Promise<unknown[]> => {
@@ -164,7 +171,9 @@ test('deleting an org erases everything of it, also when workers are killed, and
   // A call of a model is under way when the deletion is asked for.
   upstream.behave(after(30_000, score(5)));
   const chat = { model: 'm', messages: [{ role: 'user', content: 'hi' }] };
-  const calling = call(other, 'POST', '/v1/chat/completions', { headers: gone.key, body: chat }).catch((error: unknown) => error);
+  const calling = call(other, 'POST', '/v1/chat/completions', { headers: gone.key, body: chat }).catch(
+    (error: unknown) => error,
+  );
   await eventually(() => upstream.open === 1, { what: 'the call' });
 
   const asked = await remove(GONE);
@@ -173,10 +182,14 @@ test('deleting an org erases everything of it, also when workers are killed, and
   await calling;
   // Every process refuses its keys and members, and its id.
   for (const process of [api, other]) {
-    await eventually(async () => (await ingest(gone, [anEvent('t-refused')], process)).status === 401, { what: 'its keys to be refused' });
+    await eventually(async () => (await ingest(gone, [anEvent('t-refused')], process)).status === 401, {
+      what: 'its keys to be refused',
+    });
     expect((await call(process, 'GET', '/v1/traces', { headers: gone.key })).status).toBe(401);
     expect((await call(process, 'GET', '/v1/traces', { headers: gone.owner })).status).toBe(403);
-    expect((await call(process, 'PATCH', `/admin/orgs/${GONE}`, { headers: asOperator, body: { name: 'x' } })).json).toMatchObject({
+    expect(
+      (await call(process, 'PATCH', `/admin/orgs/${GONE}`, { headers: asOperator, body: { name: 'x' } })).json,
+    ).toMatchObject({
       code: 'org_not_found',
     });
     const made = await call(process, 'POST', '/admin/orgs', {
@@ -239,13 +252,22 @@ test('deleting an org erases everything of it, also when workers are killed, and
   ])
     expect([at, list(await call(api, 'GET', at, { headers: anew.key }))]).toEqual([at, []]);
   expect((await call(api, 'GET', '/v1/traces', { headers: gone.key })).status).toBe(401);
-  expect(data(await call(other, 'GET', '/v1/budgets', { headers: anew.key }))).toMatchObject({ tokens: { used: 0, hard_limit: null } });
+  expect(data(await call(other, 'GET', '/v1/budgets', { headers: anew.key }))).toMatchObject({
+    tokens: { used: 0, hard_limit: null },
+  });
   upstream.behave(score(5));
   // What the old one used does not count: it was more than this.
-  await ok(call(api, 'PUT', `/orgs/${GONE}/budget`, { headers: anew.owner, body: { tokens: { soft_limit: 40, hard_limit: 50 } } }));
+  await ok(
+    call(api, 'PUT', `/orgs/${GONE}/budget`, {
+      headers: anew.owner,
+      body: { tokens: { soft_limit: 40, hard_limit: 50 } },
+    }),
+  );
   await ok(ingest(anew, [anEvent('t-warm')]));
   await landed(anew, 't-warm');
-  expect(list(await call(api, 'GET', '/v1/traces', { headers: anew.key })).map(({ trace_id }) => trace_id)).toEqual(['t-warm']);
+  expect(list(await call(api, 'GET', '/v1/traces', { headers: anew.key })).map(({ trace_id }) => trace_id)).toEqual([
+    't-warm',
+  ]);
 }, 400_000);
 
 test('the org that the service makes at its start cannot be deleted, and an unknown one is not found', async () => {
@@ -285,18 +307,29 @@ test('a deletion whose API process died before the job was stored is carried out
     await records.create({ ...job, status: 'failed', error: 'of the test', ended_at: new Date().toISOString() });
     records.close();
     await deletions.begin(asked(failed.org, job.job_id), () => false);
-    await eventually(async () => (await ingest(failed, [anEvent('t')])).status === 401, { what: 'the org to be closed' });
+    await eventually(async () => (await ingest(failed, [anEvent('t')])).status === 401, {
+      what: 'the org to be closed',
+    });
     await eventually(async () => (await jobOf(job.job_id))['status'] === 'failed', { what: 'the job' });
     const again = await remove(failed.org);
     expect(again.status).toBe(202);
     expect(data(again)['job_id']).not.toBe(job.job_id);
     // Its job was never stored.
     await deletions.begin(asked(orphan.org, 'job_00000000000000f2'), () => false);
-    expect(await ended(data(again)['job_id'])).toMatchObject({ status: 'complete', result: { org_id: failed.org, remaining: 0 } });
-    await eventually(async () => (await call(api, 'GET', '/admin/jobs/job_00000000000000f2', { headers: asOperator })).status === 200, {
-      what: 'the job of the other org',
+    expect(await ended(data(again)['job_id'])).toMatchObject({
+      status: 'complete',
+      result: { org_id: failed.org, remaining: 0 },
     });
-    expect(await ended('job_00000000000000f2')).toMatchObject({ status: 'complete', result: { org_id: orphan.org, remaining: 0 } });
+    await eventually(
+      async () => (await call(api, 'GET', '/admin/jobs/job_00000000000000f2', { headers: asOperator })).status === 200,
+      {
+        what: 'the job of the other org',
+      },
+    );
+    expect(await ended('job_00000000000000f2')).toMatchObject({
+      status: 'complete',
+      result: { org_id: orphan.org, remaining: 0 },
+    });
     for (const { org } of [orphan, failed]) expect((await remove(org)).json).toMatchObject({ code: 'org_not_found' });
   } finally {
     deletions.close();

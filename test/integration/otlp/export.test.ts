@@ -2,10 +2,23 @@
 import { context, trace } from '@opentelemetry/api';
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { OTLPTraceExporter as ProtoExporter } from '@opentelemetry/exporter-trace-otlp-proto';
-import { BasicTracerProvider, InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { asJson, asProtobuf, decodeAnswer, decodeStatus, exportOf, type OtlpObject, otlpSpan } from '../../support/otlp.ts';
+import {
+  asJson,
+  asProtobuf,
+  decodeAnswer,
+  decodeStatus,
+  exportOf,
+  type OtlpObject,
+  otlpSpan,
+} from '../../support/otlp.ts';
 import { eventually } from '../../support/wait.ts';
 import { makeKey } from '../api/a_cast.ts';
 import { call, KEY, ORG, type TestApi, tokenOf } from '../api/an_api.ts';
@@ -47,7 +60,12 @@ async function send(
     ...(method === 'GET' ? {} : { body: new Uint8Array(body) }),
   });
   const type_ = response.headers.get('content-type') ?? '';
-  return { status: response.status, type: type_, headers: response.headers, bytes: new Uint8Array(await response.arrayBuffer()) };
+  return {
+    status: response.status,
+    type: type_,
+    headers: response.headers,
+    bytes: new Uint8Array(await response.arrayBuffer()),
+  };
 }
 const jsonOf = ({ bytes }: Heard): Data => JSON.parse(Buffer.from(bytes).toString()) as Data;
 
@@ -91,7 +109,11 @@ function recordedSpans(): { trace_id: string; spans: ReadableSpan[] } {
 
 describe('real exporters', () => {
   const exporterOf = (kind: 'json' | 'proto', compression: string): JsonExporter | ProtoExporter => {
-    const options = { url: `${api.url}/v1/traces`, headers: { 'X-Org-Api-Key': KEY, 'X-Org-Id': ORG }, compression: compression as never };
+    const options = {
+      url: `${api.url}/v1/traces`,
+      headers: { 'X-Org-Api-Key': KEY, 'X-Org-Id': ORG },
+      compression: compression as never,
+    };
     return kind === 'json' ? new JsonExporter(options) : new ProtoExporter(options);
   };
   const exported = (exporter: JsonExporter | ProtoExporter, spans: ReadableSpan[]): Promise<number> =>
@@ -149,7 +171,12 @@ describe('answers', () => {
     const json = await send(asJson(exportOf(spans)), JSON_TYPE);
     expect([json.status, jsonOf(json)]).toEqual([
       200,
-      { partialSuccess: { rejectedSpans: '1', errorMessage: '1 of 3 spans were not taken. span 1: traceId: takes 16 bytes' } },
+      {
+        partialSuccess: {
+          rejectedSpans: '1',
+          errorMessage: '1 of 3 spans were not taken. span 1: traceId: takes 16 bytes',
+        },
+      },
     ]);
     const protobuf = await send(asProtobuf(exportOf(spans)), PROTOBUF);
     expect([protobuf.status, protobuf.type]).toEqual([200, PROTOBUF]);
@@ -191,12 +218,32 @@ describe('errors', () => {
     ['a body that is no gzip', (type) => send(Buffer.from('x'), type, { 'Content-Encoding': 'gzip' })],
   ];
   const cases: [string, number, string, (type: string) => Promise<Heard>][] = [
-    ['no credential', 401, 'unauthenticated', (type) => send(bodyFor(type), type, { Authorization: 'Bearer sk_svc_nobody' })],
+    [
+      'no credential',
+      401,
+      'unauthenticated',
+      (type) => send(bodyFor(type), type, { Authorization: 'Bearer sk_svc_nobody' }),
+    ],
     ["another org's name", 403, 'cross_org_access', (type) => send(bodyFor(type), type, { 'X-Org-Id': 'org_other' })],
     ['too large', 413, 'payload_too_large', (type) => send(big, type)],
-    ['too large once it is unpacked', 413, 'payload_too_large', (type) => send(gzipSync(big), type, { 'Content-Encoding': 'gzip' })],
-    ['an unknown compression', 415, 'unsupported_media_type', (type) => send(bodyFor(type), type, { 'Content-Encoding': 'zstd' })],
-    ['another version', 422, 'unsupported_api_version', (type) => send(bodyFor(type), type, { 'X-Service-Api-Version': '0.1' })],
+    [
+      'too large once it is unpacked',
+      413,
+      'payload_too_large',
+      (type) => send(gzipSync(big), type, { 'Content-Encoding': 'gzip' }),
+    ],
+    [
+      'an unknown compression',
+      415,
+      'unsupported_media_type',
+      (type) => send(bodyFor(type), type, { 'Content-Encoding': 'zstd' }),
+    ],
+    [
+      'another version',
+      422,
+      'unsupported_api_version',
+      (type) => send(bodyFor(type), type, { 'X-Service-Api-Version': '0.1' }),
+    ],
   ];
   const bodyFor = (type: string): Buffer => (type === PROTOBUF ? asProtobuf(good) : asJson(good));
 
@@ -241,7 +288,11 @@ describe('errors', () => {
       const heard = await send(bodyFor(type), type, { Authorization: `Bearer ${token}` });
       expect([heard.status, jsonOf(heard)]).toEqual([
         422,
-        { code: 'invalid_request', detail: 'X-Org-Id: is needed with a token', request_id: heard.headers.get('x-request-id') },
+        {
+          code: 'invalid_request',
+          detail: 'X-Org-Id: is needed with a token',
+          request_id: heard.headers.get('x-request-id'),
+        },
       ]);
     }
   });
@@ -267,14 +318,17 @@ describe('errors', () => {
       'gen_ai.usage.output_tokens': 0,
     };
     const limits = `/orgs/${ORG}/budget/agents`;
-    expect((await call(api, 'POST', limits, { body: { agent_id, tokens: { hard_limit: 100 } } })).status).toBeLessThan(300);
+    expect((await call(api, 'POST', limits, { body: { agent_id, tokens: { hard_limit: 100 } } })).status).toBeLessThan(
+      300,
+    );
     await eventually(async () => (await call(api, 'GET', limits)).text.includes(agent_id), { what: 'the limit' });
     const spend = (index: number, attributes: OtlpObject) =>
       send(asProtobuf(exportOf([otlpSpan(index, attributes, { traceId: 'a4'.repeat(16) })])), PROTOBUF);
     // A run that repeats its calls' usage takes nothing from it.
-    expect((await spend(0, { ...usage, 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.usage.input_tokens': 1_000_000 })).status).toBe(
-      200,
-    );
+    expect(
+      (await spend(0, { ...usage, 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.usage.input_tokens': 1_000_000 }))
+        .status,
+    ).toBe(200);
     expect((await spend(1, usage)).status).toBe(200);
     expect((await spend(2, usage)).status).toBe(200);
     const refused = await spend(3, usage);

@@ -94,7 +94,8 @@ const callTool: UpstreamBehaviour = (res, { body }) => {
 const kindOf = (span: Data): unknown => (span['attributes'] as Data)['span_kind'];
 /** gpt-4o-mini: 0.15 USD for a million tokens in, 0.60 out; two calls of 100 and 20. */
 const COST = 2 * ((100 * 0.15) / 1e6 + (20 * 0.6) / 1e6);
-const sum = (tree: readonly Data[], field: string): number => tree.reduce((total, span) => total + Number(span[field]), 0);
+const sum = (tree: readonly Data[], field: string): number =>
+  tree.reduce((total, span) => total + Number(span[field]), 0);
 
 test.each([
   ['openinference', 'json', 'none'],

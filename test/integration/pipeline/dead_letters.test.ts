@@ -38,7 +38,11 @@ const command = async (...args: string[]): Promise<string> => {
   return stdout;
 };
 const bad = (n: number, bytes: number, org_id: string): IngestEvent =>
-  logged('chatcompletion', { not: 'a chat completion', n, filler: 'x'.repeat(bytes), trace_id: `trace-${String(n)}` }, { org_id });
+  logged(
+    'chatcompletion',
+    { not: 'a chat completion', n, filler: 'x'.repeat(bytes), trace_id: `trace-${String(n)}` },
+    { org_id },
+  );
 const good = (n: number): IngestEvent =>
   logged('custom', { name: 'step', n, duration_ms: 1, outcome: 'success', trace_id: `good-${String(n)}` });
 const publish = (events: IngestEvent[]): Promise<void> => log.publish(events, () => PARTITION);
@@ -54,7 +58,11 @@ async function stored() {
     const message = await log.log.jsm.streams.getMessage(DEAD_LETTERS_STREAM, { seq });
     if (message === null) continue;
     const letter = deadLetterCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER));
-    found.push({ seq, letter, whole: message.header.has(BODY_BYTES_HEADER) ? Number(message.header.get(BODY_BYTES_HEADER)) : null });
+    found.push({
+      seq,
+      letter,
+      whole: message.header.has(BODY_BYTES_HEADER) ? Number(message.header.get(BODY_BYTES_HEADER)) : null,
+    });
   }
   return found;
 }
@@ -80,7 +88,9 @@ it('letters shrink with the room that there is, landing goes on without any, and
   await publish(Array.from({ length: 12 }, (_, n) => bad(n, 250_000, 'org_flood')));
   await eventually(async () => (await letters()) === 12, { what: 'twelve letters' });
   const kept = await stored();
-  expect(kept.every(({ letter, whole }) => letter.org_id === 'org_flood' && (whole ?? letter.body.length) > 250_000)).toBe(true);
+  expect(
+    kept.every(({ letter, whole }) => letter.org_id === 'org_flood' && (whole ?? letter.body.length) > 250_000),
+  ).toBe(true);
   expect(kept.filter(({ whole }) => whole !== null).length).toBeGreaterThan(6);
 
   await fill();
@@ -92,7 +102,8 @@ it('letters shrink with the room that there is, landing goes on without any, and
   const position = (await log.log.jsm.streams.info('INGEST')).state.last_seq;
   const kv = await log.log.bucket('partitions');
   await eventually(
-    async () => ((await kv.get(`partition.${String(PARTITION)}`))?.json<{ checkpoint: number }>().checkpoint ?? 0) >= position,
+    async () =>
+      ((await kv.get(`partition.${String(PARTITION)}`))?.json<{ checkpoint: number }>().checkpoint ?? 0) >= position,
     {
       what: 'the checkpoint behind it',
     },
@@ -108,12 +119,15 @@ it('letters shrink with the room that there is, landing goes on without any, and
   // The lost one, by the place that the worker's log names: the second event of the message before the newest.
   const { base } = (await (await log.log.bucket('service')).get('log'))?.json<{ base: number }>() ?? { base: 0 };
   expect(await command('resend', String(base + position - 1), '1')).toContain('of org_b');
-  await eventually(async () => (await stored()).some(({ letter }) => letter.org_id === 'org_b'), { what: 'the letter that was lost' });
+  await eventually(async () => (await stored()).some(({ letter }) => letter.org_id === 'org_b'), {
+    what: 'the letter that was lost',
+  });
   await command('replay', String(cut?.seq));
   await eventually(
     async () =>
       (await stored()).some(
-        ({ letter, whole, seq }) => seq > (cut?.seq ?? 0) && whole === null && letter.event_hex === cut?.letter.event_hex,
+        ({ letter, whole, seq }) =>
+          seq > (cut?.seq ?? 0) && whole === null && letter.event_hex === cut?.letter.event_hex,
       ),
     {
       what: 'the whole letter',
@@ -134,7 +148,9 @@ it('events with more scores than one message holds are told in several, and the 
     onTold: () => undefined,
     onLetterLost: () => undefined,
   });
-  const judge_scores = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`${'\u{1F600}'.repeat(99)}${String(n)}`, 0.5]));
+  const judge_scores = Object.fromEntries(
+    Array.from({ length: 200 }, (_, n) => [`${'\u{1F600}'.repeat(99)}${String(n)}`, 0.5]),
+  );
   const before = (await log.log.jsm.streams.info(EVENTS_STREAM)).state.messages;
   await publisher.tell(
     Array.from({ length: 150 }, (_, n) => ({
@@ -147,9 +163,18 @@ it('events with more scores than one message holds are told in several, and the 
   expect((await log.log.jsm.streams.info(EVENTS_STREAM)).state.messages).toBeGreaterThan(before + 10);
   expect((await toldEvents(log.log)).filter(({ org_id }) => org_id === 'org_scores')).toHaveLength(150);
 
-  const event = { ...bad(1, MESSAGE_BYTES_MAX - 8192, 'org_big'), partition: PARTITION, log_seq: 1_000_000, log_index: 0 };
+  const event = {
+    ...bad(1, MESSAGE_BYTES_MAX - 8192, 'org_big'),
+    partition: PARTITION,
+    log_seq: 1_000_000,
+    log_index: 0,
+  };
   await publisher.bury([
-    { dead: { stage: 'decode', reason: 'decode_failed', detail: '漢'.repeat(5000), position: event }, event, raw: null },
+    {
+      dead: { stage: 'decode', reason: 'decode_failed', detail: '漢'.repeat(5000), position: event },
+      event,
+      raw: null,
+    },
   ]);
   const [letter] = (await stored()).filter(({ letter: one }) => one.org_id === 'org_big');
   expect(letter?.whole).toBe(event.body.length);

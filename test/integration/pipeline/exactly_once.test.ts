@@ -24,7 +24,10 @@ const spawn = (more: Record<string, string> = {}): TestWorker => {
   return worker;
 };
 const rows = async <T>(sql: string): Promise<T[]> => {
-  const text = await runStatement(url, `${sql} FORMAT JSONEachRow SETTINGS output_format_json_quote_64bit_integers = 0`);
+  const text = await runStatement(
+    url,
+    `${sql} FORMAT JSONEachRow SETTINGS output_format_json_quote_64bit_integers = 0`,
+  );
   return text
     .split('\n')
     .filter((line) => line !== '')
@@ -42,7 +45,9 @@ function someEvents(from: number, count: number): IngestEvent[] {
       response: {
         id: `r${String(n)}`,
         model: 'gpt-4o',
-        choices: [{ index: 0, message: { role: 'assistant', content: `answer number ${String(n)}` }, finish_reason: 'stop' }],
+        choices: [
+          { index: 0, message: { role: 'assistant', content: `answer number ${String(n)}` }, finish_reason: 'stop' },
+        ],
         usage: { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 },
       },
       duration_ms: 5,
@@ -65,8 +70,12 @@ async function landed(count: number, withinMs = 20_000): Promise<void> {
 
 /** Everything that must hold once `count` events have landed, whatever happened on the way. */
 async function expectExactly(count: number): Promise<void> {
-  await eventually(async () => (await one('SELECT toUInt64(sum(events)) AS n FROM usage_events')) >= count, { what: 'usage' });
-  await eventually(async () => (await one('SELECT toInt64(sum(sign * spans)) AS n FROM traces')) >= count, { what: 'traces' });
+  await eventually(async () => (await one('SELECT toUInt64(sum(events)) AS n FROM usage_events')) >= count, {
+    what: 'usage',
+  });
+  await eventually(async () => (await one('SELECT toInt64(sum(sign * spans)) AS n FROM traces')) >= count, {
+    what: 'traces',
+  });
   await eventually(
     async () =>
       (await one('SELECT toUInt64(count()) AS n FROM span_texts')) >= count &&
@@ -74,14 +83,16 @@ async function expectExactly(count: number): Promise<void> {
     { what: 'texts moved' },
   );
   expect(
-    await rows('SELECT toUInt64(count()) AS rows, toUInt64(uniqExact(event_key)) AS ids, toUInt64(sum(input_tokens)) AS tokens FROM spans'),
+    await rows(
+      'SELECT toUInt64(count()) AS rows, toUInt64(uniqExact(event_key)) AS ids, toUInt64(sum(input_tokens)) AS tokens FROM spans',
+    ),
   ).toEqual([{ rows: count, ids: count, tokens: count * 100 }]);
-  expect(await rows('SELECT toUInt64(count()) AS rows, toUInt64(uniqExact(event_key)) AS ids FROM span_texts')).toEqual([
-    { rows: count, ids: count },
-  ]);
-  expect(await rows('SELECT toUInt64(sum(events)) AS events, toUInt64(sum(input_tokens)) AS tokens FROM usage_events')).toEqual([
-    { events: count, tokens: count * 100 },
-  ]);
+  expect(await rows('SELECT toUInt64(count()) AS rows, toUInt64(uniqExact(event_key)) AS ids FROM span_texts')).toEqual(
+    [{ rows: count, ids: count }],
+  );
+  expect(
+    await rows('SELECT toUInt64(sum(events)) AS events, toUInt64(sum(input_tokens)) AS tokens FROM usage_events'),
+  ).toEqual([{ events: count, tokens: count * 100 }]);
   const traces = count / 10;
   expect(
     await rows(
@@ -89,7 +100,9 @@ async function expectExactly(count: number): Promise<void> {
     ),
   ).toEqual([{ traces, spans: count, tokens: count * 100 }]);
   expect(
-    await one('SELECT toUInt64(count()) AS n FROM (SELECT trace_id FROM traces GROUP BY org_id, trace_id HAVING sum(sign) != 1)'),
+    await one(
+      'SELECT toUInt64(count()) AS n FROM (SELECT trace_id FROM traces GROUP BY org_id, trace_id HAVING sum(sign) != 1)',
+    ),
   ).toBe(0);
   expect(
     await one(
@@ -126,9 +139,12 @@ describe('a pipeline worker', () => {
     await landed(200);
     await expectExactly(200);
     const told = await toldEvents(log.log);
-    await eventually(async () => (await toldEvents(log.log)).filter(({ event }) => event === 'trace.completed').length >= 20, {
-      what: 'trace.completed',
-    });
+    await eventually(
+      async () => (await toldEvents(log.log)).filter(({ event }) => event === 'trace.completed').length >= 20,
+      {
+        what: 'trace.completed',
+      },
+    );
     expect(new Set(told.map(({ event_id }) => event_id)).size).toBe(told.length);
     const completed = (await toldEvents(log.log))
       .filter(({ event }) => event === 'trace.completed')
@@ -143,7 +159,9 @@ describe('a pipeline worker', () => {
     for (let round = 0; round < total; round += 1) {
       for (let batch = 0; batch < 5; batch += 1) await publish(someEvents(round * 1000 + batch * 200, 200));
       // A different moment of the landing each round.
-      await eventually(async () => (await one('SELECT toUInt64(count()) AS n FROM spans')) > round * 1000 + round * 130);
+      await eventually(
+        async () => (await one('SELECT toUInt64(count()) AS n FROM spans')) > round * 1000 + round * 130,
+      );
       worker.kill('SIGKILL');
       await worker.exited;
       worker = spawn();
@@ -190,7 +208,9 @@ describe('a pipeline worker', () => {
     await second.ready;
     const kv = await log.log.bucket('partitions');
     const owners = async (): Promise<string[]> => {
-      const records = await Promise.all(Array.from({ length: PARTITIONS }, (_, partition) => kv.get(`partition.${String(partition)}`)));
+      const records = await Promise.all(
+        Array.from({ length: PARTITIONS }, (_, partition) => kv.get(`partition.${String(partition)}`)),
+      );
       return records.map((record) => record?.json<{ owner: string }>().owner ?? '');
     };
     await eventually(
@@ -263,7 +283,11 @@ describe('a pipeline worker', () => {
         return message === null ? null : deadLetterCodec.decode(message.data, message.header.get(FINGERPRINT_HEADER));
       }),
     );
-    expect(letters.map((letter) => letter?.reason).toSorted()).toEqual(['decode_failed', 'unknown_schema', 'unreadable_message']);
+    expect(letters.map((letter) => letter?.reason).toSorted()).toEqual([
+      'decode_failed',
+      'unknown_schema',
+      'unreadable_message',
+    ]);
     expect(letters.find((letter) => letter?.reason === 'decode_failed')?.body.toString()).toContain('not');
   });
 });

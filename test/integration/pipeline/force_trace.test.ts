@@ -26,7 +26,8 @@ async function sendBoth(attributes: Record<string, unknown> = {}): Promise<void>
     logged('custom', { name: `step ${String(sent)}`, trace_id, outcome: 'success', duration_ms: 1, attributes: own });
   await pipeline.log.publish([event(FORCED, attributes), event(PLAIN, {})], () => 0);
   await eventually(
-    async () => (await pipeline.database.run('SELECT min(spans), count() FROM analyst_traces')).trim() === `${String(sent)}\t2`,
+    async () =>
+      (await pipeline.database.run('SELECT min(spans), count() FROM analyst_traces')).trim() === `${String(sent)}\t2`,
     { what: `the rows of both traces with ${String(sent)} spans` },
   );
 }

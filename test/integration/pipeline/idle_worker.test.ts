@@ -25,7 +25,13 @@ it('an empty message moves the checkpoints of partitions that get nothing', asyn
     (await kv.get(`partition.${String(partition)}`))?.json<{ checkpoint: number }>().checkpoint ?? 0;
   await log.jsm.streams.update(INGEST_STREAM, { max_bytes: 4 * MIB });
   const event = (n: number) =>
-    logged('custom', { name: `step ${String(n)}`, outcome: 'success', duration_ms: 1, trace_id: 'endless', filler: 'x'.repeat(MIB / 2) });
+    logged('custom', {
+      name: `step ${String(n)}`,
+      outcome: 'success',
+      duration_ms: 1,
+      trace_id: 'endless',
+      filler: 'x'.repeat(MIB / 2),
+    });
   for (let n = 0; n < 6; n += 1) await pipeline.log.publish([event(n)], () => PARTITION);
   await eventually(async () => (await checkpointOf(PARTITION)) >= 6, { what: 'the landing' });
   let nudged = 0;
@@ -33,11 +39,15 @@ it('an empty message moves the checkpoints of partitions that get nothing', asyn
   // As beside a worker whose partitions have got nothing yet.
   const janitor = startJanitor(log, createLogger('test', 'silent'), () => 0, 50);
   try {
-    await eventually(async () => (nudged = (await log.jsm.streams.info(INGEST_STREAM)).state.last_seq) > before, { what: 'a message' });
+    await eventually(async () => (nudged = (await log.jsm.streams.info(INGEST_STREAM)).state.last_seq) > before, {
+      what: 'a message',
+    });
   } finally {
     janitor.stop();
   }
   for (let partition = 0; partition < PARTITIONS; partition += 1)
-    await eventually(async () => (await checkpointOf(partition)) >= nudged, { what: `the checkpoint of partition ${String(partition)}` });
+    await eventually(async () => (await checkpointOf(partition)) >= nudged, {
+      what: `the checkpoint of partition ${String(partition)}`,
+    });
   expect((await pipeline.database.run('SELECT count() FROM spans')).trim()).toBe('6');
 });

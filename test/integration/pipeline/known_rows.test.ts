@@ -24,7 +24,9 @@ const SPANS = [
 beforeAll(async () => {
   store = await openTestStore();
   client = createClickHouse({ url: store.database.url });
-  first = await store.landSpans(SPANS.map((span) => aSpan({ ...span, ended_at: span.started_at + 1, received_at: NOW })));
+  first = await store.landSpans(
+    SPANS.map((span) => aSpan({ ...span, ended_at: span.started_at + 1, received_at: NOW })),
+  );
 });
 afterAll(async () => {
   await client.close();
@@ -41,10 +43,16 @@ const asked = (org_id: string, trace_id: string, n: number, log_seq = 1_000_000)
 });
 const found = async (...events: ReturnType<typeof asked>[]): Promise<string[]> =>
   [...(await new KnownRows(client).findLanded(events))].sort();
-const identities = (...events: { org_id: string; event_hex: string }[]): string[] => events.map((event) => eventIdentity(event)).sort();
+const identities = (...events: { org_id: string; event_hex: string }[]): string[] =>
+  events.map((event) => eventIdentity(event)).sort();
 
 it('finds an event that has landed, however old its trace is, and each org its own', async () => {
-  const all = [asked('org_a', 'today', 1), asked('org_a', 'long', 2), asked('org_a', 'long', 3), asked('org_b', 'today', 1)];
+  const all = [
+    asked('org_a', 'today', 1),
+    asked('org_a', 'long', 2),
+    asked('org_a', 'long', 3),
+    asked('org_b', 'today', 1),
+  ];
   expect(await found(...all)).toEqual(identities(...all));
   for (const one of all) expect(await found(one)).toEqual(identities(one));
 });

@@ -22,7 +22,12 @@ afterAll(() => pipeline.close());
 const publish = (step: string): Promise<void> =>
   log.publish(
     Array.from({ length: TRACES }, (_, i) =>
-      logged('custom', { name: step, duration_ms: 1, outcome: 'success', trace_id: `trace-of-a-long-name-${String(i).padStart(8, '0')}` }),
+      logged('custom', {
+        name: step,
+        duration_ms: 1,
+        outcome: 'success',
+        trace_id: `trace-of-a-long-name-${String(i).padStart(8, '0')}`,
+      }),
     ),
     () => PARTITION,
   );
@@ -30,7 +35,8 @@ const count = async (sql: string): Promise<number> => Number((await database.run
 const landed = (spans: number) =>
   eventually(
     async () =>
-      (await count('SELECT sum(events) FROM usage_events')) === spans && (await count('SELECT sum(spans * sign) FROM traces')) === spans,
+      (await count('SELECT sum(events) FROM usage_events')) === spans &&
+      (await count('SELECT sum(spans * sign) FROM traces')) === spans,
     {
       what: `${String(spans)} events`,
       withinMs: 30_000,

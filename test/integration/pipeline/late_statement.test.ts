@@ -1,7 +1,14 @@
 // A landing whose answer was lost, and whose statement reaches the store only after the worker has looked what landed.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
-import { emptyUnit, Lander, type LandingRow, type LandingUnit, rowKey, traceRowKey } from '../../../pipeline/landing/landing.ts';
+import {
+  emptyUnit,
+  Lander,
+  type LandingRow,
+  type LandingUnit,
+  rowKey,
+  traceRowKey,
+} from '../../../pipeline/landing/landing.ts';
 import { ClickHouseLandingStore } from '../../../pipeline/landing/landing_store.ts';
 import { usageOf } from '../../../pipeline/domain/budgets/usage.ts';
 import { spanLine, textLine, traceCells, traceLine, usageLine } from '../../../pipeline/landing/row_encoders.ts';
@@ -75,32 +82,35 @@ const count = async (table: string, from: number): Promise<number> => {
   return Number(row?.n);
 };
 
-describe.each(['spans', 'span_texts_recent', 'usage_events', 'traces'] as const)('a statement of %s that comes late', (table) => {
-  it('writes nothing once its rows have landed by another', async () => {
-    const before = next;
-    const { unit } = aUnit();
-    proxy.hold(`INSERT INTO ${table} `);
-    expect(await lander.land(unit)).toEqual([]);
-    expect(await count(table, before)).toBe(unit[table].length);
-    expect(await proxy.deliver()).toEqual({ status: 200, written_rows: 0 });
-    expect(await count(table, before)).toBe(unit[table].length);
-  });
+describe.each(['spans', 'span_texts_recent', 'usage_events', 'traces'] as const)(
+  'a statement of %s that comes late',
+  (table) => {
+    it('writes nothing once its rows have landed by another', async () => {
+      const before = next;
+      const { unit } = aUnit();
+      proxy.hold(`INSERT INTO ${table} `);
+      expect(await lander.land(unit)).toEqual([]);
+      expect(await count(table, before)).toBe(unit[table].length);
+      expect(await proxy.deliver()).toEqual({ status: 200, written_rows: 0 });
+      expect(await count(table, before)).toBe(unit[table].length);
+    });
 
-  it('is the one that lands where it comes before it was given up', async () => {
-    const before = next;
-    const { unit } = aUnit();
-    proxy.hold(`INSERT INTO ${table} `);
-    const end = landing.end.bind(landing);
-    let delivered = 0;
-    landing.end = async (queryId) => {
-      delivered += (await proxy.deliver()).written_rows;
-      await end(queryId);
-    };
-    expect(await lander.land(unit)).toEqual([]);
-    expect(delivered).toBeGreaterThanOrEqual(unit[table].length);
-    expect(await count(table, before)).toBe(unit[table].length);
-  });
-});
+    it('is the one that lands where it comes before it was given up', async () => {
+      const before = next;
+      const { unit } = aUnit();
+      proxy.hold(`INSERT INTO ${table} `);
+      const end = landing.end.bind(landing);
+      let delivered = 0;
+      landing.end = async (queryId) => {
+        delivered += (await proxy.deliver()).written_rows;
+        await end(queryId);
+      };
+      expect(await lander.land(unit)).toEqual([]);
+      expect(delivered).toBeGreaterThanOrEqual(unit[table].length);
+      expect(await count(table, before)).toBe(unit[table].length);
+    });
+  },
+);
 
 it('what was given up holds up no other statement, and no other owner counts on from it', async () => {
   const before = next;

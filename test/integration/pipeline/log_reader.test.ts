@@ -13,7 +13,10 @@ let nats: TestNats;
 let log: Log;
 beforeAll(async () => {
   nats = await startTestNats();
-  log = await openLog(await connectNats({ url: nats.url, name: 'reader', waitMs: 10_000 }), { replicas: 1, logBytesMax: 64 * 1024 ** 2 });
+  log = await openLog(await connectNats({ url: nats.url, name: 'reader', waitMs: 10_000 }), {
+    replicas: 1,
+    logBytesMax: 64 * 1024 ** 2,
+  });
 });
 afterAll(async () => {
   await log.nc.close();
@@ -21,7 +24,10 @@ afterAll(async () => {
 });
 
 /** A client whose first consumers exist and are never pulled from; counts how often one is made, and asked about itself. */
-function silentAtFirst(js: JetStreamClient, times: number): { js: JetStreamClient; opened: () => number; asked: () => number } {
+function silentAtFirst(
+  js: JetStreamClient,
+  times: number,
+): { js: JetStreamClient; opened: () => number; asked: () => number } {
   let opened = 0;
   let asked = 0;
   const get: JetStreamClient['consumers']['get'] = async (...args) => {
@@ -29,7 +35,11 @@ function silentAtFirst(js: JetStreamClient, times: number): { js: JetStreamClien
     opened += 1;
     const isSilent = opened <= times;
     const never = Promise.withResolvers<never>();
-    const silent = { stop: () => undefined, status: () => asSilent, [Symbol.asyncIterator]: () => ({ next: () => never.promise }) };
+    const silent = {
+      stop: () => undefined,
+      status: () => asSilent,
+      [Symbol.asyncIterator]: () => ({ next: () => never.promise }),
+    };
     const asSilent = { [Symbol.asyncIterator]: () => ({ next: () => never.promise }) };
     return new Proxy(consumer, {
       get: (target, name) => {
@@ -44,7 +54,9 @@ function silentAtFirst(js: JetStreamClient, times: number): { js: JetStreamClien
     get: (target, name) => (name === 'get' ? get : (Reflect.get(target, name, target) as unknown)),
   });
   return {
-    js: new Proxy(js, { get: (target, name) => (name === 'consumers' ? consumers : (Reflect.get(target, name, target) as unknown)) }),
+    js: new Proxy(js, {
+      get: (target, name) => (name === 'consumers' ? consumers : (Reflect.get(target, name, target) as unknown)),
+    }),
     opened: () => opened,
     asked: () => asked,
   };
@@ -58,7 +70,9 @@ it('is opened anew when it is silent although there is something to read, and re
   await eventually(() => reader.held === 3);
   expect(opened()).toBe(3);
   expect(
-    [reader.take(), reader.take(), reader.take(), reader.take()].map((message) => message && Buffer.from(message.data).toString()),
+    [reader.take(), reader.take(), reader.take(), reader.take()].map(
+      (message) => message && Buffer.from(message.data).toString(),
+    ),
   ).toEqual(['a', 'b', 'c', undefined]);
   // With nothing to read it is left alone.
   const [quiet, looks] = [opened(), asked()];

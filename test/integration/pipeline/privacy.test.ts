@@ -69,7 +69,9 @@ async function stored(mail: string, over: Record<string, unknown> = {}): Promise
   const tables = ['spans', 'span_texts', 'span_texts_recent', 'traces'];
   const read = async (): Promise<string[]> =>
     Promise.all(
-      tables.map((table) => runStatement(database.url, `SELECT * FROM ${table} WHERE trace_id = '${trace_id}' FORMAT JSONEachRow`)),
+      tables.map((table) =>
+        runStatement(database.url, `SELECT * FROM ${table} WHERE trace_id = '${trace_id}' FORMAT JSONEachRow`),
+      ),
     );
   let rows: string[] = [];
   await eventually(
@@ -110,7 +112,9 @@ describe('the policy', () => {
       body: { max_prompt_tokens: 9000, pii: { mode: 'hash', custom: null } },
     });
     expect(dataOf(by)).toMatchObject({ max_prompt_tokens: 9000, pii: { ...DEFAULTS, mode: 'hash' } });
-    expect(dataOf(await call(api, 'PUT', `/orgs/${ORG}/policy`, { headers, body: { max_prompt_tokens: null, pii: null } }))).toMatchObject({
+    expect(
+      dataOf(await call(api, 'PUT', `/orgs/${ORG}/policy`, { headers, body: { max_prompt_tokens: null, pii: null } })),
+    ).toMatchObject({
       max_prompt_tokens: null,
       pii: DEFAULTS,
     });
@@ -218,7 +222,8 @@ test('hashes keep what was equal equal, within the org, and tell nothing of what
 
 test('an anonymised export goes by the policy: its kinds and labels, or all kinds where none is set', async () => {
   const { trace_id } = await storedSo('ann@example.com', (rows) => rows.includes('ann@example.com'));
-  const exported = async () => (await call(api, 'POST', `/v1/traces/${trace_id}/export`, { body: { anonymize_pii: true } })).text;
+  const exported = async () =>
+    (await call(api, 'POST', `/v1/traces/${trace_id}/export`, { body: { anonymize_pii: true } })).text;
   const plain = await exported();
   expect(plain).not.toContain('ann@example.com');
   expect(plain).toContain('EMP-123456');
@@ -239,21 +244,28 @@ test('a stored pattern that is too slow has the texts that it is too slow on rep
   const key = orgKey(ORG);
   const record = { enabled: true, kinds: ['email'], custom, mode: 'redact', hash_key: null };
   await (await api.log.bucket('pii_policies')).put(key, JSON.stringify(record));
-  await eventually(async () => JSON.stringify(dataOf(await call(api, 'GET', PATH))['custom']) === JSON.stringify(custom), {
-    what: 'the policy in the API',
-  });
+  await eventually(
+    async () => JSON.stringify(dataOf(await call(api, 'GET', PATH))['custom']) === JSON.stringify(custom),
+    {
+      what: 'the policy in the API',
+    },
+  );
   await storedSo('slow@example.com', (text) => !text.includes('slow@'));
   const { rows } = await stored('slow@example.com', { attributes });
-  expect([rows.includes(noise.slice(0, 1000)), rows.includes('[REDACTED]'), rows.includes('call [SLOW]')]).toEqual([false, true, true]);
-
-  const exported = call(api, 'POST', `/v1/traces/${trace_id}/export`, { body: { anonymize_pii: true } });
-  expect((await call(api, 'GET', PATH)).status).toBe(200);
-  const { text } = await exported;
-  expect([text.includes(noise.slice(0, 1000)), text.includes('"prompt":"[REDACTED]"'), text.includes('call [SLOW]')]).toEqual([
+  expect([rows.includes(noise.slice(0, 1000)), rows.includes('[REDACTED]'), rows.includes('call [SLOW]')]).toEqual([
     false,
     true,
     true,
   ]);
+
+  const exported = call(api, 'POST', `/v1/traces/${trace_id}/export`, { body: { anonymize_pii: true } });
+  expect((await call(api, 'GET', PATH)).status).toBe(200);
+  const { text } = await exported;
+  expect([
+    text.includes(noise.slice(0, 1000)),
+    text.includes('"prompt":"[REDACTED]"'),
+    text.includes('call [SLOW]'),
+  ]).toEqual([false, true, true]);
   await put(DEFAULTS);
   await storedSo('after@example.com', (shown) => shown.includes('after@example.com'));
 });
@@ -261,7 +273,13 @@ test('a stored pattern that is too slow has the texts that it is too slow on rep
 test('one redaction in a thousand is told as pii.match, once, and never what was found', async () => {
   await put({ enabled: true });
   await storedSo('warm@example.com', (rows) => !rows.includes('warm@'));
-  const base = { name: 'step', outcome: 'success', duration_ms: 1, trace_id: 'told', attributes: { note: 'told@example.com, 10.0.0.1' } };
+  const base = {
+    name: 'step',
+    outcome: 'success',
+    duration_ms: 1,
+    trace_id: 'told',
+    attributes: { note: 'told@example.com, 10.0.0.1' },
+  };
   const spans = Array.from({ length: 20_000 }, (_, index) => ({ ...base, span_id: `s-${String(index)}` }));
   const told = spans.find((event) => isTold(eventHex(JSON.stringify(event)), event.span_id));
   const silent = spans.find((event) => !isTold(eventHex(JSON.stringify(event)), event.span_id));
@@ -272,7 +290,10 @@ test('one redaction in a thousand is told as pii.match, once, and never what was
     async () => {
       const events = await eventsOf(api);
       matches = events.filter(({ event, payload }) => event === 'pii.match' && payload.includes('"told"'));
-      return matches.length > 0 && events.some(({ event, payload }) => event === 'trace.completed' && payload.includes('"told"'));
+      return (
+        matches.length > 0 &&
+        events.some(({ event, payload }) => event === 'trace.completed' && payload.includes('"told"'))
+      );
     },
     { what: 'the event' },
   );

@@ -116,7 +116,9 @@ async function runThrough(profile: SamplingProfile, tail: boolean): Promise<Run>
       stored.set(trace_id, flags);
     }
     const texts = Number(
-      await database.run('SELECT uniqExact(span_id) FROM (SELECT span_id FROM span_texts UNION ALL SELECT span_id FROM span_texts_recent)'),
+      await database.run(
+        'SELECT uniqExact(span_id) FROM (SELECT span_id FROM span_texts UNION ALL SELECT span_id FROM span_texts_recent)',
+      ),
     );
     const shown = await call(api, 'GET', '/v1/sampling');
     expect(shown.status).toBe(200);
@@ -267,7 +269,9 @@ describe('traces that tail sampling holds', () => {
 
   it('are lost and doubled by nothing that dies, and decided by all of their spans', async () => {
     const log = await openTestLog(nats.url);
-    const ids = Array.from({ length: 200 }, (_, i) => `trace-${String(i)}`).filter((id) => !keptByRate(id, PROFILE_RATE.balanced));
+    const ids = Array.from({ length: 200 }, (_, i) => `trace-${String(i)}`).filter(
+      (id) => !keptByRate(id, PROFILE_RATE.balanced),
+    );
     const [failing, fine] = [ids.slice(0, 40), ids.slice(40)];
     const publish = (traces: readonly string[], n: number, outcome?: string): Promise<void> =>
       log.publish(
@@ -297,23 +301,33 @@ describe('traces that tail sampling holds', () => {
       await worker.exited;
       worker = spawn({ SERVICE_TRACE_GRACE_MS: '100', SERVICE_TRACE_IDLE_MS: '100' });
       await worker.ready;
-      await eventually(async () => (await count('SELECT sum(sign) FROM traces')) === ids.length, { what: 'every trace' });
+      await eventually(async () => (await count('SELECT sum(sign) FROM traces')) === ids.length, {
+        what: 'every trace',
+      });
       // A late span follows its trace.
       await publish(ids, 3);
       const total = 3 * ids.length + failing.length;
       await usage(total);
       // The rows of traces land last.
-      await eventually(async () => (await count('SELECT sum(spans * sign) FROM traces')) >= total, { what: 'late spans' });
+      await eventually(async () => (await count('SELECT sum(spans * sign) FROM traces')) >= total, {
+        what: 'late spans',
+      });
       const rows = await database.run(
         'SELECT count(), uniqExact(event_key), countIf(sampled), sum(input_tokens), sum(cost_usd) = (SELECT sum(cost_usd) FROM usage_events) FROM spans',
       );
       expect(rows.trim().split('\t').map(Number)).toEqual([total, total, 4 * failing.length, 10 * total, 1]);
       expect(await count('SELECT sum(spans * sign) FROM traces')).toBe(total);
-      expect(await count('SELECT count() FROM (SELECT trace_id FROM spans GROUP BY trace_id HAVING uniqExact(sampled) != 1)')).toBe(0);
+      expect(
+        await count(
+          'SELECT count() FROM (SELECT trace_id FROM spans GROUP BY trace_id HAVING uniqExact(sampled) != 1)',
+        ),
+      ).toBe(0);
       expect(await count('SELECT count() FROM analyst_traces WHERE sampled')).toBe(failing.length);
       await eventually(
         async () =>
-          (await count('SELECT count() FROM (SELECT span_id FROM span_texts UNION ALL SELECT span_id FROM span_texts_recent)')) ===
+          (await count(
+            'SELECT count() FROM (SELECT span_id FROM span_texts UNION ALL SELECT span_id FROM span_texts_recent)',
+          )) ===
           4 * failing.length,
         { what: 'texts of the traces that were kept' },
       );
@@ -332,7 +346,11 @@ describe('traces that tail sampling holds', () => {
       .slice(0, 30);
     const worker = spawn({ SERVICE_SAMPLING_BUFFER_SLOTS: '10' });
     const stored = async (): Promise<string[]> =>
-      (await database.run("SELECT DISTINCT trace_id FROM spans WHERE trace_id LIKE 'full-%' ORDER BY log_seq, log_index"))
+      (
+        await database.run(
+          "SELECT DISTINCT trace_id FROM spans WHERE trace_id LIKE 'full-%' ORDER BY log_seq, log_index",
+        )
+      )
         .trim()
         .split('\n');
     try {
@@ -344,9 +362,12 @@ describe('traces that tail sampling holds', () => {
         ids.slice(-10).map((id) => event(id, 1, 'error')),
         partitionOf,
       );
-      await eventually(async () => (await count("SELECT count() FROM spans WHERE sampled AND trace_id LIKE 'full-%'")) === 20, {
-        what: 'the last ten kept',
-      });
+      await eventually(
+        async () => (await count("SELECT count() FROM spans WHERE sampled AND trace_id LIKE 'full-%'")) === 20,
+        {
+          what: 'the last ten kept',
+        },
+      );
     } finally {
       worker.kill('SIGKILL');
       await worker.exited;
@@ -363,7 +384,10 @@ describe('traces that tail sampling holds', () => {
     });
     const none = { kept: 0, summarised: 0, traces: { kept: 0, summarised: 0 } };
     expect(await data(`?since=${new Date(Date.now() + 3_600_000).toISOString()}`)).toMatchObject(none);
-    expect(await data('?since=2020-01-01&until=2020-02-01')).toMatchObject({ ...none, since: '2020-01-01T00:00:00.000Z' });
+    expect(await data('?since=2020-01-01&until=2020-02-01')).toMatchObject({
+      ...none,
+      since: '2020-01-01T00:00:00.000Z',
+    });
     expect((await call(api, 'GET', '/v1/sampling?since=yesterday')).json).toMatchObject({ code: 'invalid_request' });
     const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
     const owner = { user_id: 'u_other', email: 'other@example.com' };

@@ -32,7 +32,15 @@ it('events of twenty years land and become searchable, as do those of others', a
     event('org_old', `w${String(index)}`, new Date(Date.now() - index * WEEK_MS).toISOString()),
   );
   await log.publish([...scattered, event('org_new', 'today', new Date().toISOString())], () => 1);
-  await eventually(async () => (await database.run('SELECT count() FROM spans')).trim() === String(WEEKS + 1), { withinMs: 60_000 });
-  await eventually(async () => (await database.run('SELECT count() FROM span_texts')).trim() === String(WEEKS + 1), { withinMs: 60_000 });
-  expect((await database.run("SELECT count() FROM span_texts WHERE org_id = 'org_new' AND hasToken(prompt, 'today')")).trim()).toBe('1');
+  await eventually(async () => (await database.run('SELECT count() FROM spans')).trim() === String(WEEKS + 1), {
+    withinMs: 60_000,
+  });
+  await eventually(async () => (await database.run('SELECT count() FROM span_texts')).trim() === String(WEEKS + 1), {
+    withinMs: 60_000,
+  });
+  expect(
+    (
+      await database.run("SELECT count() FROM span_texts WHERE org_id = 'org_new' AND hasToken(prompt, 'today')")
+    ).trim(),
+  ).toBe('1');
 });

@@ -23,12 +23,16 @@ afterAll(() => pipeline.close());
 const publish = (names: readonly string[]): Promise<void> =>
   log.publish(
     ORGS.flatMap((org_id) =>
-      names.map((name) => logged('custom', { name, duration_ms: 1, outcome: 'success', trace_id: 'shared' }, { org_id })),
+      names.map((name) =>
+        logged('custom', { name, duration_ms: 1, outcome: 'success', trace_id: 'shared' }, { org_id }),
+      ),
     ),
     () => PARTITION,
   );
 const counts = async (): Promise<Record<string, number>> => {
-  const text = await database.run('SELECT org_id, count() FROM spans GROUP BY org_id ORDER BY org_id FORMAT JSONCompactEachRow');
+  const text = await database.run(
+    'SELECT org_id, count() FROM spans GROUP BY org_id ORDER BY org_id FORMAT JSONCompactEachRow',
+  );
   return Object.fromEntries(
     text
       .trim()

@@ -7,7 +7,12 @@ import { connectNats } from '../../../ops/platform/nats/connect.ts';
 import { type Log, openLog } from '../../../ops/platform/nats/open_log.ts';
 import { AUDIT_STREAM, AUDIT_SUBJECT, DEAD_LETTERS_STREAM } from '../../../schemas/streams.ts';
 import { createBurial } from '../../../pipeline/queues/dead_items.ts';
-import { NeverPossible, type QueueItem, WorkQueue, type WorkQueueOptions } from '../../../pipeline/queues/work_queue.ts';
+import {
+  NeverPossible,
+  type QueueItem,
+  WorkQueue,
+  type WorkQueueOptions,
+} from '../../../pipeline/queues/work_queue.ts';
 import { type Codec, deadLetterCodec, FINGERPRINT_HEADER } from '../../../schemas/codec.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
 import { eventually } from '../../support/wait.ts';
@@ -47,7 +52,10 @@ async function connect(): Promise<Log> {
   return openLog(nc, { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
 }
 
-function start(handle: WorkQueueOptions<number>['handle'], over: Partial<WorkQueueOptions<number>> = {}): WorkQueue<number> {
+function start(
+  handle: WorkQueueOptions<number>['handle'],
+  over: Partial<WorkQueueOptions<number>> = {},
+): WorkQueue<number> {
   const queue = new WorkQueue({
     log,
     logger: createLogger('queue-test', 'silent'),
@@ -140,7 +148,9 @@ describe('a work queue', () => {
     start(
       (batch) => {
         for (const { value, attempt } of batch) tries.set(value, [...(tries.get(value) ?? []), attempt]);
-        return batch.some(({ value, attempt }) => value === 3 && attempt < 4) ? Promise.reject(new Error('not now')) : Promise.resolve();
+        return batch.some(({ value, attempt }) => value === 3 && attempt < 4)
+          ? Promise.reject(new Error('not now'))
+          : Promise.resolve();
       },
       { batchMax: 1 },
     );

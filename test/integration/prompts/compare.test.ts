@@ -66,7 +66,15 @@ beforeAll(async () => {
   await store.landSpans([
     ...run('before'),
     ...run('after', { slower: 200, cost: 1_050_000_000n, model: 'gpt-4o-mini', response: 'done well' }),
-    aSpan({ org_id: ORG, trace_id: 'alone', started_at: AT, ended_at: AT + 1, agent_id: '', outcome: 'error', cost_pico_usd: 0n }),
+    aSpan({
+      org_id: ORG,
+      trace_id: 'alone',
+      started_at: AT,
+      ended_at: AT + 1,
+      agent_id: '',
+      outcome: 'error',
+      cost_pico_usd: 0n,
+    }),
     aSpan({ org_id: 'org_stranger', trace_id: 'theirs', started_at: AT }),
   ]);
   const score = (trace: string, judge: string, eval_id: string, version: number, value: string) =>
@@ -93,7 +101,14 @@ const compare = (baseline: unknown, candidate: unknown, fields?: unknown) =>
   call(api, 'POST', '/v1/traces/compare', {
     body: { baseline_trace_id: baseline, candidate_trace_id: candidate, ...(fields === undefined ? {} : { fields }) },
   });
-type Row = { field: string; baseline: unknown; candidate: unknown; delta: unknown; delta_percent: unknown; differs: boolean };
+type Row = {
+  field: string;
+  baseline: unknown;
+  candidate: unknown;
+  delta: unknown;
+  delta_percent: unknown;
+  differs: boolean;
+};
 const rowsOf = ({ json }: Answer): Row[] => (json?.['data'] as { fields: Row[] }).fields;
 
 describe('a comparison', () => {
@@ -106,7 +121,14 @@ describe('a comparison', () => {
       fields: [
         { field: 'duration_ms', baseline: 1000, candidate: 1200, delta: 200, delta_percent: 20, differs: true },
         { field: 'cost_usd', baseline: 0.002, candidate: 0.0021, delta: 0.0001, delta_percent: 5, differs: false },
-        { field: 'outcome', baseline: 'success', candidate: 'success', delta: null, delta_percent: null, differs: false },
+        {
+          field: 'outcome',
+          baseline: 'success',
+          candidate: 'success',
+          delta: null,
+          delta_percent: null,
+          differs: false,
+        },
         // The newest version's score of each judge, live or in an eval: (0.8 + 0.4 + 1) / 3.
         {
           field: 'judge_score',
@@ -124,7 +146,10 @@ describe('a comparison', () => {
     const rows = rowsOf(await compare('before', 'after'));
     const differing = rows.filter(({ differs }) => differs).map(({ field }) => field);
     expect(differing).toEqual(['duration_ms', 'judge_score', 'models']);
-    expect(rows.find(({ field }) => field === 'models')).toMatchObject({ baseline: ['gpt-4o'], candidate: ['gpt-4o', 'gpt-4o-mini'] });
+    expect(rows.find(({ field }) => field === 'models')).toMatchObject({
+      baseline: ['gpt-4o'],
+      candidate: ['gpt-4o', 'gpt-4o-mini'],
+    });
     expect(rows.find(({ field }) => field === 'tags')).toMatchObject({ baseline: ['a', 'b'] });
     expect(rows.find(({ field }) => field === 'agent_id')).toMatchObject({ baseline: 'bot', candidate: 'bot' });
     expect(rows.find(({ field }) => field === 'root_span_name')).toMatchObject({ baseline: 'agent' });
@@ -141,7 +166,9 @@ describe('a comparison', () => {
 
   it('reads one judge by its name or id', async () => {
     expect(
-      rowsOf(await compare('before', 'after', ['judge_score.judge_2', 'judge_score.name of judge_1', 'judge_score.nobody'])),
+      rowsOf(
+        await compare('before', 'after', ['judge_score.judge_2', 'judge_score.name of judge_1', 'judge_score.nobody']),
+      ),
     ).toMatchObject([
       { baseline: 0.4, candidate: null, delta: null, differs: true },
       { baseline: 0.8, candidate: 1, delta: 0.2, delta_percent: 25, differs: true },
@@ -161,8 +188,12 @@ describe('a comparison', () => {
 
   it('goes by the threshold of the policy', async () => {
     const policy = async (compare_threshold_percent: number | null) =>
-      call(api, 'PUT', `/orgs/${ORG}/policy`, { headers: asUser(await tokenOf({ sub: OWNER })), body: { compare_threshold_percent } });
-    const differs = async () => rowsOf(await compare('before', 'after', ['duration_ms', 'cost_usd'])).map((row) => row.differs);
+      call(api, 'PUT', `/orgs/${ORG}/policy`, {
+        headers: asUser(await tokenOf({ sub: OWNER })),
+        body: { compare_threshold_percent },
+      });
+    const differs = async () =>
+      rowsOf(await compare('before', 'after', ['duration_ms', 'cost_usd'])).map((row) => row.differs);
     expect((await policy(20)).status).toBe(200);
     await eventually(async () => JSON.stringify(await differs()) === '[false,false]');
     await policy(4.9);

@@ -55,7 +55,11 @@ describe('a prompt', () => {
     const newest = await get('/greet');
     expect([newest.status, dataOf(newest)]).toMatchObject([
       200,
-      { version: '2', template: 'Hello {{name}}', versions: [{ version: '2' }, { version: 'beta' }, { version: '1', model: 'gpt-4o' }] },
+      {
+        version: '2',
+        template: 'Hello {{name}}',
+        versions: [{ version: '2' }, { version: 'beta' }, { version: '1', model: 'gpt-4o' }],
+      },
     ]);
     expect(dataOf(await get('/greet?version=beta'))).toMatchObject({ version: 'beta', template: chat });
   });
@@ -79,10 +83,14 @@ describe('a prompt', () => {
 
   it('made many times at once, in two processes, has a number for each', async () => {
     const answers = await Promise.all(
-      Array.from({ length: 12 }, (_, i) => create({ name: 'busy', template: `t${String(i)}` }, i % 2 === 0 ? api : second)),
+      Array.from({ length: 12 }, (_, i) =>
+        create({ name: 'busy', template: `t${String(i)}` }, i % 2 === 0 ? api : second),
+      ),
     );
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
-    expect(answers.map((answer) => Number(dataOf(answer)['version'])).sort((a, b) => a - b)).toEqual(answers.map((_, i) => i + 1));
+    expect(answers.map((answer) => Number(dataOf(answer)['version'])).sort((a, b) => a - b)).toEqual(
+      answers.map((_, i) => i + 1),
+    );
   });
 
   it('made at one process is current at another', async () => {
@@ -127,8 +135,14 @@ describe('a prompt', () => {
     const other = await makeOtherOrg(api);
     const mine = await call(api, 'GET', '/v1/prompts/greet', { headers: other.owner });
     expect([mine.status, mine.json?.['code']]).toEqual([404, 'prompt_not_found']);
-    expect((await call(api, 'GET', '/v1/prompts', { headers: other.owner })).json).toMatchObject({ data: [], meta: { total: 0 } });
-    const made = await call(api, 'POST', '/v1/prompts', { headers: other.owner, body: { name: 'greet', template: 'theirs' } });
+    expect((await call(api, 'GET', '/v1/prompts', { headers: other.owner })).json).toMatchObject({
+      data: [],
+      meta: { total: 0 },
+    });
+    const made = await call(api, 'POST', '/v1/prompts', {
+      headers: other.owner,
+      body: { name: 'greet', template: 'theirs' },
+    });
     expect(dataOf(made)).toMatchObject({ version: '1' });
     expect(dataOf(await get('/greet'))).toMatchObject({ template: 'Hello {{name}}' });
   });
@@ -157,9 +171,9 @@ describe('what an org may have', () => {
     const answers: number[] = [];
     for (let i = 0; i <= fits; i += 32)
       answers.push(
-        ...(await Promise.all(Array.from({ length: 32 }, (_, j) => create({ name: `big-${String(i + j)}`, template })))).map(
-          ({ status }) => status,
-        ),
+        ...(
+          await Promise.all(Array.from({ length: 32 }, (_, j) => create({ name: `big-${String(i + j)}`, template })))
+        ).map(({ status }) => status),
       );
     expect(new Set(answers)).toEqual(new Set([201, 409]));
     expect((await create({ name: 'big-last', template })).json?.['detail']).toContain('bytes');

@@ -34,7 +34,8 @@ async function make(name: string, template: unknown, model?: string): Promise<vo
   const answer = await call(api, 'POST', '/v1/prompts', { body: { name, template, model } });
   expect(answer.status).toBe(201);
 }
-const replay = (trace: string, body: Data = {}, headers = {}) => call(api, 'POST', `/v1/traces/${trace}/replay`, { body, headers });
+const replay = (trace: string, body: Data = {}, headers = {}) =>
+  call(api, 'POST', `/v1/traces/${trace}/replay`, { body, headers });
 const spansOf = (answer: Answer): Data[] => dataOf(answer)['spans'] as Data[];
 
 async function tree(trace: string): Promise<Data[]> {
@@ -46,7 +47,9 @@ let traces = 0;
 async function ingest(...events: { format?: string; [field: string]: unknown }[]): Promise<string> {
   const trace_id = `run-${String(++traces)}`;
   for (const { format = 'chatcompletion', ...body } of events) {
-    const answer = await call(api, 'POST', `${INGEST}/${format}`, { body: { trace_id, outcome: 'success', duration_ms: 10, ...body } });
+    const answer = await call(api, 'POST', `${INGEST}/${format}`, {
+      body: { trace_id, outcome: 'success', duration_ms: 10, ...body },
+    });
     expect([answer.status, answer.text]).toEqual([200, expect.any(String)]);
   }
   await eventually(async () => (await tree(trace_id)).length === events.length, { what: `${trace_id} to be read` });
@@ -54,7 +57,10 @@ async function ingest(...events: { format?: string; [field: string]: unknown }[]
 }
 const aCall = (over: Data = {}) => ({
   request: { model: 'gpt-4o', messages: [{ role: 'user', content: 'Hi Ann' }], temperature: 0.3 },
-  response: { choices: [{ index: 0, message: { role: 'assistant', content: 'Hi!' } }], usage: { prompt_tokens: 5, completion_tokens: 2 } },
+  response: {
+    choices: [{ index: 0, message: { role: 'assistant', content: 'Hi!' } }],
+    usage: { prompt_tokens: 5, completion_tokens: 2 },
+  },
   ...over,
 });
 const greeted = (prompt_variables: unknown = { name: 'Ann', shop: 'Acme' }, over: Data = {}) =>
@@ -62,7 +68,10 @@ const greeted = (prompt_variables: unknown = { name: 'Ann', shop: 'Acme' }, over
 
 describe('a dry run', () => {
   it('renders the current prompts and calls nobody', async () => {
-    const trace = await ingest(greeted(undefined, { span_id: 'one' }), aCall({ span_id: 'two', parent_span_id: 'one' }));
+    const trace = await ingest(
+      greeted(undefined, { span_id: 'one' }),
+      aCall({ span_id: 'two', parent_span_id: 'one' }),
+    );
     for (const body of [{}, { commit: false }]) {
       const answer = await replay(trace, body);
       expect(answer.status).toBe(200);
@@ -113,7 +122,12 @@ describe('a commit', () => {
     expect(new_trace_id).toMatch(/^trc_[0-9a-f]{16}$/);
     expect(answer.json?.['data']).toMatchObject({ trace_id: trace, commit: true });
     expect(spansOf(answer)).toMatchObject([
-      { span_id: 'one', model: 'gpt-4o-mini', new_prompt: 'Hello Ann, from Acme', new_response: 'Hello Ann, from Acme' },
+      {
+        span_id: 'one',
+        model: 'gpt-4o-mini',
+        new_prompt: 'Hello Ann, from Acme',
+        new_response: 'Hello Ann, from Acme',
+      },
       { span_id: 'two', model: 'gpt-4o', new_response: 'Hi Ann' },
     ]);
     const asked = upstream.requests.map(({ body }) => body).sort((a, b) => (a.model < b.model ? 1 : -1));
@@ -139,13 +153,23 @@ describe('a commit', () => {
       response: 'Hello Ann, from Acme',
       input_tokens: 100,
       output_tokens: 20,
-      attributes: { replay_of: trace, replay_of_span: 'one', prompt_name: 'greet', prompt_version: '1', agent_id: 'bot' },
+      attributes: {
+        replay_of: trace,
+        replay_of_span: 'one',
+        prompt_name: 'greet',
+        prompt_version: '1',
+        agent_id: 'bot',
+      },
     });
     expect(one?.['cost_usd']).toBeGreaterThan(0);
     expect(two).toMatchObject({ parent_span_id: one?.['span_id'], attributes: { replay_of_span: 'two' } });
 
     const compared = await call(api, 'POST', '/v1/traces/compare', {
-      body: { baseline_trace_id: trace, candidate_trace_id: new_trace_id, fields: ['root_span_name', 'input_tokens', 'models'] },
+      body: {
+        baseline_trace_id: trace,
+        candidate_trace_id: new_trace_id,
+        fields: ['root_span_name', 'input_tokens', 'models'],
+      },
     });
     expect(dataOf(compared)['fields']).toMatchObject([
       { differs: false, baseline: 'agent', candidate: 'agent' },
@@ -192,7 +216,9 @@ describe('a commit', () => {
   it('makes a few calls at a time', async () => {
     upstream.behave(after(20, say('ok')));
     const trace = await ingest(...Array.from({ length: 10 }, () => aCall({ tags: [String(Math.random())] })));
-    expect(spansOf(await replay(trace, { commit: true })).map((span) => span['new_response'])).toEqual(Array(10).fill('ok'));
+    expect(spansOf(await replay(trace, { commit: true })).map((span) => span['new_response'])).toEqual(
+      Array(10).fill('ok'),
+    );
     expect(upstream.requests).toHaveLength(10);
     expect(upstream.openMax).toBeLessThanOrEqual(4);
   });
@@ -207,7 +233,9 @@ describe('a commit', () => {
       return (json?.['data'] as Data[]).filter(({ target }) => (target as Data)['id'] === trace);
     };
     await eventually(async () => (await records()).length > 0);
-    expect(await records()).toMatchObject([{ target: { type: 'trace', id: trace }, changes: { new_trace_id, calls: 1 } }]);
+    expect(await records()).toMatchObject([
+      { target: { type: 'trace', id: trace }, changes: { new_trace_id, calls: 1 } },
+    ]);
   });
 });
 
@@ -245,7 +273,9 @@ describe('a replay that cannot be made', () => {
     // They may be on their way from one table to the other.
     await eventually(async () => {
       for (const table of ['span_texts_recent', 'span_texts'])
-        await service.database.run(`DELETE FROM ${table} WHERE trace_id = '${trace}' SETTINGS lightweight_deletes_sync = 2`);
+        await service.database.run(
+          `DELETE FROM ${table} WHERE trace_id = '${trace}' SETTINGS lightweight_deletes_sync = 2`,
+        );
       return (await replay(trace)).status === 422;
     });
     expect(await refused(trace)).toContain('no longer stored');
@@ -285,7 +315,10 @@ describe('a replay that cannot be made', () => {
     const other = await makeOtherOrg(api);
     const trace = await ingest(aCall());
     expect((await replay('nobody')).json).toMatchObject({ code: 'trace_not_found' });
-    const theirs = await call(api, 'POST', `/v1/traces/${trace}/replay`, { headers: other.owner, body: { commit: true } });
+    const theirs = await call(api, 'POST', `/v1/traces/${trace}/replay`, {
+      headers: other.owner,
+      body: { commit: true },
+    });
     expect([theirs.status, theirs.json?.['code']]).toEqual([403, 'cross_org_access']);
     expect(upstream.requests).toEqual([]);
   });
@@ -307,7 +340,10 @@ describe('a replay that cannot be made', () => {
     const gone = new AbortController();
     const asked = fetch(`${api.url}/v1/traces/${trace}/replay`, {
       method: 'POST',
-      headers: { ...asKey((await makeKey(api, ['*'])).raw), 'Content-Type': 'application/json' } as Record<string, string>,
+      headers: { ...asKey((await makeKey(api, ['*'])).raw), 'Content-Type': 'application/json' } as Record<
+        string,
+        string
+      >,
       body: JSON.stringify({ commit: true }),
       signal: gone.signal,
     });
@@ -321,24 +357,38 @@ describe('a replay that cannot be made', () => {
     const trace = await ingest(aCall());
     upstream.behave(hang);
     const callers = Array.from({ length: REPLAYS_ORG_MAX }, () => new AbortController());
-    const headers = { ...asKey((await makeKey(api, ['*'])).raw), 'Content-Type': 'application/json' } as Record<string, string>;
+    const headers = { ...asKey((await makeKey(api, ['*'])).raw), 'Content-Type': 'application/json' } as Record<
+      string,
+      string
+    >;
     for (const { signal } of callers)
-      fetch(`${api.url}/v1/traces/${trace}/replay`, { method: 'POST', headers, body: '{"commit":true}', signal }).catch(() => undefined);
+      fetch(`${api.url}/v1/traces/${trace}/replay`, { method: 'POST', headers, body: '{"commit":true}', signal }).catch(
+        () => undefined,
+      );
     await eventually(() => upstream.open === REPLAYS_ORG_MAX, { what: 'every replay to have asked its model' });
     const refusal = await replay(trace, { commit: true });
-    expect([refusal.status, refusal.json?.['code'], refusal.headers.get('retry-after')]).toEqual([429, 'rate_limited', '1']);
+    expect([refusal.status, refusal.json?.['code'], refusal.headers.get('retry-after')]).toEqual([
+      429,
+      'rate_limited',
+      '1',
+    ]);
     expect((await replay(trace)).status).toBe(200);
     for (const caller of callers) caller.abort();
     await eventually(() => upstream.open === 0, { what: 'the end of every replay' });
     upstream.behave(echo);
-    await eventually(async () => (await replay(trace, { commit: true })).status === 200, { what: 'a replay that finds room' });
+    await eventually(async () => (await replay(trace, { commit: true })).status === 200, {
+      what: 'a replay that finds room',
+    });
   });
 
   it('is beyond the budget: no model is called for what could not be stored', async () => {
     const org = 'org_spent';
     const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization: `Bearer ${ADMIN_TOKEN}` };
     const owner = { user_id: 'user_spent', email: 'spent@example.com' };
-    await call(api, 'POST', '/admin/orgs', { headers: admin, body: { org_id: org, name: org, plan_name: 'enterprise', owner } });
+    await call(api, 'POST', '/admin/orgs', {
+      headers: admin,
+      body: { org_id: org, name: org, plan_name: 'enterprise', owner },
+    });
     const headers = asKey((await makeKey(api, ['*'], org)).raw, org);
     const sent = await call(api, 'POST', `/orgs/${org}/ingest/chatcompletion`, {
       headers,

@@ -15,7 +15,12 @@ beforeAll(async () => {
   service = await TestService.start({ worker: { SERVICE_TRACE_GRACE_MS: '50' } });
   api = await service.startApi();
   const request = { model: 'gpt-4o', messages: [{ role: 'user', content: 'walrus' }] };
-  const event = anEvent({ trace_id: 'trc_times', session_id: 's', user_id: 'u', attributes: { session_id: 's', user_id: 'u' } });
+  const event = anEvent({
+    trace_id: 'trc_times',
+    session_id: 's',
+    user_id: 'u',
+    attributes: { session_id: 's', user_id: 'u' },
+  });
   await call(api, 'POST', `${INGEST}/custom`, { body: event });
   await call(api, 'POST', `${INGEST}/chatcompletion`, {
     body: {
@@ -31,12 +36,21 @@ beforeAll(async () => {
     body: { name: 'times', kind: 'deterministic', rule: { type: 'contains', value: 'x' }, threshold: { pass: 1 } },
   });
   judge_id = String((judge.json?.['data'] as Data)['judge_id']);
-  await eventually(async () => ((await call(api, 'GET', '/v1/traces')).json?.['data'] as Data[]).length === 2, { what: 'both traces' });
-  await eventually(async () => sizeOf(await call(api, 'GET', '/v1/traces?search=walrus')) === 1, { what: 'the index of the texts' });
-  await eventually(async () => ((await call(api, 'GET', '/v1/users')).json?.['data'] as Data[]).length === 1, { what: 'the user' });
-  await eventually(async () => ((await call(api, 'GET', `/orgs/${ORG}/audit-log`)).json?.['data'] as Data[]).length > 0, {
-    what: 'a record of a mutation',
+  await eventually(async () => ((await call(api, 'GET', '/v1/traces')).json?.['data'] as Data[]).length === 2, {
+    what: 'both traces',
   });
+  await eventually(async () => sizeOf(await call(api, 'GET', '/v1/traces?search=walrus')) === 1, {
+    what: 'the index of the texts',
+  });
+  await eventually(async () => ((await call(api, 'GET', '/v1/users')).json?.['data'] as Data[]).length === 1, {
+    what: 'the user',
+  });
+  await eventually(
+    async () => ((await call(api, 'GET', `/orgs/${ORG}/audit-log`)).json?.['data'] as Data[]).length > 0,
+    {
+      what: 'a record of a mutation',
+    },
+  );
 }, 120_000);
 afterAll(() => service.close());
 
@@ -110,14 +124,22 @@ const DAY_MS = 86_400_000;
 test.each([...LONG_AGO, ...FAR_AHEAD])('a repricing of the days around %s is made or refused', async (at) => {
   for (const from of [Date.parse(instant(at)), Date.parse(instant(at)) - DAY_MS]) {
     const [since, until] = [new Date(from).toISOString(), new Date(from + DAY_MS).toISOString()];
-    const answer = await call(api, 'POST', '/admin/reprice', { headers: operator, body: { org_id: ORG, since, until } });
+    const answer = await call(api, 'POST', '/admin/reprice', {
+      headers: operator,
+      body: { org_id: ORG, since, until },
+    });
     const isDatetime = /^\d{4}-/.test(since) && /^\d{4}-/.test(until);
-    expect([since, answer.status, answer.text]).toEqual([since, from >= 0 && isDatetime ? 200 : 422, expect.any(String)]);
+    expect([since, answer.status, answer.text]).toEqual([
+      since,
+      from >= 0 && isDatetime ? 200 : 422,
+      expect.any(String),
+    ]);
   }
 });
 
 const JOBS = ['forecast', 'anomalies', 'alerts', 'agent-drift', 'incidents', 'budget-period', 'retention'];
-const runJob = (name: string, now: string) => call(api, 'POST', `/admin/jobs/${name}/run`, { headers: operator, body: { now } });
+const runJob = (name: string, now: string) =>
+  call(api, 'POST', `/admin/jobs/${name}/run`, { headers: operator, body: { now } });
 
 test.each([
   '0001-01-01T00:00:00Z',

@@ -102,7 +102,8 @@ afterAll(() => store.close());
 
 const iso = (ms: number): string => new Date(ms).toISOString();
 const wordsOf = (text: string): string[] => text.match(/[\p{L}\p{N}]+/gu) ?? [];
-const holds = (texts: readonly string[], check: (words: string[]) => boolean): boolean => texts.some((text) => check(wordsOf(text)));
+const holds = (texts: readonly string[], check: (words: string[]) => boolean): boolean =>
+  texts.some((text) => check(wordsOf(text)));
 
 describe('the trace list', () => {
   it('has unmet pairs to deal with', async () => {
@@ -145,7 +146,11 @@ describe('the trace list', () => {
     ['outcome', { outcome: 'error' }, ({ state }) => state.outcome === 'error'],
     ['shortest', { min_duration_ms: '4000' }, ({ state }) => durationMs(state) >= 4000],
     ['longest', { max_duration_ms: '4000' }, ({ state }) => durationMs(state) <= 4000],
-    ['both', { min_duration_ms: '2000', max_duration_ms: '6000' }, ({ state }) => durationMs(state) >= 2000 && durationMs(state) <= 6000],
+    [
+      'both',
+      { min_duration_ms: '2000', max_duration_ms: '6000' },
+      ({ state }) => durationMs(state) >= 2000 && durationMs(state) <= 6000,
+    ],
     ['since', { since: iso(NOW - 20 * DAY_MS) }, ({ state }) => state.started_at >= NOW - 20 * DAY_MS],
     ['until', { until: iso(NOW - 20 * DAY_MS) }, ({ state }) => state.started_at <= NOW - 20 * DAY_MS],
     [
@@ -165,7 +170,11 @@ describe('the trace list', () => {
       { search: 'fast stopped' },
       ({ texts }) => holds(texts, (words) => words.includes('fast') && words.includes('stopped')),
     ],
-    ['a word with letters beyond ASCII', { search: 'grösse' }, ({ texts }) => holds(texts, (words) => words.includes('grösse'))],
+    [
+      'a word with letters beyond ASCII',
+      { search: 'grösse' },
+      ({ texts }) => holds(texts, (words) => words.includes('grösse')),
+    ],
     ['a word beside a dash', { search: 'sehr' }, ({ texts }) => holds(texts, (words) => words.includes('sehr'))],
     ['a word that nobody wrote', { search: 'zebra' }, () => false],
     ['a phrase', { search: '"red car"' }, ({ texts }) => texts.some((text) => /red\s+car/.test(text))],
@@ -174,7 +183,11 @@ describe('the trace list', () => {
       { search: 'don "red car"' },
       ({ texts }) => texts.some((text) => /red\s+car/.test(text) && text.includes('don’t')),
     ],
-    ['a phrase beyond ASCII', { search: '"Grösse ZÄHLT"' }, ({ texts }) => texts.some((text) => text.includes('grösse zählt'))],
+    [
+      'a phrase beyond ASCII',
+      { search: '"Grösse ZÄHLT"' },
+      ({ texts }) => texts.some((text) => text.includes('grösse zählt')),
+    ],
     [
       'much at once',
       { outcome: 'success', tags: 'x', search: 'red', max_duration_ms: '9000' },
@@ -186,35 +199,42 @@ describe('the trace list', () => {
     ],
   ];
 
-  it.each(cases)('filters by %s, with an exact total, the same by offset and by cursor', async (_name, query, matches) => {
-    const expected = live.filter(matches).map(({ state }) => state.trace_id);
-    const byCursor: string[] = [];
-    let cursor: string | null = null;
-    let pages = 0;
-    do {
-      const page: TraceList = await list({ ...query, limit: String(PAGE), ...(cursor === null ? {} : { cursor, offset: '3' }) });
-      expect(page.meta.total).toBe(expected.length);
-      expect(page.meta.per_page).toBe(PAGE);
-      expect(page.meta.page).toBe(pages + 1);
-      byCursor.push(...ids(page));
-      cursor = page.meta.next_cursor;
-      pages += 1;
-    } while (cursor !== null);
-    expect(byCursor).toEqual(expected);
-    expect(pages).toBe(Math.max(1, Math.ceil(expected.length / PAGE)));
-    for (const offset of [17, expected.length - 1, expected.length + 5]) {
-      if (offset < 0) continue;
-      const page = await list({ ...query, limit: '20', offset: String(offset) });
-      expect(ids(page)).toEqual(expected.slice(offset, offset + 20));
-      expect(page.meta).toMatchObject({
-        total: expected.length,
-        page: Math.floor(offset / 20) + 1,
-        per_page: 20,
-        has_more: offset + 20 < expected.length,
-      });
-      expect(page.meta.next_cursor === null).toBe(offset + 20 >= expected.length);
-    }
-  });
+  it.each(cases)(
+    'filters by %s, with an exact total, the same by offset and by cursor',
+    async (_name, query, matches) => {
+      const expected = live.filter(matches).map(({ state }) => state.trace_id);
+      const byCursor: string[] = [];
+      let cursor: string | null = null;
+      let pages = 0;
+      do {
+        const page: TraceList = await list({
+          ...query,
+          limit: String(PAGE),
+          ...(cursor === null ? {} : { cursor, offset: '3' }),
+        });
+        expect(page.meta.total).toBe(expected.length);
+        expect(page.meta.per_page).toBe(PAGE);
+        expect(page.meta.page).toBe(pages + 1);
+        byCursor.push(...ids(page));
+        cursor = page.meta.next_cursor;
+        pages += 1;
+      } while (cursor !== null);
+      expect(byCursor).toEqual(expected);
+      expect(pages).toBe(Math.max(1, Math.ceil(expected.length / PAGE)));
+      for (const offset of [17, expected.length - 1, expected.length + 5]) {
+        if (offset < 0) continue;
+        const page = await list({ ...query, limit: '20', offset: String(offset) });
+        expect(ids(page)).toEqual(expected.slice(offset, offset + 20));
+        expect(page.meta).toMatchObject({
+          total: expected.length,
+          page: Math.floor(offset / 20) + 1,
+          per_page: 20,
+          has_more: offset + 20 < expected.length,
+        });
+        expect(page.meta.next_cursor === null).toBe(offset + 20 >= expected.length);
+      }
+    },
+  );
 
   it.each(['0100-01-01', '1899-12-31T23:59:59Z', '1969-12-31', '2150-01-01', '9999-12-31T23:59:59Z'])(
     'takes times beyond those that the store can hold: %s',
@@ -249,8 +269,13 @@ describe('the trace list', () => {
     );
     await own.landTraces(tracesOf(spans).map((state) => ({ state, version: 1, sign: 1 })));
     const first = await listTraces(deps, 'org_a', listQuery.parse({ limit: '10' }), signal);
-    const arrived = Array.from({ length: 20 }, (_, n) => aSpan({ trace_id: `new${String(n)}`, started_at: NOW + n, ended_at: NOW + n }));
-    const grown = tracesOf(spans).map((state) => ({ before: state, after: { ...state, spans: 2, ended_at: state.ended_at + 100 } }));
+    const arrived = Array.from({ length: 20 }, (_, n) =>
+      aSpan({ trace_id: `new${String(n)}`, started_at: NOW + n, ended_at: NOW + n }),
+    );
+    const grown = tracesOf(spans).map((state) => ({
+      before: state,
+      after: { ...state, spans: 2, ended_at: state.ended_at + 100 },
+    }));
     await own.landTraces([
       ...tracesOf(arrived).map((state) => ({ state, version: 2, sign: 1 as const })),
       ...grown.flatMap(({ before, after }) => [
@@ -258,7 +283,12 @@ describe('the trace list', () => {
         { state: after, version: 2, sign: 1 as const },
       ]),
     ]);
-    const second = await listTraces(deps, 'org_a', listQuery.parse({ limit: '10', cursor: first.meta.next_cursor }), signal);
+    const second = await listTraces(
+      deps,
+      'org_a',
+      listQuery.parse({ limit: '10', cursor: first.meta.next_cursor }),
+      signal,
+    );
     expect(ids(second)).toEqual(Array.from({ length: 10 }, (_, n) => `t${String(n + 10)}`));
     expect(second.data.every((item) => item.span_count === 2)).toBe(true);
     expect(second.meta.total).toBe(50);

@@ -40,7 +40,8 @@ let spans: Span[];
 function aText(words: number): string {
   return Array.from(
     { length: words },
-    () => `${VOCABULARY[Math.floor(random() ** 2 * VOCABULARY.length)] ?? ''}${GLUE[Math.floor(random() * GLUE.length)] ?? ''}`,
+    () =>
+      `${VOCABULARY[Math.floor(random() ** 2 * VOCABULARY.length)] ?? ''}${GLUE[Math.floor(random() * GLUE.length)] ?? ''}`,
   ).join('');
 }
 
@@ -66,7 +67,11 @@ afterAll(() => store.close());
 const wordsOf = (text: string): string[] => (text.match(/[\p{L}\p{N}]+/gu) ?? []).map((word) => word.toLowerCase());
 
 /** BM25 as its definition reads, over the texts themselves. */
-function reference(q: string, where: (span: Span) => boolean, since = 0): { span_id: string; score: number; at: number }[] {
+function reference(
+  q: string,
+  where: (span: Span) => boolean,
+  since = 0,
+): { span_id: string; score: number; at: number }[] {
   const documents = spans
     .filter((span) => span.org_id === 'org_a' && span.started_at >= since)
     .map((span) => ({ span, words: [...wordsOf(span.prompt), ...wordsOf(span.response)] }))
@@ -81,14 +86,17 @@ function reference(q: string, where: (span: Span) => boolean, since = 0): { span
       score: query.reduce((sum, word) => {
         const df = documents.filter((document) => document.words.includes(word)).length;
         const tf = words.filter((other) => other === word).length;
-        return sum + (tf === 0 ? 0 : termScore(inverseDocumentFrequency(documents.length, df), tf, words.length, avgdl));
+        return (
+          sum + (tf === 0 ? 0 : termScore(inverseDocumentFrequency(documents.length, df), tf, words.length, avgdl))
+        );
       }, 0),
     }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score || b.at - a.at);
 }
 
-const search = (query: Record<string, string>) => searchSpans(store.client, 'org_a', searchQuery.parse({ limit: '200', ...query }), signal);
+const search = (query: Record<string, string>) =>
+  searchSpans(store.client, 'org_a', searchQuery.parse({ limit: '200', ...query }), signal);
 const all = (): boolean => true;
 
 describe('the span search', () => {
@@ -122,7 +130,12 @@ describe('the span search', () => {
       expect(hit.score).toBeCloseTo(scores.get(hit.span_id) ?? NaN, 9);
       expect(hit.score).toBeCloseTo(expected[index]?.score ?? NaN, 9);
       const span = spans.find((one) => one.span_id === hit.span_id);
-      expect(hit).toMatchObject({ trace_id: span?.trace_id, prompt: span?.prompt, response: span?.response, model: span?.model });
+      expect(hit).toMatchObject({
+        trace_id: span?.trace_id,
+        prompt: span?.prompt,
+        response: span?.response,
+        model: span?.model,
+      });
     }
   });
 
@@ -139,14 +152,22 @@ describe('the span search', () => {
 
   describe('with a bound on candidates', () => {
     const bounded = (q: string, limit: number, candidatesMax: number, query: Record<string, string> = {}) =>
-      searchSpans(store.client, 'org_a', searchQuery.parse({ q, limit: String(limit), ...query }), signal, candidatesMax);
+      searchSpans(
+        store.client,
+        'org_a',
+        searchQuery.parse({ q, limit: String(limit), ...query }),
+        signal,
+        candidatesMax,
+      );
 
     it('scores rare words alone, and exactly, where common ones cannot lift a span into the answer', async () => {
       const expected = reference('needle the', all);
       const { data, meta } = await bounded('needle the', 5, 60);
       expect(meta.truncated).toBe(false);
       expect(meta.candidates).toBeLessThan(expected.length);
-      expect(data.map((hit) => hit.score)).toEqual(expected.slice(0, 5).map(({ score }) => expect.closeTo(score, 9) as number));
+      expect(data.map((hit) => hit.score)).toEqual(
+        expected.slice(0, 5).map(({ score }) => expect.closeTo(score, 9) as number),
+      );
     });
 
     it('says when it looked for common words among the newest spans only; every score is exact, every span with a rare word there', async () => {
@@ -187,11 +208,15 @@ describe('the span search', () => {
 });
 
 describe('times beyond those that the store can hold', () => {
-  it.each(['0100-01-01', '1899-12-31T23:59:59Z', '1969-12-31', '2150-01-01', '9999-12-31T23:59:59Z', '9999-12-31T23:59:59-01:00'])(
-    'are taken: %s',
-    async (since) => {
-      const expected = reference('needle', all, Date.parse(since));
-      expect((await search({ q: 'needle', since })).data).toHaveLength(expected.length);
-    },
-  );
+  it.each([
+    '0100-01-01',
+    '1899-12-31T23:59:59Z',
+    '1969-12-31',
+    '2150-01-01',
+    '9999-12-31T23:59:59Z',
+    '9999-12-31T23:59:59-01:00',
+  ])('are taken: %s', async (since) => {
+    const expected = reference('needle', all, Date.parse(since));
+    expect((await search({ q: 'needle', since })).data).toHaveLength(expected.length);
+  });
 });

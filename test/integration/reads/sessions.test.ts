@@ -58,7 +58,10 @@ beforeAll(async () => {
 afterAll(() => store.close());
 
 const list = (by: 'session' | 'user', query: Record<string, unknown> = {}, org_id = 'org_a') =>
-  listGroups({ clickhouse: store.client }, { org_id, by, query: groupsQuery.parse(query), signal }, (id, sums) => ({ id, ...sums }));
+  listGroups({ clickhouse: store.client }, { org_id, by, query: groupsQuery.parse(query), signal }, (id, sums) => ({
+    id,
+    ...sums,
+  }));
 
 function expected(by: 'session' | 'user', keep: (trace: TraceState) => boolean = () => true, org_id = 'org_a') {
   const idOf = (trace: TraceState): string => (by === 'session' ? trace.session_id : trace.user_id);
@@ -102,7 +105,10 @@ describe.each(['session', 'user'] as const)('the list by %s', (by) => {
     expect(byOffset).toEqual(wanted);
     const byCursor: string[] = [];
     for (let cursor: string | null | undefined = undefined; cursor !== null;) {
-      const page: Awaited<ReturnType<typeof list>> = await list(by, { limit: '2', ...(cursor === undefined ? {} : { cursor }) });
+      const page: Awaited<ReturnType<typeof list>> = await list(by, {
+        limit: '2',
+        ...(cursor === undefined ? {} : { cursor }),
+      });
       byCursor.push(...page.data.map(({ id }) => id));
       cursor = page.meta.next_cursor;
     }
@@ -116,9 +122,15 @@ describe.each(['session', 'user'] as const)('the list by %s', (by) => {
     expect((await list(by, { limit: '200', ...times })).data).toEqual(
       expected(by, ({ started_at }) => started_at >= since && started_at <= until),
     );
-    expect((await list(by, { limit: '200', agent_id: 'agent_1' })).data).toEqual(expected(by, ({ agent_id }) => agent_id === 'agent_1'));
-    expect((await list(by, { limit: '200', session_id: 's1' })).data).toEqual(expected(by, ({ session_id }) => session_id === 's1'));
-    expect((await list(by, { limit: '200', user_id: 'ü 3' })).data).toEqual(expected(by, ({ user_id }) => user_id === 'ü 3'));
+    expect((await list(by, { limit: '200', agent_id: 'agent_1' })).data).toEqual(
+      expected(by, ({ agent_id }) => agent_id === 'agent_1'),
+    );
+    expect((await list(by, { limit: '200', session_id: 's1' })).data).toEqual(
+      expected(by, ({ session_id }) => session_id === 's1'),
+    );
+    expect((await list(by, { limit: '200', user_id: 'ü 3' })).data).toEqual(
+      expected(by, ({ user_id }) => user_id === 'ü 3'),
+    );
   });
 
   it('refuses a cursor that it did not give', async () => {
@@ -147,7 +159,13 @@ describe.each(['session', 'user'] as const)('a filter of the list by %s', (by) =
     ended_at: T + 5000,
     outcome: 'error',
   });
-  const steady = aSpan({ ...people, trace_id: 'steady', agent_id: 'agent_early', started_at: T + 10_000, ended_at: T + 20_000 });
+  const steady = aSpan({
+    ...people,
+    trace_id: 'steady',
+    agent_id: 'agent_early',
+    started_at: T + 10_000,
+    ended_at: T + 20_000,
+  });
   const state = (...spans: Span[]): TraceState => tracesOf(spans)[0] as TraceState;
   const read = async (query: Record<string, string>) => (await list(by, query, `org_pairs_${by}`)).data;
   const sums = (spans: readonly Span[], failed_traces: number) => ({

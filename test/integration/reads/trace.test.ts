@@ -23,11 +23,17 @@ const timeline = (traceId: string) => readTimelineOf(store.client, 'org_a', trac
 /** What an export of an org without a PII policy is made of. */
 const asked = (body: Record<string, unknown>) => {
   const options = exportBody.parse(body);
-  return { ...options, redactor: options.anonymize_pii ? new PiiRedactor({ ...DEFAULT_PII_POLICY, hash_key: null }) : null };
+  return {
+    ...options,
+    redactor: options.anonymize_pii ? new PiiRedactor({ ...DEFAULT_PII_POLICY, hash_key: null }) : null,
+  };
 };
 
 /** What a client gets for an export. */
-async function exported(traceId: string, body: Record<string, unknown> = {}): Promise<{ type: string | null; text: string }> {
+async function exported(
+  traceId: string,
+  body: Record<string, unknown> = {},
+): Promise<{ type: string | null; text: string }> {
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => undefined);
   const server = createServer((_req, res: ServerResponse) => {
@@ -154,8 +160,14 @@ describe('a tree', () => {
   });
 
   it('tells an unknown trace from one of another org', async () => {
-    await expect(tree('nobody')).rejects.toMatchObject({ code: 'trace_not_found', status: 404 } satisfies Partial<ApiError>);
-    await expect(tree('theirs')).rejects.toMatchObject({ code: 'cross_org_access', status: 403 } satisfies Partial<ApiError>);
+    await expect(tree('nobody')).rejects.toMatchObject({
+      code: 'trace_not_found',
+      status: 404,
+    } satisfies Partial<ApiError>);
+    await expect(tree('theirs')).rejects.toMatchObject({
+      code: 'cross_org_access',
+      status: 403,
+    } satisfies Partial<ApiError>);
     await expect(timeline('theirs')).rejects.toMatchObject({ code: 'cross_org_access' });
     await expect(exported('nobody')).rejects.toMatchObject({ code: 'trace_not_found' });
     expect((await tree('run', 'org_b')).data.spans.map((span) => span.span_id)).toEqual(['other']);
@@ -183,15 +195,29 @@ describe('a tree', () => {
       aSpan({
         trace_id: 'attrs',
         started_at: AT,
-        attributes: { span_kind: 'mine', 'a.b': 1, a: { b: null, c: {} }, list: [1, 'x'], text: '12345678901234567890' },
+        attributes: {
+          span_kind: 'mine',
+          'a.b': 1,
+          a: { b: null, c: {} },
+          list: [1, 'x'],
+          text: '12345678901234567890',
+        },
       }),
     ]);
     await store.database.run(
       "INSERT INTO spans (org_id, started_at, ended_at, trace_id, span_id, kind, outcome, attributes, log_seq) VALUES ('org_a', '2026-01-01 00:00:00', '2026-01-01 00:00:01', 'digits', 's', 'llm', 'success', '{\"id\":12345678901234567890,\"f\":0.1}', 1000000)",
     );
     const [span] = (await tree('attrs')).data.spans;
-    expect(span?.attributes).toEqual({ span_kind: 'llm', 'a.b': 1, a: { b: null, c: {} }, list: [1, 'x'], text: '12345678901234567890' });
-    expect(JSON.stringify((await tree('digits')).data.spans[0]?.attributes)).toBe('{"id":12345678901234567890,"f":0.1,"span_kind":"llm"}');
+    expect(span?.attributes).toEqual({
+      span_kind: 'llm',
+      'a.b': 1,
+      a: { b: null, c: {} },
+      list: [1, 'x'],
+      text: '12345678901234567890',
+    });
+    expect(JSON.stringify((await tree('digits')).data.spans[0]?.attributes)).toBe(
+      '{"id":12345678901234567890,"f":0.1,"span_kind":"llm"}',
+    );
   });
 
   it('is bounded to 1000 spans, says so, and an export has them all', async () => {
@@ -233,8 +259,14 @@ describe('a timeline', () => {
             { span_id: 'call-2', name: 'gpt-4o', start_ms: 300, end_ms: 900, model: 'gpt-4o', outcome: 'success' },
           ],
         },
-        { label: 'Tool calls', events: [{ span_id: 'tool-1', name: 'search', start_ms: 50, end_ms: 60, outcome: 'success' }] },
-        { label: 'Events', events: [{ span_id: 'root', name: 'agent', start_ms: 0, end_ms: 1000, outcome: 'success' }] },
+        {
+          label: 'Tool calls',
+          events: [{ span_id: 'tool-1', name: 'search', start_ms: 50, end_ms: 60, outcome: 'success' }],
+        },
+        {
+          label: 'Events',
+          events: [{ span_id: 'root', name: 'agent', start_ms: 0, end_ms: 1000, outcome: 'success' }],
+        },
       ],
     });
   });
@@ -258,7 +290,8 @@ describe('an export', () => {
   });
 
   it('leaves prompts or responses out, and replaces personal data', async () => {
-    const read = async (body: Record<string, unknown>) => (JSON.parse((await exported('run', body)).text) as { spans: SpanItem[] }).spans;
+    const read = async (body: Record<string, unknown>) =>
+      (JSON.parse((await exported('run', body)).text) as { spans: SpanItem[] }).spans;
     for (const span of await read({ include_prompts: false })) expect(span).not.toHaveProperty('prompt');
     for (const span of await read({ include_responses: false })) expect(span).not.toHaveProperty('response');
     const spans = await read({ anonymize_pii: true });
@@ -267,11 +300,19 @@ describe('an export', () => {
   });
 
   it('without prompts or responses holds no copy of them in the attributes of steps and calls, however short', async () => {
-    const stage = createDecodeStage({ prices: createPriceBook(() => []), maxPromptTokens: () => null, redactorOf: () => null });
+    const stage = createDecodeStage({
+      prices: createPriceBook(() => []),
+      maxPromptTokens: () => null,
+      redactorOf: () => null,
+    });
     const messages = [{ role: 'user', content: 'zebra' }];
     const events = [
       { name: 'look', outcome: 'success', attributes: { input: 'zebra', output: { found: 'okapi' }, n: 7 } },
-      { name: 'ask', outcome: 'success', attributes: { span_kind: 'llm', model: 'gpt-4o', messages, response: 'okapi' } },
+      {
+        name: 'ask',
+        outcome: 'success',
+        attributes: { span_kind: 'llm', model: 'gpt-4o', messages, response: 'okapi' },
+      },
     ];
     const outcomes = stage.run(
       events.map((event, log_index) => ({
@@ -289,7 +330,11 @@ describe('an export', () => {
     const whole = (await exported('short')).text;
     expect([whole.includes('zebra'), whole.includes('okapi')]).toEqual([true, true]);
     const unasked = (await exported('short', { include_prompts: false })).text;
-    expect([unasked.includes('zebra'), unasked.includes('okapi'), unasked.includes('"n":7')]).toEqual([false, true, true]);
+    expect([unasked.includes('zebra'), unasked.includes('okapi'), unasked.includes('"n":7')]).toEqual([
+      false,
+      true,
+      true,
+    ]);
     const unanswered = (await exported('short', { include_responses: false })).text;
     expect([unanswered.includes('zebra'), unanswered.includes('okapi')]).toEqual([true, false]);
     const bare = (await exported('short', { include_prompts: false, include_responses: false })).text;
@@ -299,7 +344,9 @@ describe('an export', () => {
   it('breaks off when its reads end on the way, so that half a file never looks whole', async () => {
     const gone = new AbortController();
     const server = createServer((_req, res) => {
-      exportTrace(store.client, 'org_a', 'large', asked({ format: 'ndjson' }), res, gone.signal).catch(() => res.destroy());
+      exportTrace(store.client, 'org_a', 'large', asked({ format: 'ndjson' }), res, gone.signal).catch(() =>
+        res.destroy(),
+      );
       const write = res.write.bind(res);
       res.write = ((chunk: string) => {
         const sent = write(chunk);

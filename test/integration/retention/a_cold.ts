@@ -70,7 +70,13 @@ export const policyOf = (org_id: string, change: RetentionChange): OrgPolicy => 
 /** A span with texts of its own that began on a day. */
 export function aText(day: number, over: Partial<Span> = {}): Span {
   const started_at = on(day, 3_600_000);
-  const span = aSpan({ started_at, ended_at: started_at + 500, received_at: started_at + 600, trace_id: `trc_${String(day)}`, ...over });
+  const span = aSpan({
+    started_at,
+    ended_at: started_at + 500,
+    received_at: started_at + 600,
+    trace_id: `trc_${String(day)}`,
+    ...over,
+  });
   return {
     ...span,
     prompt: over.prompt ?? `prompt of ${span.span_id} “ünïcode”\n\u0000`,

@@ -19,7 +19,11 @@ let orgs = 0;
 
 beforeAll(async () => {
   service = await TestService.start({
-    worker: { SERVICE_DATA_DIR: folder, SERVICE_OBJECT_STORE: `file://${folder}/objects`, SERVICE_TRACE_GRACE_MS: '50' },
+    worker: {
+      SERVICE_DATA_DIR: folder,
+      SERVICE_OBJECT_STORE: `file://${folder}/objects`,
+      SERVICE_TRACE_GRACE_MS: '50',
+    },
   });
   api = await service.startApi();
 }, 90_000);
@@ -32,19 +36,31 @@ const admin = { 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined, Authorization
 beforeEach(async () => {
   orgs += 1;
   org = `org_kept_${String(orgs)}`;
-  const body = { org_id: org, name: org, plan_name: 'enterprise', owner: { user_id: `u_${org}`, email: `${org}@example.com` } };
+  const body = {
+    org_id: org,
+    name: org,
+    plan_name: 'enterprise',
+    owner: { user_id: `u_${org}`, email: `${org}@example.com` },
+  };
   expect((await call(api, 'POST', '/admin/orgs', { headers: admin, body })).status).toBe(201);
   owner = asUser(await tokenOf({ sub: `u_${org}` }), org);
-  const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, { headers: admin, body: { name: 'key', scopes: ['*'] } });
+  const made = await call(api, 'POST', `/admin/orgs/${org}/api-keys`, {
+    headers: admin,
+    body: { name: 'key', scopes: ['*'] },
+  });
   key = { 'X-Org-Api-Key': String(made.json?.['raw_key']), 'X-Org-Id': org };
 });
 
 const data = ({ json }: Answer): Record<string, unknown> => json?.['data'] as Record<string, unknown>;
-const retain = (body: unknown, headers = owner): Promise<Answer> => call(api, 'PUT', `/orgs/${org}/retention`, { headers, body });
+const retain = (body: unknown, headers = owner): Promise<Answer> =>
+  call(api, 'PUT', `/orgs/${org}/retention`, { headers, body });
 const restore = (body: unknown, headers = owner): Promise<Answer> =>
   call(api, 'POST', `/orgs/${org}/cold-storage/restore`, { headers, body });
 const retire = (days: number): Promise<Answer> =>
-  call(api, 'POST', '/admin/jobs/retention/run', { headers: admin, body: { now: new Date(Date.now() + days * DAY_MS).toISOString() } });
+  call(api, 'POST', '/admin/jobs/retention/run', {
+    headers: admin,
+    body: { now: new Date(Date.now() + days * DAY_MS).toISOString() },
+  });
 
 async function jobEnds(asked: Answer): Promise<Record<string, unknown>> {
   expect(asked.status).toBe(202);
@@ -94,14 +110,20 @@ describe('the policy', () => {
       audit_log: { delete_after_days: 2555 },
     };
     expect([before.status, data(before)]).toEqual([200, defaults]);
-    expect(data(await retain({ telemetry_events: { full_prompt_response_days: 14 }, audit_log: { delete_after_days: null } }))).toEqual({
+    expect(
+      data(
+        await retain({ telemetry_events: { full_prompt_response_days: 14 }, audit_log: { delete_after_days: null } }),
+      ),
+    ).toEqual({
       ...defaults,
       telemetry_events: { ...defaults.telemetry_events, full_prompt_response_days: 14 },
       audit_log: { delete_after_days: null },
     });
-    expect(data(await retain({ telemetry_events: { full_prompt_response_days: null }, audit_log: { delete_after_days: 2555 } }))).toEqual(
-      defaults,
-    );
+    expect(
+      data(
+        await retain({ telemetry_events: { full_prompt_response_days: null }, audit_log: { delete_after_days: 2555 } }),
+      ),
+    ).toEqual(defaults);
     expect(data(await call(api, 'GET', `/orgs/${org}/retention`, { headers: key }))).toEqual(defaults);
   });
 
@@ -139,12 +161,24 @@ describe('the way of a text', () => {
     const run = await retire(20);
     expect(data(run)).toMatchObject({ job: 'retention', result: { texts_dropped: 1, days_exported: 1 } });
     const gone = await span(trace);
-    expect([gone['prompt'], gone['response'], gone['input_tokens'], gone['cost_usd']]).toEqual(['', '', 5, before['cost_usd']]);
+    expect([gone['prompt'], gone['response'], gone['input_tokens'], gone['cost_usd']]).toEqual([
+      '',
+      '',
+      5,
+      before['cost_usd'],
+    ]);
     const today = new Date().toISOString().slice(0, 10);
-    expect(readdirSync(path.join(folder, 'objects', `org=${org}`))).toEqual([expect.stringMatching(/^day=\d{4}-\d\d-\d\d\.parquet$/)]);
+    expect(readdirSync(path.join(folder, 'objects', `org=${org}`))).toEqual([
+      expect.stringMatching(/^day=\d{4}-\d\d-\d\d\.parquet$/),
+    ]);
 
     const nothing = await jobEnds(await restore({ since: '2001-01-01', until: '2001-02-01' }));
-    expect(nothing).toMatchObject({ kind: 'restore', status: 'complete', result: { days: 0, texts_restored: 0 }, error: null });
+    expect(nothing).toMatchObject({
+      kind: 'restore',
+      status: 'complete',
+      result: { days: 0, texts_restored: 0 },
+      error: null,
+    });
     await eventually(
       async () => {
         const log = await call(api, 'GET', `/orgs/${org}/audit-log?action=cold_storage.restore`, { headers: owner });
@@ -205,7 +239,10 @@ describe('the way of a text', () => {
       const { total } = json?.['meta'] as { total: number };
       return [
         total,
-        ...(json?.['data'] as Record<string, unknown>[]).map(({ root_span_name, span_count }) => [root_span_name, span_count]),
+        ...(json?.['data'] as Record<string, unknown>[]).map(({ root_span_name, span_count }) => [
+          root_span_name,
+          span_count,
+        ]),
       ];
     };
     await eventually(async () => isDeepStrictEqual(await listed(), [1, ['gpt-4o', 1]]));
@@ -224,7 +261,9 @@ describe('the way of a text', () => {
       (data(await call(api, 'GET', '/v1/budgets', { headers: key }))['tokens'] as { used: number }).used;
     expect((await retain({ usage_events: { delete_after_days: 1 } })).status).toBe(200);
     // A year that begins this month: it is not over in 40 days.
-    expect((await policy({ period: 'fiscal_year', fiscal_year_start_month: new Date().getUTCMonth() + 1 })).status).toBe(200);
+    expect(
+      (await policy({ period: 'fiscal_year', fiscal_year_start_month: new Date().getUTCMonth() + 1 })).status,
+    ).toBe(200);
     const attributes = { span_kind: 'llm', model: 'gpt-4o', input_tokens: 70, output_tokens: 0 };
     const event = { name: 'call', outcome: 'success', duration_ms: 1, attributes };
     expect((await call(api, 'POST', `/orgs/${org}/ingest/custom`, { headers: key, body: event })).status).toBe(200);

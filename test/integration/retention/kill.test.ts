@@ -45,14 +45,24 @@ const restoreAll = async (): Promise<void> => {
 /** Nothing is left of what was under way. */
 async function expectTidy(files: number): Promise<void> {
   expect(cold.files()).toHaveLength(files);
-  expect(readdirSync(cold.folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.partial'))).toEqual([]);
+  expect(
+    readdirSync(cold.folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.partial')),
+  ).toEqual([]);
   for (const table of ['cold_rows', 'cold_staging'])
     expect([table, await cold.value(`SELECT count() FROM ${table}`)]).toEqual([table, '0']);
-  expect(await cold.value("SELECT count() FROM cold_objects FINAL WHERE next_key != '' OR state IN ('writing', 'verified')")).toBe('0');
+  expect(
+    await cold.value("SELECT count() FROM cold_objects FINAL WHERE next_key != '' OR state IN ('writing', 'verified')"),
+  ).toBe('0');
 }
 
 const landDays = (): Promise<void> =>
-  cold.land([aText(DAY), aText(DAY), aText(DAY + 1), aText(DAY, { org_id: 'org_b' }), aText(DAY + 1, { org_id: 'org_b' })]);
+  cold.land([
+    aText(DAY),
+    aText(DAY),
+    aText(DAY + 1),
+    aText(DAY, { org_id: 'org_b' }),
+    aText(DAY + 1, { org_id: 'org_b' }),
+  ]);
 
 it('exports killed at one step after the other', async () => {
   await landDays();
@@ -83,7 +93,8 @@ it('merges killed at one step after the other', async () => {
   await cold.land([aText(DAY), aText(DAY, { org_id: 'org_b' })]);
   await cold.retire(DAY + 30);
   await cold.land([aText(DAY), aText(DAY, { org_id: 'org_b' })]);
-  for (const step of ['writing', 'uploading', 'written', 'verified', 'exported', 'dropped']) await killAt(step, 'retire', DAY + 31);
+  for (const step of ['writing', 'uploading', 'written', 'verified', 'exported', 'dropped'])
+    await killAt(step, 'retire', DAY + 31);
   await cold.retire(DAY + 31);
   expect(await texts()).toBe('0');
   await expectTidy(2);
@@ -95,14 +106,17 @@ it('merges killed at one step after the other', async () => {
   expect(await sums()).toEqual(whole);
 });
 
-it.each(['writing', 'verified', 'replaced'] as const)('what a merge leaves that was killed at %s can be restored from', async (step) => {
-  await cold.land([aText(DAY)]);
-  await cold.retire(DAY + 30);
-  await cold.land([aText(DAY)]);
-  await killAt(step, 'retire', DAY + 31);
-  await cold.restore('org_a');
-  expect(await texts()).toBe('2');
-});
+it.each(['writing', 'verified', 'replaced'] as const)(
+  'what a merge leaves that was killed at %s can be restored from',
+  async (step) => {
+    await cold.land([aText(DAY)]);
+    await cold.retire(DAY + 30);
+    await cold.land([aText(DAY)]);
+    await killAt(step, 'retire', DAY + 31);
+    await cold.restore('org_a');
+    expect(await texts()).toBe('2');
+  },
+);
 
 it('restores killed at one step after the other', async () => {
   await landDays();

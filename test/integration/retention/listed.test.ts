@@ -45,7 +45,8 @@ async function landAll(org_id: string): Promise<void> {
     for (const [index, one] of own.entries()) {
       version += 1;
       await cold.store.landSpans([one]);
-      const before = index === 0 ? [] : [{ state: stateOf(own.slice(0, index)), version: version - 1, sign: -1 as const }];
+      const before =
+        index === 0 ? [] : [{ state: stateOf(own.slice(0, index)), version: version - 1, sign: -1 as const }];
       await cold.store.landTraces([...before, { state: stateOf(own.slice(0, index + 1)), version, sign: 1 }]);
     }
   }
@@ -53,7 +54,12 @@ async function landAll(org_id: string): Promise<void> {
 }
 
 async function listed(org_id: string): Promise<string[]> {
-  const { data, meta } = await listTraces({ clickhouse: cold.store.client, now: () => on(DAY + 30) }, org_id, listQuery.parse({}), signal);
+  const { data, meta } = await listTraces(
+    { clickhouse: cold.store.client, now: () => on(DAY + 30) },
+    org_id,
+    listQuery.parse({}),
+    signal,
+  );
   expect(meta.total).toBe(data.length);
   return data.map(({ trace_id }) => trace_id).sort();
 }
@@ -93,7 +99,8 @@ describe('a listed trace', () => {
 
   it('that lost its spans and its look-up in an earlier run leaves the list on the next night', async () => {
     await landAll('org_a');
-    for (const table of ['spans', 'trace_lookup', 'span_texts']) await cold.store.database.run(`TRUNCATE TABLE ${table}`);
+    for (const table of ['spans', 'trace_lookup', 'span_texts'])
+      await cold.store.database.run(`TRUNCATE TABLE ${table}`);
     cold.policies.push(policyOf('org_a', { telemetry_events }));
     await cold.retire(DAY + KEPT_DAYS);
     expect(await listed('org_a')).toEqual([]);

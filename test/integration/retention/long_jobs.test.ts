@@ -24,7 +24,10 @@ beforeAll(async () => {
 });
 afterAll(() => nats.remove());
 beforeEach(async () => {
-  log = await openLog(await connectNats({ url: nats.url, name: 'test', waitMs: 5000 }), { replicas: 1, logBytesMax: 64 * 1024 * 1024 });
+  log = await openLog(await connectNats({ url: nats.url, name: 'test', waitMs: 5000 }), {
+    replicas: 1,
+    logBytesMax: 64 * 1024 * 1024,
+  });
   records = await JobRecords.open(log, () => undefined);
 });
 afterEach(async () => {
@@ -37,7 +40,13 @@ afterEach(async () => {
 });
 
 function aRunner(workerId: string, handler: LongJobHandler, kind = 'work'): LongJobRunner {
-  const options = { records, handlers: { [kind]: handler }, workerId, log: createLogger('test', 'silent'), observe: () => undefined };
+  const options = {
+    records,
+    handlers: { [kind]: handler },
+    workerId,
+    log: createLogger('test', 'silent'),
+    observe: () => undefined,
+  };
   const runner = new LongJobRunner({ ...options, now: () => Date.now(), hurry: HURRY });
   runner.start();
   runners.push(runner);
@@ -59,7 +68,10 @@ async function ask(over: Partial<LongJob> = {}): Promise<LongJob> {
 }
 const stateOf = ({ job_id }: LongJob): LongJob | undefined => records.all().find((job) => job.job_id === job_id);
 const ends = (job: LongJob): Promise<void> =>
-  eventually(() => ['complete', 'failed'].includes(stateOf(job)?.status ?? ''), { withinMs: 60_000, what: 'the end of a job' });
+  eventually(() => ['complete', 'failed'].includes(stateOf(job)?.status ?? ''), {
+    withinMs: 60_000,
+    what: 'the end of a job',
+  });
 
 it('is carried out by one of the workers, once, with its progress and result in the record', async () => {
   const seen: unknown[] = [];

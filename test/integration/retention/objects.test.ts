@@ -28,7 +28,8 @@ const failure = (promise: Promise<unknown>): Promise<string> =>
     () => 'none',
     (error: unknown) => (error instanceof ObjectStoreError ? error.failure : String(error)),
   );
-const read = async (store: ObjectStore, key: string): Promise<string> => (await buffer(store.get(key, signal))).toString();
+const read = async (store: ObjectStore, key: string): Promise<string> =>
+  (await buffer(store.get(key, signal))).toString();
 
 describe.each([
   ['a folder', () => openObjectStore({ url: `file://${folder}/with%20space` })],
@@ -107,7 +108,10 @@ describe('a store that cannot be used', () => {
     const noBucket = await openObjectStore({ url: s3.noBucketUrl, credentials: S3_CREDENTIALS });
     expect(await failure(noBucket.put('a', chunks('a'), signal))).toBe('refused');
     expect(await failure(read(noBucket, 'a'))).toBe('refused');
-    const stranger = await openObjectStore({ url: s3.url, credentials: { accessKeyId: 'nobody', secretAccessKey: 'wrong' } });
+    const stranger = await openObjectStore({
+      url: s3.url,
+      credentials: { accessKeyId: 'nobody', secretAccessKey: 'wrong' },
+    });
     expect(await failure(stranger.put('a', chunks('a'), signal))).toBe('refused');
     await expect(stranger.put('a', chunks('a'), signal)).rejects.toThrow(
       /a cannot be written to s3:\/\/cold\/some\/prefix: .*\(status 403\)/,
@@ -120,7 +124,9 @@ describe('a store that cannot be used', () => {
     writeFileSync(path.join(folder, 'a_file'), '');
     const store = await openObjectStore({ url: `file://${folder}/a_file` });
     expect(await failure(store.put('a/b', chunks('a'), signal))).toBe('refused');
-    expect(await failure((await openObjectStore({ url: `file://${folder}/in` })).put('../out', chunks('a'), signal))).toBe('refused');
+    expect(
+      await failure((await openObjectStore({ url: `file://${folder}/in` })).put('../out', chunks('a'), signal)),
+    ).toBe('refused');
     expect(existsSync(path.join(folder, 'out'))).toBe(false);
   });
 

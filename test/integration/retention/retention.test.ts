@@ -14,14 +14,20 @@ afterAll(() => cold.close());
 
 const texts = (org = 'org_a'): Promise<string> => cold.value(`SELECT count() FROM span_texts WHERE org_id = '${org}'`);
 const spans = (org = 'org_a'): Promise<string> => cold.value(`SELECT count() FROM spans WHERE org_id = '${org}'`);
-const states = (): Promise<string> => cold.value('SELECT org_id, day, state, rows FROM cold_objects FINAL ORDER BY org_id, day FORMAT TSV');
+const states = (): Promise<string> =>
+  cold.value('SELECT org_id, day, state, rows FROM cold_objects FINAL ORDER BY org_id, day FORMAT TSV');
 
 describe('texts', () => {
   it('stay until their days are over, and are in an object of their org and day then', async () => {
     await cold.land([aText(DAY), aText(DAY), aText(DAY + 1), aText(DAY, { org_id: 'org_b' })]);
     expect(await cold.retire(DAY + 29)).toMatchObject({ days_exported: 0, texts_dropped: 0 });
     expect([await texts(), cold.files()]).toEqual(['3', []]);
-    expect(await cold.retire(DAY + 30)).toMatchObject({ days_exported: 2, texts_exported: 3, texts_dropped: 3, texts_waiting: 0 });
+    expect(await cold.retire(DAY + 30)).toMatchObject({
+      days_exported: 2,
+      texts_exported: 3,
+      texts_dropped: 3,
+      texts_waiting: 0,
+    });
     expect([await texts(), await texts('org_b'), await spans()]).toEqual(['1', '0', '3']);
     expect(cold.files()).toEqual(['org=org_a/day=2026-03-02.parquet', 'org=org_b/day=2026-03-02.parquet']);
     expect(await states()).toBe('org_a\t2026-03-02\tdropped\t2\norg_b\t2026-03-02\tdropped\t1');
@@ -36,7 +42,8 @@ describe('texts', () => {
     const texts = { prompt: JSON.stringify(messages), response: 'okapi' };
     await cold.land([aText(DAY, { ...texts, attributes: { messages, output: 'okapi', n: 7 } })]);
     const attributes = () => cold.value('SELECT attributes FROM spans FORMAT TSVRaw');
-    const left = () => cold.value(`SELECT count() FROM span_texts WHERE position(prompt, 'zebra') > 0 OR response = 'okapi'`);
+    const left = () =>
+      cold.value(`SELECT count() FROM span_texts WHERE position(prompt, 'zebra') > 0 OR response = 'okapi'`);
     expect(await left()).toBe('1');
     await cold.retire(DAY + 30);
     expect([await left(), JSON.parse(await attributes())]).toEqual([
@@ -91,7 +98,9 @@ describe('texts', () => {
     expect(await states()).toBe('org_a\t2026-03-02\tdropped\t2');
     expect(cold.files()).toHaveLength(1);
     await cold.restore('org_a');
-    const prompts = await cold.value("SELECT span_id FROM span_texts WHERE org_id = 'org_a' ORDER BY log_seq FORMAT TSV");
+    const prompts = await cold.value(
+      "SELECT span_id FROM span_texts WHERE org_id = 'org_a' ORDER BY log_seq FORMAT TSV",
+    );
     expect(prompts.split('\n')).toEqual([early.span_id, late.span_id]);
     expect(sum).toMatch(/^1:/);
   });
@@ -105,9 +114,13 @@ describe('texts', () => {
 
   it('of many orgs with policies of their own are decided in ranges of ids', async () => {
     const orgs = Array.from({ length: 600 }, (_, index) => `org_${String(index).padStart(4, '0')}`);
-    await cold.land(['org_0000', 'org_0249', 'org_0250', 'org_0599', 'org_zzz'].map((org_id) => aText(DAY, { org_id })));
+    await cold.land(
+      ['org_0000', 'org_0249', 'org_0250', 'org_0599', 'org_zzz'].map((org_id) => aText(DAY, { org_id })),
+    );
     for (const org_id of orgs)
-      cold.policies.push(policyOf(org_id, { telemetry_events: { full_prompt_response_days: org_id === 'org_0250' ? 60 : 10 } }));
+      cold.policies.push(
+        policyOf(org_id, { telemetry_events: { full_prompt_response_days: org_id === 'org_0250' ? 60 : 10 } }),
+      );
     await cold.retire(DAY + 10);
     expect(await cold.value('SELECT groupArray(org_id) FROM (SELECT org_id FROM span_texts ORDER BY org_id)')).toBe(
       "['org_0250','org_zzz']",
@@ -128,7 +141,9 @@ describe('an object that is not what it was', () => {
     await expect(cold.retire(DAY + 31)).rejects.toThrow(/org=org_a\/day=2026-03-02.parquet is corrupt: its checksum/);
     expect([await texts(), await texts('org_b')]).toEqual(['1', '0']);
     rmSync(object());
-    await expect(cold.retire(DAY + 31)).rejects.toThrow(/org=org_a\/day=2026-03-02.parquet cannot be read .*there is no such object/);
+    await expect(cold.retire(DAY + 31)).rejects.toThrow(
+      /org=org_a\/day=2026-03-02.parquet cannot be read .*there is no such object/,
+    );
     expect(await texts()).toBe('1');
   });
 
@@ -156,7 +171,11 @@ describe('a restore', () => {
     const before = await cold.value(textSum('org_a'));
     await cold.retire(DAY + 40);
     expect(await texts()).toBe('0');
-    expect(await cold.restore('org_a', { since_day: DAY, until_day: DAY + 1 })).toEqual({ days: 2, texts_found: 3, texts_restored: 3 });
+    expect(await cold.restore('org_a', { since_day: DAY, until_day: DAY + 1 })).toEqual({
+      days: 2,
+      texts_found: 3,
+      texts_restored: 3,
+    });
     expect(await cold.restore('org_a')).toEqual({ days: 3, texts_found: 4, texts_restored: 1 });
     expect(await cold.value(textSum('org_a'))).toBe(before);
     expect(await cold.restore('org_a')).toMatchObject({ texts_restored: 0 });
@@ -178,7 +197,10 @@ describe('a restore', () => {
     );
     const before = await cold.value(textSum('org_a'));
     expect(await cold.retire(DAY + 30)).toMatchObject({ days_exported: 1, texts_dropped: 50_000 });
-    expect(await cold.restore('org_a', { trace_ids: ['trc_3', 'trc_4'] })).toMatchObject({ texts_found: 112, texts_restored: 112 });
+    expect(await cold.restore('org_a', { trace_ids: ['trc_3', 'trc_4'] })).toMatchObject({
+      texts_found: 112,
+      texts_restored: 112,
+    });
     expect(await cold.restore('org_a')).toMatchObject({ texts_found: 50_000, texts_restored: 49_888 });
     expect(await cold.value(textSum('org_a'))).toBe(before);
   });
@@ -207,7 +229,12 @@ describe('a restore', () => {
     await cold.restore('org_a', {}, on(DAY + 50));
     await cold.retire(DAY + 79);
     expect(await texts()).toBe('2');
-    expect(await cold.retire(DAY + 80)).toMatchObject({ days_kept: 1, days_exported: 0, texts_exported: 0, texts_dropped: 2 });
+    expect(await cold.retire(DAY + 80)).toMatchObject({
+      days_kept: 1,
+      days_exported: 0,
+      texts_exported: 0,
+      texts_dropped: 2,
+    });
     expect([await texts(), cold.files()]).toEqual(['0', [file]]);
   });
 
@@ -237,7 +264,12 @@ describe('rewriting an object', () => {
     const take = async (trace_id: string): Promise<number> => {
       const [object] = await cold.cold.objectsOf('org_a');
       if (object === undefined) throw new Error('there is one');
-      return cold.cold.rewrite(object, { sql: 'trace_id = {trace_id:String}', params: { trace_id } }, 'erase-1', signal);
+      return cold.cold.rewrite(
+        object,
+        { sql: 'trace_id = {trace_id:String}', params: { trace_id } },
+        'erase-1',
+        signal,
+      );
     };
     expect(await take('trc_none')).toBe(0);
     expect(await take('trc_x')).toBe(1);

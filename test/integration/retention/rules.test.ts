@@ -14,7 +14,8 @@ const rows = async (sql: string): Promise<string[]> => {
   const text = await cold.value(`${sql} FORMAT TSV`);
   return text === '' ? [] : text.split('\n');
 };
-const counts = (table: string): Promise<string[]> => rows(`SELECT org_id, count() FROM ${table} GROUP BY org_id ORDER BY org_id`);
+const counts = (table: string): Promise<string[]> =>
+  rows(`SELECT org_id, count() FROM ${table} GROUP BY org_id ORDER BY org_id`);
 const time = (day: number): string => `'${new Date(on(day)).toISOString().slice(0, 23).replace('T', ' ')}'`;
 
 describe('attributes', () => {
@@ -40,13 +41,15 @@ describe('attributes', () => {
     const days = [DAY, DAY + 31, DAY + 62, DAY + 93];
     for (const day of days) await cold.land([aText(day, { attributes: { day } })]);
     await cold.land([aText(DAY + 93, { org_id: 'org_b', attributes: { b: 2 } })]);
-    const left = (): Promise<string[]> => rows("SELECT attributes FROM spans WHERE attributes != '{}' ORDER BY attributes");
+    const left = (): Promise<string[]> =>
+      rows("SELECT attributes FROM spans WHERE attributes != '{}' ORDER BY attributes");
     const young = ['{"b":2}', `{"day":${String(DAY + 93)}}`];
     // What is asked for now is carried out when merges go on.
     await cold.value('SYSTEM STOP MERGES spans');
     const retired = cold.retire(DAY + 62 + 365);
     try {
-      const waiting = "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND table = 'spans' AND NOT is_done";
+      const waiting =
+        "SELECT count() FROM system.mutations WHERE database = currentDatabase() AND table = 'spans' AND NOT is_done";
       await eventually(async () => (await cold.value(waiting)) === '3');
       expect(await left()).toEqual(expect.arrayContaining(young));
     } finally {
@@ -62,7 +65,9 @@ describe('attributes', () => {
       aText(DAY + 9, { attributes: { a: 2 } }),
       aText(DAY, { org_id: 'org_b', attributes: { b: 2 } }),
     ]);
-    cold.policies.push(policyOf('org_a', { telemetry_events: { full_prompt_response_days: 3, metadata_only_days: 5 } }));
+    cold.policies.push(
+      policyOf('org_a', { telemetry_events: { full_prompt_response_days: 3, metadata_only_days: 5 } }),
+    );
     expect(await cold.retire(DAY + 5)).toMatchObject({ attributes_cleared: 1 });
     expect(await attributes()).toEqual(['org_a\t{}', 'org_a\t{"a":2}', 'org_b\t{"b":2}']);
   });
@@ -71,28 +76,39 @@ describe('attributes', () => {
 describe('delete_after_days', () => {
   it('of telemetry takes spans, traces, look-ups, texts and objects, and leaves usage and costs', async () => {
     cold.policies.push(
-      policyOf('org_a', { telemetry_events: { full_prompt_response_days: 10, metadata_only_days: 20, delete_after_days: 30 } }),
+      policyOf('org_a', {
+        telemetry_events: { full_prompt_response_days: 10, metadata_only_days: 20, delete_after_days: 30 },
+      }),
     );
     await cold.land([
       aText(DAY, { trace_id: 'trc_old' }),
       aText(DAY + 15, { trace_id: 'trc_new' }),
       aText(DAY, { org_id: 'org_b', trace_id: 'trc_old' }),
     ]);
-    const usage = await rows('SELECT org_id, sum(events), sum(cost_usd) FROM usage_events GROUP BY org_id ORDER BY org_id');
+    const usage = await rows(
+      'SELECT org_id, sum(events), sum(cost_usd) FROM usage_events GROUP BY org_id ORDER BY org_id',
+    );
     await cold.retire(DAY + 10);
     expect(cold.files()).toHaveLength(1);
     expect(await cold.retire(DAY + 30)).toMatchObject({ objects_deleted: 1 });
     for (const table of ['spans', 'traces', 'trace_lookup'])
       expect([table, ...(await counts(table))]).toEqual([table, 'org_a\t1', 'org_b\t1']);
-    expect(await rows('SELECT org_id, trace_id FROM traces ORDER BY org_id')).toEqual(['org_a\ttrc_new', 'org_b\ttrc_old']);
+    expect(await rows('SELECT org_id, trace_id FROM traces ORDER BY org_id')).toEqual([
+      'org_a\ttrc_new',
+      'org_b\ttrc_old',
+    ]);
     expect(cold.files()).toEqual(['org=org_a/day=2026-03-17.parquet', 'org=org_b/day=2026-03-02.parquet']);
-    expect(await rows('SELECT org_id, sum(events), sum(cost_usd) FROM usage_events GROUP BY org_id ORDER BY org_id')).toEqual(usage);
+    expect(
+      await rows('SELECT org_id, sum(events), sum(cost_usd) FROM usage_events GROUP BY org_id ORDER BY org_id'),
+    ).toEqual(usage);
     expect(await cold.restore('org_a')).toMatchObject({ days: 1, texts_restored: 1 });
   });
 
   it('takes texts that were never exported without exporting them', async () => {
     cold.policies.push(
-      policyOf('org_a', { telemetry_events: { full_prompt_response_days: 5, metadata_only_days: 5, delete_after_days: 5 } }),
+      policyOf('org_a', {
+        telemetry_events: { full_prompt_response_days: 5, metadata_only_days: 5, delete_after_days: 5 },
+      }),
     );
     await cold.land([aText(DAY)]);
     expect(await cold.retire(DAY + 5)).toMatchObject({ days_exported: 0, objects_deleted: 0 });
@@ -101,7 +117,9 @@ describe('delete_after_days', () => {
 
   it('a trace whose state was corrected goes with all of its rows', async () => {
     cold.policies.push(
-      policyOf('org_a', { telemetry_events: { full_prompt_response_days: 1, metadata_only_days: 2, delete_after_days: 3 } }),
+      policyOf('org_a', {
+        telemetry_events: { full_prompt_response_days: 1, metadata_only_days: 2, delete_after_days: 3 },
+      }),
     );
     await cold.land([aText(DAY, { trace_id: 'trc_1' })]);
     await cold.store.landSpans([aText(DAY + 5, { trace_id: 'trc_1' })]);
@@ -157,8 +175,12 @@ describe('delete_after_days', () => {
     await cold.retire(DAY + 20);
     expect(await counts('usage_events')).toEqual(['org_a\t2', 'org_b\t2']);
     await cold.retire(DAY + 30);
-    for (const table of ['usage_events', 'anomalies']) expect([table, ...(await counts(table))]).toEqual([table, 'org_a\t1', 'org_b\t2']);
-    expect(await rows('SELECT org_id, count() FROM audit_log FINAL GROUP BY org_id ORDER BY org_id')).toEqual(['org_a\t1', 'org_b\t2']);
+    for (const table of ['usage_events', 'anomalies'])
+      expect([table, ...(await counts(table))]).toEqual([table, 'org_a\t1', 'org_b\t2']);
+    expect(await rows('SELECT org_id, count() FROM audit_log FINAL GROUP BY org_id ORDER BY org_id')).toEqual([
+      'org_a\t1',
+      'org_b\t2',
+    ]);
     // When an agent was heard of last is known for as long as drift detection asks, however few days usage is kept.
     expect(await counts('agent_activity')).toEqual(['org_a\t2', 'org_b\t2']);
     await cold.retire(DAY + 91);
@@ -182,11 +204,19 @@ describe('incidents', () => {
       `INSERT INTO incident_traces (org_id, cluster_id, at, trace_id, sample) VALUES ('org_a', 'c', ${time(DAY)}, 't', 'secret'), ('org_b', 'c', ${time(DAY)}, 't', 'secret')`,
     );
     cold.policies.push(
-      policyOf('org_a', { telemetry_events: { full_prompt_response_days: 3, metadata_only_days: 4, delete_after_days: 5 } }),
+      policyOf('org_a', {
+        telemetry_events: { full_prompt_response_days: 3, metadata_only_days: 4, delete_after_days: 5 },
+      }),
     );
     await cold.retire(DAY + 3);
-    expect(await rows('SELECT incident_id, sample FROM incidents FINAL ORDER BY incident_id')).toEqual(['inc_1\t', 'inc_2\t']);
-    expect(await rows('SELECT org_id, sample FROM incident_traces ORDER BY org_id')).toEqual(['org_a\t', 'org_b\tsecret']);
+    expect(await rows('SELECT incident_id, sample FROM incidents FINAL ORDER BY incident_id')).toEqual([
+      'inc_1\t',
+      'inc_2\t',
+    ]);
+    expect(await rows('SELECT org_id, sample FROM incident_traces ORDER BY org_id')).toEqual([
+      'org_a\t',
+      'org_b\tsecret',
+    ]);
     await cold.retire(DAY + 6);
     expect(await rows('SELECT incident_id, status FROM incidents FINAL')).toEqual(['inc_2\topen']);
     expect(await counts('incident_traces')).toEqual(['org_b\t1']);

@@ -25,7 +25,11 @@ it('takes days out and gives them back, byte for byte', async () => {
   const before = await cold.value(textSum('org_a'));
   expect(await cold.retire(DAY + 31)).toMatchObject({ days_exported: 3, texts_dropped: 3 });
   const keys = await keysOf(cold.objects, '');
-  expect(keys).toEqual(['org=org_a/day=2026-03-02.parquet', 'org=org_a/day=2026-03-03.parquet', 'org=org_b/day=2026-03-02.parquet']);
+  expect(keys).toEqual([
+    'org=org_a/day=2026-03-02.parquet',
+    'org=org_a/day=2026-03-03.parquet',
+    'org=org_b/day=2026-03-02.parquet',
+  ]);
   await cold.land([aText(DAY, { org_id: 'org_b' })]);
   expect(await cold.retire(DAY + 31)).toMatchObject({ days_merged: 1 });
   expect(await cold.restore('org_a')).toMatchObject({ texts_restored: 2 });
@@ -33,13 +37,19 @@ it('takes days out and gives them back, byte for byte', async () => {
   expect(await cold.restore('org_b')).toMatchObject({ texts_restored: 2 });
   await cold.objects.delete('org=org_a/day=2026-03-02.parquet', new AbortController().signal);
   await cold.store.database.run('TRUNCATE TABLE span_texts');
-  await expect(cold.restore('org_a')).rejects.toThrow(/org=org_a\/day=2026-03-02.parquet cannot be read .*there is no such object/);
+  await expect(cold.restore('org_a')).rejects.toThrow(
+    /org=org_a\/day=2026-03-02.parquet cannot be read .*there is no such object/,
+  );
   expect(await cold.value('SELECT count() FROM span_texts')).toBe('0');
 });
 
 it('a bucket that refuses ends the job with the reason, and nothing is dropped', async () => {
   const cold = await openIn(s3.noBucketUrl);
   await cold.land([aText(DAY, { attributes: { a: 1 } }), aText(DAY + 1)]);
-  await expect(cold.retire(DAY + 400)).rejects.toThrow(/cannot be written to s3:\/\/none\/some\/prefix: .*bucket does not exist/i);
-  expect(await cold.value("SELECT count(), (SELECT count() FROM spans WHERE attributes != '{}') FROM span_texts FORMAT TSV")).toBe('2\t1');
+  await expect(cold.retire(DAY + 400)).rejects.toThrow(
+    /cannot be written to s3:\/\/none\/some\/prefix: .*bucket does not exist/i,
+  );
+  expect(
+    await cold.value("SELECT count(), (SELECT count() FROM spans WHERE attributes != '{}') FROM span_texts FORMAT TSV"),
+  ).toBe('2\t1');
 });

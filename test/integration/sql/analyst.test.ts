@@ -31,7 +31,9 @@ beforeAll(async () => {
   await run(
     "INSERT INTO usage_events (org_id, hour, agent_id, events, storage_bytes, cost_usd) VALUES ('org_a', '2026-01-01 00:00:00', 'g', 3, 1500000, 0.1), ('org_a', '2026-01-01 00:00:00', 'g', 4, 500000, 0.2)",
   );
-  await run("INSERT INTO span_texts (org_id, span_id, prompt, log_seq) VALUES ('org_a', 'moved', 'p', 1), ('org_a', 'moving', 'p', 2)");
+  await run(
+    "INSERT INTO span_texts (org_id, span_id, prompt, log_seq) VALUES ('org_a', 'moved', 'p', 1), ('org_a', 'moving', 'p', 2)",
+  );
   await run(
     "INSERT INTO span_texts_recent (org_id, span_id, prompt, log_seq) VALUES ('org_a', 'moving', 'p', 2), ('org_a', 'recent', 'p', 3)",
   );
@@ -51,12 +53,16 @@ const rows = async (sql: string): Promise<unknown[]> =>
 describe('an analyst', () => {
   it('reads a row a span, with its event id and its duration', async () => {
     expect(
-      await rows("SELECT event_id, duration_ms, JSONExtractString(attributes, 'a') AS a FROM analyst_spans WHERE span_id = '31'"),
+      await rows(
+        "SELECT event_id, duration_ms, JSONExtractString(attributes, 'a') AS a FROM analyst_spans WHERE span_id = '31'",
+      ),
     ).toEqual([{ event_id: 'evt_000000000000001f', duration_ms: 1500, a: 'x' }]);
   });
 
   it('reads a row a trace, as of now', async () => {
-    expect(await rows('SELECT trace_id, spans, duration_ms FROM analyst_traces')).toEqual([{ trace_id: 't', spans: 2, duration_ms: 2000 }]);
+    expect(await rows('SELECT trace_id, spans, duration_ms FROM analyst_traces')).toEqual([
+      { trace_id: 't', spans: 2, duration_ms: 2000 },
+    ]);
   });
 
   it('reads costs by day: of what has just landed by its rows, of what was merged by the projection', async () => {
@@ -134,7 +140,10 @@ describe("the panels of the analysts' dashboard", () => {
   /** As the data source fills its macros in for the first week of the rows above. */
   const filled = (sql: string): string =>
     sql
-      .replaceAll(/\$__timeFilter\((\w+)\)/g, "$1 >= toDateTime('2026-01-01 00:00:00') AND $1 <= toDateTime('2026-01-07 00:00:00')")
+      .replaceAll(
+        /\$__timeFilter\((\w+)\)/g,
+        "$1 >= toDateTime('2026-01-01 00:00:00') AND $1 <= toDateTime('2026-01-07 00:00:00')",
+      )
       .replaceAll(/\$__dateFilter\((\w+)\)/g, "$1 >= toDate('2026-01-01') AND $1 <= toDate('2026-01-07')")
       .replaceAll('$org', 'org_a');
   const queries = panels.flatMap(({ title, targets }) => targets.map(({ rawSql }) => [title, filled(rawSql)] as const));
@@ -151,15 +160,23 @@ describe("the panels of the analysts' dashboard", () => {
 
 it('the image that deployments use is of the version that is tested here', async () => {
   const [row] = z.array(z.object({ version: z.string() })).parse(await rows('SELECT version() AS version'));
-  expect(row?.version).toMatch(new RegExp(`^${/clickhouse-server:([0-9.]+)/.exec(projectFile('ops/deploy/compose.yaml'))?.[1] ?? '?'}\\.`));
+  expect(row?.version).toMatch(
+    new RegExp(`^${/clickhouse-server:([0-9.]+)/.exec(projectFile('ops/deploy/compose.yaml'))?.[1] ?? '?'}\\.`),
+  );
 });
 
 describe('the lists of what analysts of one org may use', () => {
   it('name every function of the engine once', async () => {
-    const all = await client.rows<{ name: string }>({ name: 'functions', sql: 'SELECT name FROM system.functions', timeoutMs: 5000 });
+    const all = await client.rows<{ name: string }>({
+      name: 'functions',
+      sql: 'SELECT name FROM system.functions',
+      timeoutMs: 5000,
+    });
     const allowed = all.filter(({ name }) => isAllowedFunction(name)).map(({ name }) => name);
     const leftOut = all.filter(({ name }) => LEFT_OUT.some(({ names }) => names.test(name))).map(({ name }) => name);
-    expect(all.map(({ name }) => name).filter((name) => !allowed.includes(name) && !leftOut.includes(name))).toEqual([]);
+    expect(all.map(({ name }) => name).filter((name) => !allowed.includes(name) && !leftOut.includes(name))).toEqual(
+      [],
+    );
     expect(allowed.filter((name) => leftOut.includes(name))).toEqual([]);
   });
 
@@ -169,7 +186,9 @@ describe('the lists of what analysts of one org may use', () => {
       sql: "SELECT as_select FROM system.tables WHERE database = 'millrace' AND engine = 'View'",
       timeoutMs: 5000,
     });
-    const tables = views.flatMap(({ as_select }) => [...as_select.matchAll(/(?:FROM|JOIN) millrace\.(\w+)/g)].map(([, name]) => name));
+    const tables = views.flatMap(({ as_select }) =>
+      [...as_select.matchAll(/(?:FROM|JOIN) millrace\.(\w+)/g)].map(([, name]) => name),
+    );
     expect([...new Set(tables)].sort()).toEqual([...ORG_TABLES].sort());
   });
 
@@ -192,7 +211,8 @@ describe("the operator's analyst, who asks the engine directly", () => {
         headers: { ...headers, 'X-ClickHouse-User': username, 'X-ClickHouse-Key': password },
       });
       expect(told(reply)).not.toMatch(/password_sha256|SERVICE_|root:x/);
-      if (isRefused(reply) !== ((attack.operator ?? 'refused') === 'refused')) wrong.push(`${attack.query}: ${reply.text.slice(0, 150)}`);
+      if (isRefused(reply) !== ((attack.operator ?? 'refused') === 'refused'))
+        wrong.push(`${attack.query}: ${reply.text.slice(0, 150)}`);
     }
     expect(wrong).toEqual([]);
   });

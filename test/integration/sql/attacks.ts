@@ -19,7 +19,11 @@ export interface Attack {
 }
 
 const refused = (query: string): Attack => ({ query, by: 'refused' });
-const parser = (query: string, operator: Attack['operator'] = 'answered'): Attack => ({ query, by: 'parser', operator });
+const parser = (query: string, operator: Attack['operator'] = 'answered'): Attack => ({
+  query,
+  by: 'parser',
+  operator,
+});
 /** A file, which the embedded engine gives to nobody. */
 const file = (query: string): Attack => ({ query, by: 'parser', operator: 'refused' });
 const engine = (query: string): Attack => ({ query, by: 'engine' });
@@ -59,7 +63,12 @@ export const ATTACKS: readonly Attack[] = [
   file("DESCRIBE (SELECT file('{canary}'))"),
   file("SHOW TABLES WHERE file('{canary}') != ''"),
   file("SHOW COLUMNS FROM analyst_spans WHERE file('{canary}') != ''"),
-  { query: "SELECT arrayMap({f:Identifier}, ['{canary}'])", url: { param_f: 'file' }, by: 'parser', operator: 'refused' },
+  {
+    query: "SELECT arrayMap({f:Identifier}, ['{canary}'])",
+    url: { param_f: 'file' },
+    by: 'parser',
+    operator: 'refused',
+  },
   file("SELECT CAST(file('{canary}') AS String)"),
   parser("SELECT * FROM values('a String', file('{canary}'))", 'refused'),
   refused("SELECT * FROM view(SELECT file('{folder}/users.xml'))"),
@@ -177,7 +186,12 @@ export const ATTACKS: readonly Attack[] = [
   parser("SELECT finalizeAggregation(initializeAggregation('aggThrowState(0.5)', 1))", 'not tried'),
   parser("SELECT finalizeAggregation(CAST('' AS AggregateFunction(groupFormat('CSV'), UInt8)))", 'not tried'),
   parser("SELECT CAST('', concat('AggregateFunction(groupFormat(1)', ', UInt8)'))", 'not tried'),
-  { query: 'SELECT arrayReduce({f:String}, [1])', url: { param_f: 'aggThrow(0.5)' }, by: 'parser', operator: 'not tried' },
+  {
+    query: 'SELECT arrayReduce({f:String}, [1])',
+    url: { param_f: 'aggThrow(0.5)' },
+    by: 'parser',
+    operator: 'not tried',
+  },
   // Calls that go on when their query is killed, or that end the engine. Nobody sends them to the engine here.
   ...[
     'length(h3kRing(geoToH3(37., 55., toUInt8(9)), 1000))',
@@ -192,16 +206,23 @@ export const ATTACKS: readonly Attack[] = [
   ].map((call) => parser(`SELECT ${call}`, 'not tried')),
   parser("SELECT multiMatchAny('x', [repeat('a', 1001)])", 'not tried'),
   // How many rows the engine read, which counts those of other orgs.
-  ...['JSONEachRow', 'JSONStringsEachRow', 'JSONCompactEachRow', 'JSONCompactStringsEachRow'].flatMap((format): Attack[] => [
-    parser(`SELECT count() FROM analyst_spans FORMAT ${format}WithProgress`),
-    { query: 'SELECT count() FROM analyst_spans', url: { default_format: `${format}WithProgress` }, by: 'parser', operator: 'not tried' },
-    {
-      query: 'SELECT count() FROM analyst_spans',
-      headers: { 'X-ClickHouse-Format': `${format}WithProgress` },
-      by: 'parser',
-      operator: 'not tried',
-    },
-  ]),
+  ...['JSONEachRow', 'JSONStringsEachRow', 'JSONCompactEachRow', 'JSONCompactStringsEachRow'].flatMap(
+    (format): Attack[] => [
+      parser(`SELECT count() FROM analyst_spans FORMAT ${format}WithProgress`),
+      {
+        query: 'SELECT count() FROM analyst_spans',
+        url: { default_format: `${format}WithProgress` },
+        by: 'parser',
+        operator: 'not tried',
+      },
+      {
+        query: 'SELECT count() FROM analyst_spans',
+        headers: { 'X-ClickHouse-Format': `${format}WithProgress` },
+        by: 'parser',
+        operator: 'not tried',
+      },
+    ],
+  ),
   // Settings.
   refused('SELECT 1 SETTINGS max_memory_usage = 0'),
   refused('SELECT 1 SETTINGS max_execution_time = 0'),
@@ -226,7 +247,12 @@ export const ATTACKS: readonly Attack[] = [
       ['query_id', "x' OR 1", 'own'],
       ['quota_key', 'org_b', 'own'],
     ] as const
-  ).map(([name, value, by]): Attack => ({ query: 'SELECT org_id FROM analyst_spans', url: { [name]: value }, by, operator: 'not tried' })),
+  ).map(([name, value, by]): Attack => ({
+    query: 'SELECT org_id FROM analyst_spans',
+    url: { [name]: value },
+    by,
+    operator: 'not tried',
+  })),
   // Other statements.
   refused("INSERT INTO analyst_spans (org_id) VALUES ('org_b')"),
   refused("INSERT INTO FUNCTION file('{folder}/written', 'CSV', 'a String') SELECT 'x'"),
@@ -253,7 +279,12 @@ export const ATTACKS: readonly Attack[] = [
   refused('CHECK TABLE millrace.spans'),
   refused('OPTIMIZE TABLE millrace.spans'),
   // The request itself.
-  { query: 'SELECT DISTINCT org_id FROM analyst_spans', headers: { 'X-Millrace-Org': 'org_b' }, by: 'own', operator: 'answered' },
+  {
+    query: 'SELECT DISTINCT org_id FROM analyst_spans',
+    headers: { 'X-Millrace-Org': 'org_b' },
+    by: 'own',
+    operator: 'answered',
+  },
   {
     query: 'SELECT DISTINCT org_id FROM analyst_spans',
     headers: { 'x-millrace-org': 'org_b', X_Millrace_Org: 'org_b' },
@@ -266,7 +297,12 @@ export const ATTACKS: readonly Attack[] = [
   { query: 'a NUL', body: Buffer.from("SELECT 1\0, file('x')"), by: 'parser', operator: 'refused' },
   { query: 'not UTF-8', body: Buffer.from([0x53, 0x45, 0x4c, 0xff, 0xfe]), by: 'refused' },
   { query: 'not gzip', headers: { 'Content-Encoding': 'gzip' }, body: Buffer.from('SELECT 1'), by: 'refused' },
-  { query: 'an encoding that is not taken', headers: { 'Content-Encoding': 'lz4' }, body: Buffer.from('SELECT 1'), by: 'refused' },
+  {
+    query: 'an encoding that is not taken',
+    headers: { 'Content-Encoding': 'lz4' },
+    body: Buffer.from('SELECT 1'),
+    by: 'refused',
+  },
   { query: 'EXPLAIN AST graph = 1 SELECT 1', by: 'parser', operator: 'answered' },
   { query: "ast = 1 SELECT file('{canary}')", by: 'refused' },
 ];

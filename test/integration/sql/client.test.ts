@@ -2,7 +2,13 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { classifyStoreError, createClickHouse, type ClickHouse, isTooLarge, StoreUnavailable } from '../../../sql/client/client.ts';
+import {
+  classifyStoreError,
+  createClickHouse,
+  type ClickHouse,
+  isTooLarge,
+  StoreUnavailable,
+} from '../../../sql/client/client.ts';
 import { defineQuery } from '../../../sql/client/query.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/clickhouse.ts';
 import { eventually } from '../../support/wait.ts';
@@ -40,18 +46,27 @@ describe('reads', () => {
       params: { key: '18446744073709551615', text, texts: [text, ''] },
       timeoutMs: 5000,
     });
-    expect(rows).toEqual([{ key: '18446744073709551615', text, texts: [text, ''], at: '2026-01-02T03:04:05.678Z', cost: 1e-12 }]);
+    expect(rows).toEqual([
+      { key: '18446744073709551615', text, texts: [text, ''], at: '2026-01-02T03:04:05.678Z', cost: 1e-12 },
+    ]);
   });
 
   it('take long lists of parameters', async () => {
     const keys = Array.from({ length: 10_000 }, (_, n) => BigInt(n));
-    expect(await client.rows({ name: 'long', sql: 'SELECT length({keys:Array(UInt64)}) AS n', params: { keys }, timeoutMs: 5000 })).toEqual(
-      [{ n: '10000' }],
-    );
+    expect(
+      await client.rows({
+        name: 'long',
+        sql: 'SELECT length({keys:Array(UInt64)}) AS n',
+        params: { keys },
+        timeoutMs: 5000,
+      }),
+    ).toEqual([{ n: '10000' }]);
   });
 
   it('hold a large set of keys once', async () => {
-    await database.run('CREATE TABLE keyed (k UInt64, INDEX ix k TYPE bloom_filter(0.01) GRANULARITY 1) ENGINE = MergeTree ORDER BY k');
+    await database.run(
+      'CREATE TABLE keyed (k UInt64, INDEX ix k TYPE bloom_filter(0.01) GRANULARITY 1) ENGINE = MergeTree ORDER BY k',
+    );
     await database.run('INSERT INTO keyed SELECT 2 * number FROM numbers(20000)');
     const rows = await client.rows({
       name: 'large_set',
@@ -63,11 +78,15 @@ describe('reads', () => {
   });
 
   it('change nothing', async () => {
-    expect(await failure(client.rows({ name: 'write', sql: 'INSERT INTO t SELECT 1, 1', timeoutMs: 5000 }))).toMatchObject({ code: '164' });
+    expect(
+      await failure(client.rows({ name: 'write', sql: 'INSERT INTO t SELECT 1, 1', timeoutMs: 5000 })),
+    ).toMatchObject({ code: '164' });
   });
 
   it('end in time, here and in the store', async () => {
-    expect(await failure(client.rows({ name: 'slow_read', sql: FOREVER, timeoutMs: 300 }))).toBeInstanceOf(StoreUnavailable);
+    expect(await failure(client.rows({ name: 'slow_read', sql: FOREVER, timeoutMs: 300 }))).toBeInstanceOf(
+      StoreUnavailable,
+    );
     await eventually(async () => (await running('slow_read')) === 0);
   });
 
@@ -104,7 +123,9 @@ describe('reads', () => {
       return rows;
     };
     // Where the store's words lie across two chunks, the client only knows that there were some.
-    expect(await failure(read())).toMatchObject({ message: expect.stringMatching(/enough|error in the stream/) as string });
+    expect(await failure(read())).toMatchObject({
+      message: expect.stringMatching(/enough|error in the stream/) as string,
+    });
   });
 
   it('say when an answer is larger than the caller takes', async () => {
@@ -163,7 +184,9 @@ describe('a store that is away', () => {
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
     const waiting = createClickHouse({ url: `http://u:p@127.0.0.1:${String(port)}/d` });
-    expect(await failure(waiting.rows({ name: 'silent', sql: 'SELECT 1', timeoutMs: 200 }))).toBeInstanceOf(StoreUnavailable);
+    expect(await failure(waiting.rows({ name: 'silent', sql: 'SELECT 1', timeoutMs: 200 }))).toBeInstanceOf(
+      StoreUnavailable,
+    );
     await waiting.close();
     silent.close();
     await once(silent, 'close');
@@ -185,7 +208,9 @@ describe('a defined query', () => {
   });
 
   it('refuses parameters and rows of another shape', async () => {
-    await expect(readLookup(client, { trace_id: 1 } as unknown as { trace_id: string })).rejects.toBeInstanceOf(z.ZodError);
+    await expect(readLookup(client, { trace_id: 1 } as unknown as { trace_id: string })).rejects.toBeInstanceOf(
+      z.ZodError,
+    );
     await database.run(
       'CREATE TABLE trace_lookup (trace_key UInt64, org_id UInt8, first_at DateTime64(3), last_at DateTime64(3)) ENGINE = MergeTree ORDER BY trace_key',
     );

@@ -52,7 +52,9 @@ describe('migrations', () => {
 
   it('refuse a landed migration that was edited', async () => {
     const { migrations, views } = readScripts();
-    const edited = migrations.map((script, index) => (index === 1 ? { ...script, sql: `${script.sql}\n-- a late idea\n` } : script));
+    const edited = migrations.map((script, index) =>
+      index === 1 ? { ...script, sql: `${script.sql}\n-- a late idea\n` } : script,
+    );
     await expect(migrate(client, { scripts: { migrations: edited, views } })).rejects.toThrow(
       `${migrations[1]?.name ?? ''} was changed after it had been applied`,
     );
@@ -60,22 +62,40 @@ describe('migrations', () => {
 
   it('refuse a gap in the numbers', async () => {
     const { migrations, views } = readScripts();
-    await expect(migrate(client, { scripts: { migrations: migrations.toSpliced(1, 1), views } })).rejects.toThrow('next number');
+    await expect(migrate(client, { scripts: { migrations: migrations.toSpliced(1, 1), views } })).rejects.toThrow(
+      'next number',
+    );
   });
 
   it('replace a view that changed', async () => {
     const scripts = {
       migrations: readScripts().migrations,
-      views: [{ name: 'analyst_probe.sql', sql: "CREATE OR REPLACE VIEW analyst_probe (a UInt8 COMMENT 'one') AS SELECT 1 AS a;" }],
+      views: [
+        {
+          name: 'analyst_probe.sql',
+          sql: "CREATE OR REPLACE VIEW analyst_probe (a UInt8 COMMENT 'one') AS SELECT 1 AS a;",
+        },
+      ],
     };
     const read = async () =>
-      (await client.rows<Record<string, number>>({ name: 'probe', sql: 'SELECT * FROM analyst_probe', timeoutMs: 5000 }))[0];
+      (
+        await client.rows<Record<string, number>>({
+          name: 'probe',
+          sql: 'SELECT * FROM analyst_probe',
+          timeoutMs: 5000,
+        })
+      )[0];
     await migrate(client, { scripts });
     expect(await read()).toEqual({ a: 1 });
     await migrate(client, {
       scripts: {
         ...scripts,
-        views: [{ name: 'analyst_probe.sql', sql: "CREATE OR REPLACE VIEW analyst_probe (b UInt8 COMMENT 'two') AS SELECT 2 AS b;" }],
+        views: [
+          {
+            name: 'analyst_probe.sql',
+            sql: "CREATE OR REPLACE VIEW analyst_probe (b UInt8 COMMENT 'two') AS SELECT 2 AS b;",
+          },
+        ],
       },
     });
     expect(await read()).toEqual({ b: 2 });

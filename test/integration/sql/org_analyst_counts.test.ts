@@ -17,7 +17,8 @@ let api: TestApi;
 let formats: string[];
 let login: Record<string, string>;
 
-const ask = (body: string, url: Record<string, string> = {}): Promise<Reply> => send(api.url, { body, url, headers: login });
+const ask = (body: string, url: Record<string, string> = {}): Promise<Reply> =>
+  send(api.url, { body, url, headers: login });
 
 beforeAll(async () => {
   [engine, nats] = await Promise.all([startTestEngine(), startTestNats()]);
@@ -50,15 +51,25 @@ describe('an answer to an analyst of one organization', () => {
     const telling: string[] = [];
     for (const format of formats.filter(isAllowedFormat)) {
       const replies = [
-        await ask(`SELECT span_id AS s, count() AS n FROM analyst_spans GROUP BY s ORDER BY s LIMIT 2 FORMAT ${format}`),
-        await ask('SELECT span_id AS s FROM analyst_spans LIMIT 2', { default_format: format, send_progress_in_http_headers: '1' }),
+        await ask(
+          `SELECT span_id AS s, count() AS n FROM analyst_spans GROUP BY s ORDER BY s LIMIT 2 FORMAT ${format}`,
+        ),
+        await ask('SELECT span_id AS s FROM analyst_spans LIMIT 2', {
+          default_format: format,
+          send_progress_in_http_headers: '1',
+        }),
         await ask(`SELECT span_id AS s FROM analyst_spans LIMIT 2 FORMAT ${format}`, {
           output_format_write_statistics: '1',
           wait_end_of_query: '1',
         }),
       ];
-      if (replies.some(({ status, text }) => status !== 200 && !text.includes('DB::Exception'))) telling.push(`${format}: no answer`);
-      if (replies.some((reply) => /read_rows|rows_read|bytes_read|statistics|progress|x-clickhouse-summary/i.test(told(reply))))
+      if (replies.some(({ status, text }) => status !== 200 && !text.includes('DB::Exception')))
+        telling.push(`${format}: no answer`);
+      if (
+        replies.some((reply) =>
+          /read_rows|rows_read|bytes_read|statistics|progress|x-clickhouse-summary/i.test(told(reply)),
+        )
+      )
         telling.push(format);
     }
     expect(telling).toEqual([]);
@@ -78,7 +89,10 @@ describe('an answer to an analyst of one organization', () => {
 
   it('counts only rows of its own before a limit', async () => {
     for (const format of ['JSON', 'JSONCompact', 'JSONColumnsWithMetadata', 'XML'])
-      for (const query of ['SELECT span_id FROM analyst_spans LIMIT 1', 'SELECT span_id FROM analyst_spans ORDER BY attributes LIMIT 1']) {
+      for (const query of [
+        'SELECT span_id FROM analyst_spans LIMIT 1',
+        'SELECT span_id FROM analyst_spans ORDER BY attributes LIMIT 1',
+      ]) {
         const { text } = await ask(`${query} FORMAT ${format}`);
         const counted = /rows_before_limit_at_least\W+(\d+)/.exec(text)?.[1];
         expect([format, query, Number(counted) <= OWN_SPANS]).toEqual([format, query, true]);

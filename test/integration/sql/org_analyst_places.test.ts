@@ -22,7 +22,8 @@ const logins = new Map<string, Record<string, string>>();
 const operator = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined };
 
 const startApi = (): Promise<TestApi> => startTestApi({ natsUrl: nats.url, clickhouseUrl: engine.url });
-const ask = (org_id: string, body: string, at = apis[0]): Promise<Reply> => send(at.url, { body, headers: logins.get(org_id) ?? {} });
+const ask = (org_id: string, body: string, at = apis[0]): Promise<Reply> =>
+  send(at.url, { body, headers: logins.get(org_id) ?? {} });
 
 beforeAll(async () => {
   [engine, nats] = await Promise.all([startTestEngine({ memoryMaxBytes: 1_500_000_000 }), startTestNats()]);
@@ -31,14 +32,26 @@ beforeAll(async () => {
   apis = [await startApi(), await startApi()];
   for (const org_id of ORGS) {
     await call(apis[0], 'POST', '/admin/orgs', {
-      body: { org_id, name: org_id, plan_name: 'enterprise', owner: { user_id: 'u', email: 'u@example.com' }, rate_limits: null },
+      body: {
+        org_id,
+        name: org_id,
+        plan_name: 'enterprise',
+        owner: { user_id: 'u', email: 'u@example.com' },
+        rate_limits: null,
+      },
       headers: operator,
     });
-    const made = await call(apis[0], 'POST', `/admin/orgs/${org_id}/analysts`, { body: { name: 'a' }, headers: operator });
+    const made = await call(apis[0], 'POST', `/admin/orgs/${org_id}/analysts`, {
+      body: { name: 'a' },
+      headers: operator,
+    });
     const { user, password } = made.json?.['data'] as { user: string; password: string };
     logins.set(org_id, { 'X-ClickHouse-User': user, 'X-ClickHouse-Key': password });
     for (const api of apis)
-      await eventually(async () => (await ask(org_id, 'SELECT 1', api)).status === 200, { withinMs: 10_000, what: 'an answer' });
+      await eventually(async () => (await ask(org_id, 'SELECT 1', api)).status === 200, {
+        withinMs: 10_000,
+        what: 'an answer',
+      });
   }
 });
 
@@ -99,7 +112,11 @@ it('an organization whose queries go on in the engine gets no further places the
   try {
     for (const at of [...apis, restarted]) {
       const refused = await ask('org_a', 'SELECT 1', at);
-      expect([refused.status, refused.headers['x-clickhouse-exception-code'], refused.headers['retry-after']]).toEqual([503, '202', '5']);
+      expect([refused.status, refused.headers['x-clickhouse-exception-code'], refused.headers['retry-after']]).toEqual([
+        503,
+        '202',
+        '5',
+      ]);
       expect((await ask('org_b', 'SELECT 1', at)).text).toBe('1\n');
     }
     for (const res of left) res.destroy();

@@ -12,7 +12,9 @@ import { ADMIN_TOKEN, call, KEY, startTestApi, type TestApi } from '../api/an_ap
 import { ATTACKS, PLACES } from './attacks.ts';
 import { fillTwoOrgs, isRefused, plantFile, type Reply, SECRET, send, type Sent, sentOf, told } from './two_orgs.ts';
 
-const VIEWS = ['spans', 'texts', 'traces', 'usage', 'costs_daily', 'scores', 'feedback'].map((name) => `analyst_${name}`);
+const VIEWS = ['spans', 'texts', 'traces', 'usage', 'costs_daily', 'scores', 'feedback'].map(
+  (name) => `analyst_${name}`,
+);
 
 let engine: TestEngine;
 let nats: TestNats;
@@ -22,7 +24,10 @@ let other: TestApi;
 let folder: string;
 let analyst: { user: string; password: string; url: string };
 
-const login = (who: { user: string; password: string } = analyst) => ({ 'X-ClickHouse-User': who.user, 'X-ClickHouse-Key': who.password });
+const login = (who: { user: string; password: string } = analyst) => ({
+  'X-ClickHouse-User': who.user,
+  'X-ClickHouse-Key': who.password,
+});
 const ask = (body: string | Buffer, sent: Sent = {}, at = api): Promise<Reply> =>
   send(at.url, { ...sent, body, headers: { ...login(), ...sent.headers } });
 const operator = { Authorization: `Bearer ${ADMIN_TOKEN}`, 'X-Org-Api-Key': undefined, 'X-Org-Id': undefined };
@@ -42,7 +47,13 @@ beforeAll(async () => {
   other = await startTestApi({ natsUrl: nats.url, clickhouseUrl: engine.url });
   for (const org_id of ['org_a', 'org_b'])
     await call(api, 'POST', '/admin/orgs', {
-      body: { org_id, name: org_id, plan_name: 'enterprise', owner: { user_id: 'u', email: 'u@example.com' }, rate_limits: null },
+      body: {
+        org_id,
+        name: org_id,
+        plan_name: 'enterprise',
+        owner: { user_id: 'u', email: 'u@example.com' },
+        rate_limits: null,
+      },
       headers: operator,
     });
   analyst = await make('org_a', 'first');
@@ -106,7 +117,10 @@ describe("an org's analyst", () => {
 
   it("sees what another org's analyst does not, and the other way round", async () => {
     const b = await make('org_b');
-    const counted = await send(api.url, { body: 'SELECT DISTINCT org_id, trace_id FROM analyst_spans', headers: login(b) });
+    const counted = await send(api.url, {
+      body: 'SELECT DISTINCT org_id, trace_id FROM analyst_spans',
+      headers: login(b),
+    });
     expect(counted.text).toBe(`org_b\t${SECRET}\n`);
   });
 
@@ -150,20 +164,34 @@ describe("an org's analyst", () => {
     const plan = await send(`http://127.0.0.1:${String(engine.server.httpPort)}`, {
       url: { database: 'millrace_org' },
       body: "EXPLAIN indexes = 1 SELECT * FROM analyst_texts WHERE started_at > '2026-01-01 00:05:00'",
-      headers: { 'X-ClickHouse-User': ORG_ANALYST, 'X-ClickHouse-Key': orgAnalystPassword('test-app-password'), [ORG_HEADER]: 'org_a' },
+      headers: {
+        'X-ClickHouse-User': ORG_ANALYST,
+        'X-ClickHouse-Key': orgAnalystPassword('test-app-password'),
+        [ORG_HEADER]: 'org_a',
+      },
     });
     expect(plan.text).toMatch(/PrimaryKey\s+[│ ]*Keys:\s+[│ ]*org_id\s+[│ ]*started_at/);
   });
 
   it.each([
-    ['a query that takes memory', 'SELECT length(groupArray(toString(number))) FROM numbers(1000000000)', /MEMORY_LIMIT_EXCEEDED/, {}],
+    [
+      'a query that takes memory',
+      'SELECT length(groupArray(toString(number))) FROM numbers(1000000000)',
+      /MEMORY_LIMIT_EXCEEDED/,
+      {},
+    ],
     [
       'a query that takes time',
       'SELECT count() FROM numbers(100000000000) WHERE NOT ignore(sipHash64(number))',
       /TIMEOUT_EXCEEDED/,
       { max_execution_time: '1' },
     ],
-    ['a large answer', 'SELECT number FROM numbers(1000) FORMAT TSV', /TOO_MANY_ROWS_OR_BYTES/, { max_result_rows: '10' }],
+    [
+      'a large answer',
+      'SELECT number FROM numbers(1000) FORMAT TSV',
+      /TOO_MANY_ROWS_OR_BYTES/,
+      { max_result_rows: '10' },
+    ],
     ['a long query', `SELECT '${'x'.repeat(200_000)}'`, /larger than 131072 bytes/, {}],
   ])('is bounded: %s', async (_, query, problem, url) => {
     expect((await ask(query, { url })).text).toMatch(problem);
@@ -173,10 +201,13 @@ describe("an org's analyst", () => {
     const { user, password } = await make('org_a');
     const running = new AbortController();
     const slow = () =>
-      fetch(`${api.url}/?query=${encodeURIComponent('SELECT count() FROM numbers(100000000000) WHERE NOT ignore(sipHash64(number))')}`, {
-        headers: login({ user, password }),
-        signal: running.signal,
-      }).then(
+      fetch(
+        `${api.url}/?query=${encodeURIComponent('SELECT count() FROM numbers(100000000000) WHERE NOT ignore(sipHash64(number))')}`,
+        {
+          headers: login({ user, password }),
+          signal: running.signal,
+        },
+      ).then(
         (response) => response.status,
         () => 'gone',
       );
@@ -202,7 +233,10 @@ describe("an org's analyst", () => {
     expect(answered).toBe(false);
     running.abort();
     expect(await Promise.all(four)).toEqual(['gone', 'gone', 'gone', 'gone']);
-    await eventually(async () => (await inEngine()) === 0, { withinMs: 20_000, what: 'queries that end with their callers' });
+    await eventually(async () => (await inEngine()) === 0, {
+      withinMs: 20_000,
+      what: 'queries that end with their callers',
+    });
     expect(await fifth).toBe('1\n');
   });
 
@@ -235,12 +269,17 @@ describe("an org's analyst", () => {
 
 describe('a client', () => {
   it('asks with @clickhouse/client', async () => {
-    const real = createClient({ url: analyst.url, username: analyst.user, password: analyst.password, log: { level: 127 } });
+    const real = createClient({
+      url: analyst.url,
+      username: analyst.user,
+      password: analyst.password,
+      log: { level: 127 },
+    });
     try {
       expect(await real.ping()).toEqual({ success: true });
-      expect(await (await real.query({ query: 'SELECT count() AS n FROM analyst_spans', format: 'JSONEachRow' })).json()).toEqual([
-        { n: 500 },
-      ]);
+      expect(
+        await (await real.query({ query: 'SELECT count() AS n FROM analyst_spans', format: 'JSONEachRow' })).json(),
+      ).toEqual([{ n: 500 }]);
       const bound = await real.query({
         query:
           'SELECT span_id, started_at, toUInt64(1) AS n FROM analyst_spans WHERE span_id = {id:String} AND org_id IN ({orgs:Array(String)})',
@@ -263,14 +302,22 @@ describe('a client', () => {
         code: '47',
         type: 'UNKNOWN_IDENTIFIER',
       });
-      await expect(real.query({ query: "SELECT file('x')" })).rejects.toMatchObject({ code: '497', type: 'ACCESS_DENIED' });
+      await expect(real.query({ query: "SELECT file('x')" })).rejects.toMatchObject({
+        code: '497',
+        type: 'ACCESS_DENIED',
+      });
       await expect(real.query({ query: 'SELEC 1' })).rejects.toMatchObject({ code: '62', type: 'SYNTAX_ERROR' });
-      await expect(real.insert({ table: 'analyst_spans', values: [{ org_id: 'org_b' }], format: 'JSONEachRow' })).rejects.toThrow();
+      await expect(
+        real.insert({ table: 'analyst_spans', values: [{ org_id: 'org_b' }], format: 'JSONEachRow' }),
+      ).rejects.toThrow();
     } finally {
       await real.close();
     }
     const wrong = createClient({ url: analyst.url, username: analyst.user, password: 'wrong', log: { level: 127 } });
-    await expect(wrong.query({ query: 'SELECT 1' })).rejects.toMatchObject({ code: '516', type: 'AUTHENTICATION_FAILED' });
+    await expect(wrong.query({ query: 'SELECT 1' })).rejects.toMatchObject({
+      code: '516',
+      type: 'AUTHENTICATION_FAILED',
+    });
     await wrong.close();
   });
 
@@ -311,7 +358,10 @@ describe('a client', () => {
       await ask(brotliCompressSync('SELECT 1'), { headers: { 'Content-Encoding': 'br' } }),
     ];
     expect(replies.map(({ status, text }) => [status, text])).toEqual(replies.map(() => [200, '1\n']));
-    const packed = await ask('SELECT 1', { url: { enable_http_compression: '1' }, headers: { 'Accept-Encoding': 'gzip' } });
+    const packed = await ask('SELECT 1', {
+      url: { enable_http_compression: '1' },
+      headers: { 'Accept-Encoding': 'gzip' },
+    });
     expect(packed.headers['content-encoding']).toBe('gzip');
     const json = await ask('SELECT 1 AS a', { url: { default_format: 'JSONEachRow', query_id: 'mine' } });
     expect([json.text, json.headers['x-clickhouse-query-id'], json.headers['x-clickhouse-summary']]).toEqual([
@@ -338,7 +388,9 @@ describe('a client', () => {
   it('that brings no login meets the API, and a wrong one gets nothing', async () => {
     expect((await send(api.url, { method: 'GET' })).headers['x-clickhouse-exception-code']).toBeUndefined();
     expect(
-      (await send(api.url, { method: 'GET', headers: { Authorization: `Bearer ${KEY}` } })).headers['x-clickhouse-exception-code'],
+      (await send(api.url, { method: 'GET', headers: { Authorization: `Bearer ${KEY}` } })).headers[
+        'x-clickhouse-exception-code'
+      ],
     ).toBeUndefined();
     for (const headers of [
       login({ user: analyst.user, password: '' }),
@@ -370,13 +422,20 @@ describe('making analysts', () => {
     const listed = await call(api, 'GET', '/admin/orgs/org_b/analysts', { headers: operator });
     expect(listed.text).not.toMatch(/password|hash/);
     expect((listed.json?.['data'] as { name: string }[]).map(({ name }) => name)).toContain('b');
-    expect((await call(api, 'POST', '/admin/orgs/nobody/analysts', { body: { name: 'b' }, headers: operator })).json?.['code']).toBe(
-      'org_not_found',
-    );
-    expect((await call(api, 'DELETE', `/admin/orgs/org_b/analysts/${analyst.user}`, { headers: operator })).status).toBe(404);
+    expect(
+      (await call(api, 'POST', '/admin/orgs/nobody/analysts', { body: { name: 'b' }, headers: operator })).json?.[
+        'code'
+      ],
+    ).toBe('org_not_found');
+    expect(
+      (await call(api, 'DELETE', `/admin/orgs/org_b/analysts/${analyst.user}`, { headers: operator })).status,
+    ).toBe(404);
     const there = (listed.json?.['data'] as unknown[]).length;
     for (let made = there; made < 20; made++) await make('org_b');
-    const tooMany = await call(api, 'POST', '/admin/orgs/org_b/analysts', { body: { name: 'one more' }, headers: operator });
+    const tooMany = await call(api, 'POST', '/admin/orgs/org_b/analysts', {
+      body: { name: 'one more' },
+      headers: operator,
+    });
     expect([tooMany.status, tooMany.json?.['detail']]).toEqual([409, expect.stringContaining('20') as string]);
   });
 
@@ -385,7 +444,10 @@ describe('making analysts', () => {
     const elsewhere = engine.url.replace(/millrace$/, 'elsewhere');
     const third = await startTestApi({ natsUrl: nats.url, clickhouseUrl: elsewhere });
     try {
-      const refused = await call(third, 'POST', '/admin/orgs/org_a/analysts', { body: { name: 'x' }, headers: operator });
+      const refused = await call(third, 'POST', '/admin/orgs/org_a/analysts', {
+        body: { name: 'x' },
+        headers: operator,
+      });
       expect([refused.status, refused.json?.['code'], refused.json?.['detail']]).toEqual([
         409,
         'conflict',

@@ -38,7 +38,10 @@ const merged = async (settings: string): Promise<void> => {
   for (let part = 0; part < 5; part += 1) await run(`INSERT INTO t SELECT number FROM numbers(10)`);
   await run('OPTIMIZE TABLE t FINAL');
   after = await parts();
-  expect([after.active, after.replaced]).toEqual([1, expect.toSatisfy((count: number) => count >= 5, 'at least the five')]);
+  expect([after.active, after.replaced]).toEqual([
+    1,
+    expect.toSatisfy((count: number) => count >= 5, 'at least the five'),
+  ]);
 };
 
 it('stays for two minutes, as the part that took its place is not synced', async () => {

@@ -67,7 +67,9 @@ export async function fillTwoOrgs(client: ClickHouse): Promise<void> {
       SELECT '${org}', toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + number AS at, at + 1, '${secret}', toString(number), number, 'm', 0.1, '{"a":"${secret}"}' FROM numbers(500)`);
     await run(`INSERT INTO span_texts (org_id, started_at, span_id, prompt, log_seq)
       SELECT '${org}', toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + number, toString(number), '${secret}', number FROM numbers(500)`);
-    await run(`INSERT INTO span_texts_recent (org_id, span_id, prompt, log_seq) VALUES ('${org}', 'recent', '${secret}', 9000)`);
+    await run(
+      `INSERT INTO span_texts_recent (org_id, span_id, prompt, log_seq) VALUES ('${org}', 'recent', '${secret}', 9000)`,
+    );
     await run(`INSERT INTO traces (org_id, anchor, trace_key, trace_id, started_at, ended_at, outcome, spans, sign, version)
       SELECT '${org}', toDateTime64('2026-01-01 00:00:00', 3, 'UTC') AS at, sipHash64('t'), '${secret}', at, at + 1, 'success', 1, 1, 1`);
     await run(
@@ -89,7 +91,11 @@ export async function fillTwoOrgs(client: ClickHouse): Promise<void> {
 
 /** Writes a file into the engine's folder. @returns the folder */
 export async function plantFile(client: ClickHouse): Promise<string> {
-  const [disk] = await client.rows<{ path: string }>({ name: 'disk', sql: 'SELECT path FROM system.disks', timeoutMs: 5000 });
+  const [disk] = await client.rows<{ path: string }>({
+    name: 'disk',
+    sql: 'SELECT path FROM system.disks',
+    timeoutMs: 5000,
+  });
   const folder = (disk?.path ?? '').replace(/\/$/, '');
   writeFileSync(path.join(folder, FILE_NAME), FILE_SECRET);
   return folder;

@@ -14,7 +14,11 @@ const NO_DEPS = {} as AgentsDeps;
 
 describe.each(['cobol', '', 'x'.repeat(65), 'x'.repeat(100_000)])('a framework that nobody knows', (framework) => {
   it(`is invalid_framework, of ${String(framework.length)} characters too`, async () => {
-    const registration = registerAgent(NO_DEPS, 'org_a', registerBody.parse({ name: 'Bot', agent_id: 'bot', framework }));
+    const registration = registerAgent(
+      NO_DEPS,
+      'org_a',
+      registerBody.parse({ name: 'Bot', agent_id: 'bot', framework }),
+    );
     const error: unknown = await registration.catch((thrown: unknown) => thrown);
     expect([error instanceof ApiError && error.code]).toEqual(['invalid_framework']);
     const list = () => listAgents(NO_DEPS, 'org_a', listQuery.parse({ framework }));

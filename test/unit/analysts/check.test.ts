@@ -16,7 +16,10 @@ const check = (ast: string, query = ''): string | null => refusalOf(query, ast, 
 
 describe('the parser’s tree of a query', () => {
   it.each([
-    ['a function', select('    Function countIf (alias n) (children 1)', '     ExpressionList (children 1)', '      Identifier x')],
+    [
+      'a function',
+      select('    Function countIf (alias n) (children 1)', '     ExpressionList (children 1)', '      Identifier x'),
+    ],
     ['a format', `${select('    Literal UInt64_1')}\n Identifier JSONEachRow`],
     [
       'a view',
@@ -40,7 +43,11 @@ describe('the parser’s tree of a query', () => {
   });
 
   it.each([
-    ['a function', select('    Function file (children 1)', '     ExpressionList (children 1)', "      Literal \\'x\\'"), 'function file'],
+    [
+      'a function',
+      select('    Function file (children 1)', '     ExpressionList (children 1)', "      Literal \\'x\\'"),
+      'function file',
+    ],
     ['in whatever case', select('    Function FiLe (children 1)'), 'function FiLe'],
     ['a function that no list knows', select('    Function brandNew (children 1)'), 'not on the list'],
     [
@@ -55,9 +62,17 @@ describe('the parser’s tree of a query', () => {
       'Not for analysts',
     ],
     ['an unknown part', select('    BrandNewNode'), 'BrandNewNode'],
-    ['APPLY', select('    Asterisk (children 1)', '     ColumnsTransformerList (children 1)', '      ColumnsApplyTransformer'), 'APPLY'],
+    [
+      'APPLY',
+      select('    Asterisk (children 1)', '     ColumnsTransformerList (children 1)', '      ColumnsApplyTransformer'),
+      'APPLY',
+    ],
     ['settings', `${select('    Literal UInt64_1')}\n Set`, 'SETTINGS'],
-    ['a file for the answer', `${select('    Literal UInt64_1')}\n Literal \\'/tmp/x\\'\n Identifier CSV`, 'INTO OUTFILE'],
+    [
+      'a file for the answer',
+      `${select('    Literal UInt64_1')}\n Literal \\'/tmp/x\\'\n Identifier CSV`,
+      'INTO OUTFILE',
+    ],
     ['a format with a schema', `${select('    Literal UInt64_1')}\n Identifier Template`, 'format Template'],
     [
       'a table function',
@@ -133,7 +148,10 @@ describe('names in strings', () => {
 
   it.each([
     ['an aggregate function', call('arrayReduce', text('sum'), 'Identifier x')],
-    ['one with combinators and parameters', call('arrayReduce', text('quantilesIf(0.5, 0.9)'), 'Identifier x', 'Identifier y')],
+    [
+      'one with combinators and parameters',
+      call('arrayReduce', text('quantilesIf(0.5, 0.9)'), 'Identifier x', 'Identifier y'),
+    ],
     ['one under an alias', call('initializeAggregation', `${text('uniqState')} (alias f)`, 'Identifier x')],
     ['one by ranges', call('arrayReduceInRanges', text('max'), 'Identifier r', 'Identifier x')],
     ['a type', call('CAST', 'Identifier x', text('Nullable(UInt8)'))],
@@ -145,28 +163,66 @@ describe('names in strings', () => {
   });
 
   it.each([
-    ['an aggregate function that no list knows', call('arrayReduce', text('brandNew'), 'Identifier x'), 'function brandNew'],
-    ['one that writes by a schema', call('arrayReduce', text('groupFormat(1)'), 'Identifier x'), 'function groupFormat'],
-    ['one with a combinator', call('initializeAggregation', text('aggThrowState'), 'Identifier x'), 'function aggThrowState'],
-    ['one by ranges', call('arrayReduceInRanges', text('flameGraph'), 'Identifier x', 'Identifier y'), 'function flameGraph'],
+    [
+      'an aggregate function that no list knows',
+      call('arrayReduce', text('brandNew'), 'Identifier x'),
+      'function brandNew',
+    ],
+    [
+      'one that writes by a schema',
+      call('arrayReduce', text('groupFormat(1)'), 'Identifier x'),
+      'function groupFormat',
+    ],
+    [
+      'one with a combinator',
+      call('initializeAggregation', text('aggThrowState'), 'Identifier x'),
+      'function aggThrowState',
+    ],
+    [
+      'one by ranges',
+      call('arrayReduceInRanges', text('flameGraph'), 'Identifier x', 'Identifier y'),
+      'function flameGraph',
+    ],
     ['a function in other letters', call('ArrayReduce', text('aggThrow'), 'Identifier x'), 'function aggThrow'],
     [
       'a name that is put together',
-      call('arrayReduce', 'Function concat (children 1)', ' ExpressionList (children 2)', `  ${text('agg')}`, `  ${text('Throw')}`),
+      call(
+        'arrayReduce',
+        'Function concat (children 1)',
+        ' ExpressionList (children 2)',
+        `  ${text('agg')}`,
+        `  ${text('Throw')}`,
+      ),
       'written as a string',
     ],
     ['a name under an alias', call('arrayReduce', 'Identifier f', 'Identifier x'), 'written as a string'],
     ['a name in quotes', call('arrayReduce', text('`aggThrow`'), 'Identifier x'), 'written as a string'],
     ['no name', call('arrayReduce'), 'written as a string'],
-    ['the type of a state', call('CAST', 'Identifier x', text('AggregateFunction(groupFormat(1), UInt8)')), 'function groupFormat'],
-    ['a type inside another', call('CAST', 'Identifier x', text('Array(Tuple(SimpleAggregateFunction(aggThrow, UInt8)))')), 'aggThrow'],
+    [
+      'the type of a state',
+      call('CAST', 'Identifier x', text('AggregateFunction(groupFormat(1), UInt8)')),
+      'function groupFormat',
+    ],
+    [
+      'a type inside another',
+      call('CAST', 'Identifier x', text('Array(Tuple(SimpleAggregateFunction(aggThrow, UInt8)))')),
+      'aggThrow',
+    ],
     [
       'a second state',
       call('_CAST', 'Identifier x', text('Tuple(AggregateFunction(sum, Int8), AggregateFunction(aggThrow, Int8))')),
       'aggThrow',
     ],
-    ['a state whose name is quoted', call('CAST', 'Identifier x', text('AggregateFunction(`aggThrow`, UInt8)')), 'without quotes'],
-    ['a type that is put together', call('CAST', 'Identifier x', 'Function concat (children 1)'), 'written as a string'],
+    [
+      'a state whose name is quoted',
+      call('CAST', 'Identifier x', text('AggregateFunction(`aggThrow`, UInt8)')),
+      'without quotes',
+    ],
+    [
+      'a type that is put together',
+      call('CAST', 'Identifier x', 'Function concat (children 1)'),
+      'written as a string',
+    ],
     ['a type by its name', call('defaultValueOfTypeName', text('AggregateFunction(aggThrow, Int8)')), 'aggThrow'],
     ['a type in JSON', call('JSONExtract', 'Identifier x', text('AggregateFunction(aggThrow, Int8)')), 'aggThrow'],
   ])('are refused: %s', (_, ast, message) => {
@@ -201,21 +257,36 @@ describe('formats', () => {
 });
 
 describe('the lists', () => {
-  it.each(['sum', 'COUNT', 'countDistinctIf', 'quantilesTDigestIf', 'toStartOfInterval', 'JSONExtractString', 'lambda'])(
-    'allow %s',
-    (name) => {
-      expect(isAllowedFunction(name)).toBe(true);
-    },
-  );
-
-  it.each(['file', 'FILE', 'fileIf', 'dictGetOrNull', 'joinGet', '__getScalar', 'getClientHTTPHeader', 'nothingKnown', ''])(
-    'do not allow %s',
-    (name) => {
-      expect(isAllowedFunction(name)).toBe(false);
-    },
-  );
-
-  it.each(['file', 'url', 'remote', 'merge', 'values', 'view', 'mergeTreeIndex', 'input'])('do not allow the table function %s', (name) => {
-    expect(isAllowedTableFunction(name)).toBe(false);
+  it.each([
+    'sum',
+    'COUNT',
+    'countDistinctIf',
+    'quantilesTDigestIf',
+    'toStartOfInterval',
+    'JSONExtractString',
+    'lambda',
+  ])('allow %s', (name) => {
+    expect(isAllowedFunction(name)).toBe(true);
   });
+
+  it.each([
+    'file',
+    'FILE',
+    'fileIf',
+    'dictGetOrNull',
+    'joinGet',
+    '__getScalar',
+    'getClientHTTPHeader',
+    'nothingKnown',
+    '',
+  ])('do not allow %s', (name) => {
+    expect(isAllowedFunction(name)).toBe(false);
+  });
+
+  it.each(['file', 'url', 'remote', 'merge', 'values', 'view', 'mergeTreeIndex', 'input'])(
+    'do not allow the table function %s',
+    (name) => {
+      expect(isAllowedTableFunction(name)).toBe(false);
+    },
+  );
 });

@@ -6,7 +6,9 @@ const never = new AbortController().signal;
 
 it('waits until the engine has ended the queries of an organization that were cancelled', async () => {
   const counts = [ENGINE_ORG_MAX + 1, ENGINE_ORG_MAX, ENGINE_ORG_MAX - 1];
-  expect(await hasEngineRoom({ countInEngine: () => Promise.resolve(counts.shift() ?? NaN) }, 'org_a', never)).toBe(true);
+  expect(await hasEngineRoom({ countInEngine: () => Promise.resolve(counts.shift() ?? NaN) }, 'org_a', never)).toBe(
+    true,
+  );
   expect(counts).toEqual([]);
 });
 

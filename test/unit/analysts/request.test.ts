@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { isForAnalysts } from '../../../api/telemetry/analysts/handler.ts';
 import { joinQuery, loginOf, readAsked } from '../../../api/telemetry/analysts/request.ts';
 
-const basic = (text: string): { authorization: string } => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` });
+const basic = (text: string): { authorization: string } => ({
+  authorization: `Basic ${Buffer.from(text).toString('base64')}`,
+});
 const asked = (search: string, headers = {}) => readAsked(headers, new URLSearchParams(search), 'millrace_org');
 const sent = (search: string, headers = {}): Record<string, string> => {
   const read = asked(search, headers);
@@ -17,7 +19,10 @@ const refused = (search: string, headers = {}): number | null => {
 describe('a login', () => {
   it('comes by header, Basic or parameter, in this order', () => {
     const params = new URLSearchParams('user=c&password=3');
-    expect(loginOf({ 'x-clickhouse-user': 'a', 'x-clickhouse-key': '1', ...basic('b:2') }, params)).toEqual({ user: 'a', password: '1' });
+    expect(loginOf({ 'x-clickhouse-user': 'a', 'x-clickhouse-key': '1', ...basic('b:2') }, params)).toEqual({
+      user: 'a',
+      password: '1',
+    });
     expect(loginOf(basic('b:2:3'), params)).toEqual({ user: 'b', password: '2:3' });
     expect(loginOf({}, params)).toEqual({ user: 'c', password: '3' });
     expect(loginOf({ authorization: 'Bearer x' }, new URLSearchParams('password=3'))).toBeNull();
@@ -49,7 +54,9 @@ describe('what goes on to the engine', () => {
   });
 
   it('is what was bound, and how the answer is written', () => {
-    expect(sent('param_id=x&date_time_output_format=iso&compress=1&default_format=JSON&client_protocol_version=54460')).toMatchObject({
+    expect(
+      sent('param_id=x&date_time_output_format=iso&compress=1&default_format=JSON&client_protocol_version=54460'),
+    ).toMatchObject({
       param_id: 'x',
       date_time_output_format: 'iso',
       compress: '1',

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { type Run, Running, RUNNING_MAX, RUNNING_ORG_MAX, WAITING_ORG_MAX } from '../../../api/telemetry/analysts/running.ts';
+import {
+  type Run,
+  Running,
+  RUNNING_MAX,
+  RUNNING_ORG_MAX,
+  WAITING_ORG_MAX,
+} from '../../../api/telemetry/analysts/running.ts';
 
 const here = new AbortController().signal;
 const enterAll = (running: Running, org: string, count: number, gone = here): Promise<Run | null>[] =>

@@ -20,7 +20,11 @@ export async function aKey(alg: string, kid: string): Promise<SigningKey> {
 }
 
 /** A token that is valid for ten minutes unless the claims say otherwise; undefined leaves a claim out. */
-export async function signed(key: SigningKey, claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}): Promise<string> {
+export async function signed(
+  key: SigningKey,
+  claims: Record<string, unknown> = {},
+  header: Record<string, unknown> = {},
+): Promise<string> {
   return new SignJWT({ sub: 'user_1', exp: NOW_S + 600, ...claims })
     .setProtectedHeader({ alg: key.alg, kid: key.kid, ...header })
     .sign(key.privateKey);

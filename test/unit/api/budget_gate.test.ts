@@ -74,7 +74,9 @@ test('the refusal says what is used up and when it starts over', () => {
   expect(error.detail).toContain('tokens (10)');
   expect(error.headers).toEqual({ 'Retry-After': '600', 'X-Quota-Tokens-Status': 'hard_exceeded' });
   const storage = aGate({ storage_mb: hard(0) });
-  expect(refusal(() => storage.gate.admit(ORG, [use(1)])).headers).toMatchObject({ 'X-Quota-Storage-Mb-Status': 'hard_exceeded' });
+  expect(refusal(() => storage.gate.admit(ORG, [use(1)])).headers).toMatchObject({
+    'X-Quota-Storage-Mb-Status': 'hard_exceeded',
+  });
 });
 
 test('what did not come in, or was dropped, makes room again', () => {

@@ -24,7 +24,10 @@ const routeWith = (...deprecated: Deprecated[]) =>
     permission: 'traces:read',
     audit: null,
     query: z.object({ page_no: z.string().optional() }),
-    body: z.object({ label: z.string().optional(), nested: z.object({ deep: z.array(z.object({ leaf: z.string() })) }).optional() }),
+    body: z.object({
+      label: z.string().optional(),
+      nested: z.object({ deep: z.array(z.object({ leaf: z.string() })) }).optional(),
+    }),
     response: z.array(shared),
     deprecated,
     handler: () => ({ data: [] }),
@@ -40,13 +43,18 @@ interface Operation extends Marked {
 }
 const documented = (...deprecated: Deprecated[]) => {
   const document = openApiDocument([routeWith(...deprecated)]);
-  return { document, operation: (document['paths'] as unknown as Record<string, { post: Operation }>)['/v1/things']?.post };
+  return {
+    document,
+    operation: (document['paths'] as unknown as Record<string, { post: Operation }>)['/v1/things']?.post,
+  };
 };
 const MARK = { deprecated: true, 'x-sunset': '2027-01-31' };
 
 describe('headers', () => {
   test('a field: Deprecation as a structured date, Link to the documentation, and no Sunset, as the resource stays', () => {
-    const headers = deprecationHeaders(routeWith(at('query', 'page_no'), at('body', 'label', { since: '2026-01-01T00:00:00.900Z' })));
+    const headers = deprecationHeaders(
+      routeWith(at('query', 'page_no'), at('body', 'label', { since: '2026-01-01T00:00:00.900Z' })),
+    );
     expect(headers).toEqual([
       ['Deprecation', '@1767225600'],
       ['Link', '</docs>; rel="deprecation"; type="text/html"'],
@@ -54,7 +62,9 @@ describe('headers', () => {
   });
 
   test('a whole route: Sunset as an HTTP date', () => {
-    expect(Object.fromEntries(deprecationHeaders(routeWith(at('route', ''))))['Sunset']).toBe('Sun, 31 Jan 2027 00:00:00 GMT');
+    expect(Object.fromEntries(deprecationHeaders(routeWith(at('route', ''))))['Sunset']).toBe(
+      'Sun, 31 Jan 2027 00:00:00 GMT',
+    );
   });
 
   test('nothing to lose, nothing said', () => {
@@ -75,9 +85,12 @@ describe('the document', () => {
     expect(operation).toMatchObject(MARK);
     expect(operation?.parameters.find(({ name }) => name === 'page_no')).toMatchObject(MARK);
     expect(operation?.requestBody.content['application/json']?.schema.properties['label']).toMatchObject(MARK);
-    expect(JSON.stringify(operation?.requestBody)).toContain('"leaf":{"type":"string","deprecated":true,"x-sunset":"2027-01-31"}');
-    const things = (document['components'] as unknown as { schemas: { TestThing: { properties: Record<string, Marked> } } }).schemas
-      .TestThing;
+    expect(JSON.stringify(operation?.requestBody)).toContain(
+      '"leaf":{"type":"string","deprecated":true,"x-sunset":"2027-01-31"}',
+    );
+    const things = (
+      document['components'] as unknown as { schemas: { TestThing: { properties: Record<string, Marked> } } }
+    ).schemas.TestThing;
     expect(things.properties['old_name']).toMatchObject(MARK);
     expect(things.properties['new_name']).not.toHaveProperty('deprecated');
     expect(operation?.description).toContain('The query parameter `page_no` goes on 2027-01-31. Use new_name.');

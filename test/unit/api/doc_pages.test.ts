@@ -9,7 +9,9 @@ const docs = openDocPages();
 
 /** Markdown files of the project that a reader may open. */
 function markdownFiles(): string[] {
-  const below = readdirSync(path.join(ROOT, 'ops'), { recursive: true, encoding: 'utf8' }).map((file) => path.join('ops', file));
+  const below = readdirSync(path.join(ROOT, 'ops'), { recursive: true, encoding: 'utf8' }).map((file) =>
+    path.join('ops', file),
+  );
   const above = readdirSync(ROOT, { encoding: 'utf8' });
   return [...above, ...below].filter((file) => file.endsWith('.md'));
 }
@@ -31,7 +33,8 @@ describe('openDocPages', () => {
   });
 
   it('returns null for names that are not pages, paths out of the folder included', () => {
-    for (const name of ['nothing', '../../../package', '..', '', 'sending.md']) expect(docs.html('guides', name)).toBeNull();
+    for (const name of ['nothing', '../../../package', '..', '', 'sending.md'])
+      expect(docs.html('guides', name)).toBeNull();
     expect(docs.html('__proto__', 'constructor')).toBeNull();
   });
 });
@@ -40,7 +43,10 @@ it.each(markdownFiles())('links of %s lead to files that exist', (file) => {
   const text = readFileSync(path.join(ROOT, file), 'utf8').replace(/```[\s\S]*?```/g, '');
   const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target.split('#')[0] ?? '');
   const missing = targets.filter(
-    (target) => target !== '' && !/^(https?:|mailto:|\/)/.test(target) && !existsSync(path.join(ROOT, path.dirname(file), target)),
+    (target) =>
+      target !== '' &&
+      !/^(https?:|mailto:|\/)/.test(target) &&
+      !existsSync(path.join(ROOT, path.dirname(file), target)),
   );
   expect(missing).toEqual([]);
 });

@@ -24,7 +24,11 @@ test("a key may do what its scopes say, each by itself or all by the star; never
 test('a maker hands on at most what it may do itself', () => {
   expect(beyondKey(new Set(['org:write']), ['org:write', '*', 'jobs:read'])).toEqual(['*', 'jobs:read']);
   expect(beyondRole('admin', [...SCOPES])).toEqual([]);
-  expect(beyondRole('member', ['traces:read', 'budgets:write', 'agents:write', '*'])).toEqual(['budgets:write', 'agents:write', '*']);
+  expect(beyondRole('member', ['traces:read', 'budgets:write', 'agents:write', '*'])).toEqual([
+    'budgets:write',
+    'agents:write',
+    '*',
+  ]);
   expect(beyondRole('viewer', ['agents:read', 'traces:read'])).toEqual(['traces:read']);
 });
 
@@ -34,11 +38,14 @@ test.each([['1.7'], ['1.7.0'], ['1.7.x'], ['1.0'], [' 1.7 '], [undefined]])('ver
   }).not.toThrow();
 });
 
-test.each([['1.8'], ['2.0'], ['0.7'], ['1'], [''], ['1.7.x.x'], ['1.7, 1.7'], [['1.7', '2.0']]])('version %s is not', (version) => {
-  expect(() => {
-    checkPinnedVersion(version);
-  }).toThrow(expect.objectContaining({ code: 'unsupported_api_version' }) as Error);
-});
+test.each([['1.8'], ['2.0'], ['0.7'], ['1'], [''], ['1.7.x.x'], ['1.7, 1.7'], [['1.7', '2.0']]])(
+  'version %s is not',
+  (version) => {
+    expect(() => {
+      checkPinnedVersion(version);
+    }).toThrow(expect.objectContaining({ code: 'unsupported_api_version' }) as Error);
+  },
+);
 
 describe('paging', () => {
   test.each([
@@ -63,7 +70,9 @@ describe('paging', () => {
     const position = z.tuple([z.int(), z.string()]);
     expect(decodeCursor(encodeCursor([5, 'é']), position)).toEqual([5, 'é']);
     for (const forged of ['', 'x', '%%%', encodeCursor({ a: 1 }), encodeCursor([5]), 'W10']) {
-      expect(() => decodeCursor(forged, position)).toThrow(expect.objectContaining({ code: 'invalid_request' }) as Error);
+      expect(() => decodeCursor(forged, position)).toThrow(
+        expect.objectContaining({ code: 'invalid_request' }) as Error,
+      );
     }
   });
 });
@@ -135,7 +144,12 @@ test('an idempotency key is a UUID of any case', () => {
 });
 
 describe('bounds in flight', () => {
-  const of = (org_id: string) => ({ kind: 'api_key' as const, org_id, key_id: 'ak_1', scopes: new Set(['*'] as const) });
+  const of = (org_id: string) => ({
+    kind: 'api_key' as const,
+    org_id,
+    key_id: 'ak_1',
+    scopes: new Set(['*'] as const),
+  });
 
   test("one org's flood is refused while another still gets in, and room comes back", () => {
     const admission = new Admission();
@@ -173,16 +187,32 @@ describe('confirmations', () => {
   test('only a sequence of the ingest log is one', () => {
     expect(ack({ stream: 'INGEST', seq: 5 })).toEqual({ kind: 'stored', seq: 5 });
     expect(ack({ stream: 'INGEST', seq: 5, duplicate: true })).toEqual({ kind: 'stored', seq: 5 });
-    for (const other of [{ stream: 'EVENTS', seq: 5 }, { stream: 'INGEST' }, {}, null, 'x', '', { stream: 'INGEST', seq: 0 }]) {
+    for (const other of [
+      { stream: 'EVENTS', seq: 5 },
+      { stream: 'INGEST' },
+      {},
+      null,
+      'x',
+      '',
+      { stream: 'INGEST', seq: 0 },
+    ]) {
       expect(ack(other)).toMatchObject({ kind: 'failed' });
     }
   });
 
   test('a full log is told from a failing one by the text of the same code', () => {
-    expect(ack({ error: { code: 503, err_code: 10077, description: 'maximum bytes exceeded' } })).toMatchObject({ kind: 'full' });
-    expect(ack({ error: { code: 429, err_code: 10167, description: 'too many requests' } })).toMatchObject({ kind: 'full' });
-    expect(ack({ error: { code: 503, err_code: 10077, description: 'no space left on device' } })).toMatchObject({ kind: 'failed' });
-    expect(ack({ error: { code: 503, err_code: 10023, description: 'insufficient resources' } })).toMatchObject({ kind: 'failed' });
+    expect(ack({ error: { code: 503, err_code: 10077, description: 'maximum bytes exceeded' } })).toMatchObject({
+      kind: 'full',
+    });
+    expect(ack({ error: { code: 429, err_code: 10167, description: 'too many requests' } })).toMatchObject({
+      kind: 'full',
+    });
+    expect(ack({ error: { code: 503, err_code: 10077, description: 'no space left on device' } })).toMatchObject({
+      kind: 'failed',
+    });
+    expect(ack({ error: { code: 503, err_code: 10023, description: 'insufficient resources' } })).toMatchObject({
+      kind: 'failed',
+    });
     expect(ack({ error: 'x' })).toMatchObject({ kind: 'failed' });
   });
 });

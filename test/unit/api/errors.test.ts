@@ -41,7 +41,8 @@ test('every code of the contract has its status, and there is no other', () => {
 
 describe('what is thrown becomes', () => {
   const code = (error: unknown) => toApiError(error, classifyStoreFailure).code;
-  const storeError = (codeOfStore: string) => new ClickHouseError({ message: 'secret SQL', code: codeOfStore, type: 'X' });
+  const storeError = (codeOfStore: string) =>
+    new ClickHouseError({ message: 'secret SQL', code: codeOfStore, type: 'X' });
 
   test.each([
     ['an ApiError itself', new ApiError('conflict', 'x'), 'conflict'],

@@ -86,7 +86,9 @@ describe('an answer', () => {
       code: 'conflict',
       detail: expect.stringMatching(/carried out.*too large to be kept/) as unknown,
     });
-    await expect(anIdempotency(records).begin({ ...request, body: 'c' })).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+    await expect(anIdempotency(records).begin({ ...request, body: 'c' })).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    });
     expect(records.texts().join()).not.toContain(body.slice(0, 100));
 
     const reading = aRequest();
@@ -101,7 +103,9 @@ describe('a request that is only marked', () => {
     const request = aRequest();
     await anIdempotency(records).mark(request);
     await anIdempotency(records).mark(request);
-    await expect(anIdempotency(records).mark({ ...request, body: 'c' })).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+    await expect(anIdempotency(records).mark({ ...request, body: 'c' })).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    });
   });
 
   test('that failed gives its key back; a repeat that failed does not', async () => {

@@ -1,6 +1,13 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ApiError } from '../../../api/http/errors.ts';
-import { FETCH_MS_MAX, FIRST_RETRY_MS, REFRESH_MS, RETRY_MS, SET_BYTES_MAX, UNKNOWN_KEY_REST_MS } from '../../../api/http/jwks.ts';
+import {
+  FETCH_MS_MAX,
+  FIRST_RETRY_MS,
+  REFRESH_MS,
+  RETRY_MS,
+  SET_BYTES_MAX,
+  UNKNOWN_KEY_REST_MS,
+} from '../../../api/http/jwks.ts';
 import { createTokenVerifier } from '../../../api/http/jwt.ts';
 import { aKey, NOW_MS, signed, type SigningKey, TestProvider } from './an_issuer.ts';
 
@@ -8,7 +15,11 @@ let first: SigningKey;
 let second: SigningKey;
 let stranger: SigningKey;
 beforeAll(async () => {
-  [first, second, stranger] = await Promise.all([aKey('ES256', 'first'), aKey('ES256', 'second'), aKey('ES256', 'stranger')]);
+  [first, second, stranger] = await Promise.all([
+    aKey('ES256', 'first'),
+    aKey('ES256', 'second'),
+    aKey('ES256', 'stranger'),
+  ]);
 });
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
@@ -65,7 +76,9 @@ describe('the keys of a provider', () => {
     const { outcome } = start(provider);
     expect(await outcome(await signed(first))).toBe('ok');
     const flood = async () => {
-      const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => signed(stranger, {}, { kid: `kid-${String(n)}` })));
+      const tokens = await Promise.all(
+        Array.from({ length: 50 }, (_, n) => signed(stranger, {}, { kid: `kid-${String(n)}` })),
+      );
       expect(new Set(await Promise.all(tokens.map(outcome)))).toEqual(new Set(['unauthenticated']));
     };
     await flood();

@@ -76,7 +76,8 @@ describe('a token under the secret', () => {
     const verifier = bySecret({ mayBeEndless: true });
     expect(await refusal(verifier, hs256({ ...good, exp: NOW_S - CLOCK_SKEW_S }))).toContain('has expired');
     expect(await refusal(verifier, hs256({ ...good, exp: 1e15 }))).toContain('exp is not a time');
-    for (const exp of [null, '2099-01-01', '']) expect(await refusal(verifier, hs256({ ...good, exp }))).toContain('exp is not valid');
+    for (const exp of [null, '2099-01-01', ''])
+      expect(await refusal(verifier, hs256({ ...good, exp }))).toContain('exp is not valid');
     expect(await refusal(verifier, hs256({ email: 'a@b.c' }))).toContain('lacks the claim sub');
     expect(await refusal(verifier, hs256({ sub: 'user_1', nbf: NOW_S + 60 }))).toContain('not valid yet');
   });
@@ -268,8 +269,11 @@ describe('a token of a provider', () => {
     const second = await aKey('ES256', 'second');
     const stranger = await aKey('ES256', 'stranger');
     const verifier = byProvider(rsa, ec, second);
-    for (const key of [ec, second]) expect((await verifier.verify(await signed(key, {}, { kid: undefined }))).user_id).toBe('user_1');
-    expect(await refusal(verifier, await signed(second, { exp: NOW_S - 600 }, { kid: undefined }))).toContain('has expired');
+    for (const key of [ec, second])
+      expect((await verifier.verify(await signed(key, {}, { kid: undefined }))).user_id).toBe('user_1');
+    expect(await refusal(verifier, await signed(second, { exp: NOW_S - 600 }, { kid: undefined }))).toContain(
+      'has expired',
+    );
     expect(await refusal(verifier, await signed(stranger, {}, { kid: undefined }))).toContain('signature');
   });
 

@@ -64,7 +64,10 @@ interface Heard {
 }
 
 /** Serves the routes for as long as `ask` runs. */
-async function served(calls: string[], ask: (post: (path: string, raw: string, key?: string) => Promise<Heard>) => Promise<void>) {
+async function served(
+  calls: string[],
+  ask: (post: (path: string, raw: string, key?: string) => Promise<Heard>) => Promise<void>,
+) {
   const none = { done: () => Promise.resolve(), failed: () => Promise.resolve() };
   // Public routes need neither keys nor tokens, nor have they a rate.
   const deps = {
@@ -128,7 +131,10 @@ describe('an Idempotency-Key', () => {
       const key = randomUUID();
       expect((await post('/streams', '{"fail":true}', key)).status).toBe(500);
       for (let time = 0; time < 2; time++) expect((await post('/streams', '{}', key)).status).toBe(200);
-      expect(await post('/streams', '{"commit":true}', key)).toMatchObject({ status: 422, code: 'idempotency_key_reused' });
+      expect(await post('/streams', '{"commit":true}', key)).toMatchObject({
+        status: 422,
+        code: 'idempotency_key_reused',
+      });
     });
     expect(calls).toEqual(['streams', 'streams', 'streams']);
   });

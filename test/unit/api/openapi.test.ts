@@ -24,7 +24,9 @@ const document = openApiDocument(routes);
 function refsIn(value: Json): string[] {
   if (Array.isArray(value)) return value.flatMap(refsIn);
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => (key === '$ref' && typeof inner === 'string' ? [inner] : refsIn(inner)));
+  return Object.entries(value).flatMap(([key, inner]) =>
+    key === '$ref' && typeof inner === 'string' ? [inner] : refsIn(inner),
+  );
 }
 
 test('every reference leads somewhere', () => {
@@ -34,7 +36,10 @@ test('every reference leads somewhere', () => {
     const found = ref
       .slice(2)
       .split('/')
-      .reduce<Json | undefined>((at, key) => (typeof at === 'object' && at !== null && !Array.isArray(at) ? at[key] : undefined), document);
+      .reduce<Json | undefined>(
+        (at, key) => (typeof at === 'object' && at !== null && !Array.isArray(at) ? at[key] : undefined),
+        document,
+      );
     expect([ref, typeof found]).toEqual([ref, 'object']);
   }
 });
@@ -60,7 +65,10 @@ test('an answer that can have another status is there under both', () => {
     response: z.object({ a: z.int() }),
     handler: () => ({ data: { a: 1 } }),
   });
-  const paths = openApiDocument([route])['paths'] as Record<string, Record<string, { responses: Record<string, Record<string, Json>> }>>;
+  const paths = openApiDocument([route])['paths'] as Record<
+    string,
+    Record<string, { responses: Record<string, Record<string, Json>> }>
+  >;
   const responses = paths['/v1/things']?.['post']?.responses;
   expect(responses?.['200']).toEqual({ ...responses?.['201'], description: 'It was made before' });
 });
@@ -90,7 +98,9 @@ test('parameters, page meta and errors come from the declaration', () => {
   });
   const text = JSON.stringify(openApiDocument([route]));
   expect(text).toContain('"name":"thing_id","in":"path","required":true');
-  expect(text).toContain('"name":"tags","in":"query","required":false,"schema":{"type":"array","items":{"type":"string"}}');
+  expect(text).toContain(
+    '"name":"tags","in":"query","required":false,"schema":{"type":"array","items":{"type":"string"}}',
+  );
   expect(text).toContain('"name":"since","in":"query","required":true,"description":"From when"');
   expect(text).toContain('"404":{"description":"trace_not_found"');
   for (const field of ['total', 'page', 'per_page', 'has_more', 'api_version', 'request_id', 'timestamp'])
@@ -120,7 +130,10 @@ test('one id stands for one shape, taken or answered; two shapes of one id are r
 });
 
 test('what a login is and what a session of traces is are not mixed up', () => {
-  const { components } = openApiDocument([...sessionRoutes({} as SessionDeps), ...sessionListRoutes({} as SessionsDeps)]) as unknown as {
+  const { components } = openApiDocument([
+    ...sessionRoutes({} as SessionDeps),
+    ...sessionListRoutes({} as SessionsDeps),
+  ]) as unknown as {
     components: { schemas: Record<string, { properties: object }> };
   };
   expect(Object.keys(components.schemas['Session']?.properties ?? {})).toContain('session_id');
@@ -134,9 +147,17 @@ test('a route says what its Idempotency-Key can answer', () => {
   >;
   const of = (path: string) => {
     const { parameters = [], responses = {} } = paths[path]?.['post'] ?? {};
-    return [parameters.some(({ name }) => name === 'Idempotency-Key'), responses['409']?.description, responses['422']?.description];
+    return [
+      parameters.some(({ name }) => name === 'Idempotency-Key'),
+      responses['409']?.description,
+      responses['422']?.description,
+    ];
   };
-  expect(of('/v1/traces/{trace_id}/replay')).toEqual([true, 'conflict, idempotency_in_progress', expect.stringContaining('_reused')]);
+  expect(of('/v1/traces/{trace_id}/replay')).toEqual([
+    true,
+    'conflict, idempotency_in_progress',
+    expect.stringContaining('_reused'),
+  ]);
   expect(of('/v1/traces/compare')).toEqual([true, 'idempotency_in_progress', expect.stringContaining('_reused')]);
   expect(of('/v1/traces/{trace_id}/export')).toEqual([true, undefined, expect.stringContaining('_reused')]);
   // Which takes no key, and has an error that comes in two shapes.

@@ -65,10 +65,11 @@ describe('what was decided beyond it', () => {
 test('what only owners may do takes no key, whatever its scopes', () => {
   const ownerOnly = (Object.keys(PERMISSIONS) as Permission[]).filter((permission) => rolesOf(permission).length === 1);
   expect(ownerOnly.length).toBeGreaterThan(5);
-  for (const permission of ownerOnly) expect([permission, keyMay(new Set(SCOPES), permission)]).toEqual([permission, false]);
-  expect((Object.keys(PERMISSIONS) as Permission[]).filter((permission) => !keyMay(new Set(['*']), permission)).toSorted()).toEqual(
-    ownerOnly.toSorted(),
-  );
+  for (const permission of ownerOnly)
+    expect([permission, keyMay(new Set(SCOPES), permission)]).toEqual([permission, false]);
+  expect(
+    (Object.keys(PERMISSIONS) as Permission[]).filter((permission) => !keyMay(new Set(['*']), permission)).toSorted(),
+  ).toEqual(ownerOnly.toSorted());
 });
 
 test('the scopes are those of the contract, each by itself', () => {
@@ -104,6 +105,10 @@ test('the scopes are those of the contract, each by itself', () => {
   );
   for (const scope of SCOPES.filter((name) => name !== '*')) {
     for (const [permission, { scope: needed }] of Object.entries(PERMISSIONS))
-      expect([scope, permission, keyMay(new Set([scope]), permission as Permission)]).toEqual([scope, permission, needed === scope]);
+      expect([scope, permission, keyMay(new Set([scope]), permission as Permission)]).toEqual([
+        scope,
+        permission,
+        needed === scope,
+      ]);
   }
 });

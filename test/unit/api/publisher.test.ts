@@ -47,7 +47,9 @@ let log: ManualLog;
 let publisher: Publisher;
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'setImmediate', 'performance'] });
+  vi.useFakeTimers({
+    toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout', 'setImmediate', 'performance'],
+  });
   log = new ManualLog();
   publisher = new Publisher({ port: log, partitions: 2, now: () => performance.now(), observe: () => undefined });
 });
@@ -57,7 +59,11 @@ afterEach(() => {
 });
 
 function event(body: string, partition = 0, bytes = body.length): OutgoingEvent {
-  return { event: { org_id: 'o', format: 'custom', event_hex: '0', trace_id: 't', received_at: 1, body }, partition, bytes };
+  return {
+    event: { org_id: 'o', format: 'custom', event_hex: '0', trace_id: 't', received_at: 1, body },
+    partition,
+    bytes,
+  };
 }
 
 /** The state of a promise as it moves. */
@@ -92,7 +98,10 @@ describe('sharing', () => {
   });
 
   test('what is little travels together, whatever its partition', async () => {
-    const seen = [watched(publisher.publish([event('a', 0), event('b', 1)])), watched(publisher.publish([event('c', 1)]))];
+    const seen = [
+      watched(publisher.publish([event('a', 0), event('b', 1)])),
+      watched(publisher.publish([event('c', 1)])),
+    ];
     await turn();
     expect(log.sent.map(({ subject }) => subject)).toEqual(['ingest.mixed']);
     expect(log.at(0).bodies.toSorted()).toEqual(['a', 'b', 'c']);
@@ -178,7 +187,8 @@ describe('sharing', () => {
   });
 
   test('messages stay within their number of events', async () => {
-    for (let sent = 0; sent < 3; sent++) void publisher.publish(Array.from({ length: MESSAGE_EVENTS_MAX / 2 }, () => event('x', 0, 1)));
+    for (let sent = 0; sent < 3; sent++)
+      void publisher.publish(Array.from({ length: MESSAGE_EVENTS_MAX / 2 }, () => event('x', 0, 1)));
     await turn();
     log.at(0).settle(stored(1));
     await turn();

@@ -4,7 +4,18 @@ import { z } from 'zod';
 import { checkQueryNames, unknownParameter } from '../../../api/http/query_params.ts';
 import { listParam } from '../../../api/http/route.ts';
 
-const names = ['limit', 'offset', 'cursor', 'agent_id', 'outcome', 'min_duration_ms', 'max_duration_ms', 'since', 'until', 'tags'];
+const names = [
+  'limit',
+  'offset',
+  'cursor',
+  'agent_id',
+  'outcome',
+  'min_duration_ms',
+  'max_duration_ms',
+  'since',
+  'until',
+  'tags',
+];
 
 test.each([
   ['agentid', 'agent_id'],
@@ -23,7 +34,9 @@ test.each([
 });
 
 test('a name that is near to none is answered with all that the endpoint takes', () => {
-  expect(unknownParameter('zzz', ['limit', 'offset'])).toBe('unknown query parameter zzz; this endpoint takes limit, offset');
+  expect(unknownParameter('zzz', ['limit', 'offset'])).toBe(
+    'unknown query parameter zzz; this endpoint takes limit, offset',
+  );
   expect(unknownParameter('limit', [])).toBe('unknown query parameter limit; this endpoint takes none');
 });
 

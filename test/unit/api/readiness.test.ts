@@ -19,7 +19,11 @@ beforeEach(async () => {
     partitions: 3,
     budgetsReady: () => budgetsReady,
   };
-  watch = await ReadinessWatch.open({ nc: log.nc, bucket: () => Promise.resolve(log.kv) } as unknown as Log, deps, () => undefined);
+  watch = await ReadinessWatch.open(
+    { nc: log.nc, bucket: () => Promise.resolve(log.kv) } as unknown as Log,
+    deps,
+    () => undefined,
+  );
 });
 afterEach(() => {
   watch.close();
@@ -27,7 +31,15 @@ afterEach(() => {
 });
 
 const own = (partition: number, more: object): void => {
-  log.put(`partition.${String(partition)}`, { partition, owner: 'w1', epoch: 1, checkpoint: 0, completed_through: 0, at: '', ...more });
+  log.put(`partition.${String(partition)}`, {
+    partition,
+    owner: 'w1',
+    epoch: 1,
+    checkpoint: 0,
+    completed_through: 0,
+    at: '',
+    ...more,
+  });
 };
 /** Lets time go by while the worker beats. */
 const pass = async (seconds: number, more: { up?: boolean } = {}): Promise<void> => {

@@ -29,8 +29,17 @@ describe('the session cookie', () => {
 
   it('is set so that no page reads it and no other site sends it', () => {
     const set = setSessionCookie(TOKEN, { maxAgeS: 60, secure: true });
-    expect(set.split('; ')).toEqual([`svc_session=${TOKEN}`, 'Path=/', 'Max-Age=60', 'HttpOnly', 'SameSite=Strict', 'Secure']);
-    expect(setSessionCookie('', { maxAgeS: 0, secure: false })).toBe('svc_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict');
+    expect(set.split('; ')).toEqual([
+      `svc_session=${TOKEN}`,
+      'Path=/',
+      'Max-Age=60',
+      'HttpOnly',
+      'SameSite=Strict',
+      'Secure',
+    ]);
+    expect(setSessionCookie('', { maxAgeS: 0, secure: false })).toBe(
+      'svc_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict',
+    );
   });
 });
 
@@ -49,10 +58,18 @@ describe('a request by cookie that changes something', () => {
   it.each<[string, IncomingHttpHeaders, boolean]>([
     ['without any proof', {}, false],
     ['from a page of our own', { 'sec-fetch-site': 'same-origin' }, true],
-    ['from a page of our own behind a proxy that changes Host', { 'sec-fetch-site': 'same-origin', origin: 'https://shown.example' }, true],
+    [
+      'from a page of our own behind a proxy that changes Host',
+      { 'sec-fetch-site': 'same-origin', origin: 'https://shown.example' },
+      true,
+    ],
     ['from another site', { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }, false],
     ['from a neighbouring subdomain', { 'sec-fetch-site': 'same-site', origin: 'https://evil.app.example' }, false],
-    ['from another site, with an Origin that looks like ours', { 'sec-fetch-site': 'cross-site', origin: `http://${host}` }, false],
+    [
+      'from another site, with an Origin that looks like ours',
+      { 'sec-fetch-site': 'cross-site', origin: `http://${host}` },
+      false,
+    ],
     ['from another site, with a custom header', { 'sec-fetch-site': 'cross-site', 'x-requested-with': 'x' }, false],
     ['by hand', { 'sec-fetch-site': 'none' }, false],
     ['by hand, repeating what another site began', { 'sec-fetch-site': 'none', origin: 'https://evil.example' }, false],
@@ -61,10 +78,22 @@ describe('a request by cookie that changes something', () => {
     ['with our Origin', { origin: `http://${host}` }, true],
     ['with our Origin, as a proxy ends TLS', { origin: `https://${host}` }, true],
     ['with our Origin and a Host in other case', { origin: 'http://app.example', host: 'App.Example' }, true],
-    ["with our Origin and a Host that names the scheme's port", { origin: 'https://app.example', host: 'app.example:443' }, true],
+    [
+      "with our Origin and a Host that names the scheme's port",
+      { origin: 'https://app.example', host: 'app.example:443' },
+      true,
+    ],
     ['with our Origin on IPv6', { origin: 'http://[::1]:8080', host: '[::1]:8080' }, true],
-    ['with the Origin that a proxy was asked for', { origin: 'https://shown.example', 'x-forwarded-host': 'shown.example, inner' }, true],
-    ['with another Origin than a proxy was asked for', { origin: 'https://evil.example', 'x-forwarded-host': 'shown.example' }, false],
+    [
+      'with the Origin that a proxy was asked for',
+      { origin: 'https://shown.example', 'x-forwarded-host': 'shown.example, inner' },
+      true,
+    ],
+    [
+      'with another Origin than a proxy was asked for',
+      { origin: 'https://evil.example', 'x-forwarded-host': 'shown.example' },
+      false,
+    ],
     ['with an Origin on another port', { origin: 'http://app.example:8081' }, false],
     ['with an Origin without our port', { origin: 'http://app.example' }, false],
     ['with the Origin of another host', { origin: 'http://evil.example' }, false],
@@ -74,7 +103,11 @@ describe('a request by cookie that changes something', () => {
     ['with the Origin null and no Host', { origin: 'null', host: undefined }, false],
     ['with an empty Origin', { origin: '' }, false],
     ['with an Origin that is no page', { origin: `ftp://${host}` }, false],
-    ['with an Origin of another host and a custom header', { origin: 'http://evil.example', 'x-requested-with': 'x' }, false],
+    [
+      'with an Origin of another host and a custom header',
+      { origin: 'http://evil.example', 'x-requested-with': 'x' },
+      false,
+    ],
     ['with a custom header', { 'x-requested-with': 'XMLHttpRequest' }, true],
   ])('%s: passes is %o', (_, headers, expected) => {
     expect(passes(headers)).toBe(expected);

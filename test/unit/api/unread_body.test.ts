@@ -47,7 +47,12 @@ describe('a client that writes its whole body before it reads', () => {
         for (const halfClose of [false, true]) {
           const head = post(`/${String(status)}`, 'Connection: close', `Content-Length: ${String(size * MB)}`);
           const got = await writeThenRead(port, { head, pieces: pieces(size * MB), halfClose });
-          expect([got.status, got.body, got.error, /^connection: close$/im.test(got.head)]).toEqual([status, 'answer', null, true]);
+          expect([got.status, got.body, got.error, /^connection: close$/im.test(got.head)]).toEqual([
+            status,
+            'answer',
+            null,
+            true,
+          ]);
         }
       });
     },
@@ -131,23 +136,28 @@ describe('100 Continue', () => {
   test('is not sent to a client whose request is refused, which then sends nothing', async () => {
     await served(async (port) => {
       for (const path of ['/401', '/read']) {
-        const got = await new Promise<{ status: number; continued: boolean; connection: string | undefined }>((resolve, reject) => {
-          let continued = false;
-          const sent = request({
-            port,
-            path,
-            method: 'POST',
-            headers: { Expect: '100-continue', 'Content-Length': String(20 * MB) },
-          });
-          sent.on('continue', () => (continued = true)).on('error', reject);
-          sent.on('response', (res) => {
-            res.resume();
-            resolve({ status: res.statusCode ?? 0, continued, connection: res.headers.connection });
-            sent.destroy();
-          });
-          sent.flushHeaders();
-        });
-        expect([path, got]).toEqual([path, { status: path === '/read' ? 413 : 401, continued: false, connection: 'close' }]);
+        const got = await new Promise<{ status: number; continued: boolean; connection: string | undefined }>(
+          (resolve, reject) => {
+            let continued = false;
+            const sent = request({
+              port,
+              path,
+              method: 'POST',
+              headers: { Expect: '100-continue', 'Content-Length': String(20 * MB) },
+            });
+            sent.on('continue', () => (continued = true)).on('error', reject);
+            sent.on('response', (res) => {
+              res.resume();
+              resolve({ status: res.statusCode ?? 0, continued, connection: res.headers.connection });
+              sent.destroy();
+            });
+            sent.flushHeaders();
+          },
+        );
+        expect([path, got]).toEqual([
+          path,
+          { status: path === '/read' ? 413 : 401, continued: false, connection: 'close' },
+        ]);
       }
     });
   });
@@ -155,7 +165,12 @@ describe('100 Continue', () => {
   test('is sent to a client whose body is wanted', async () => {
     await served(async (port) => {
       const status = await new Promise<number>((resolve, reject) => {
-        const sent = request({ port, path: '/read', method: 'POST', headers: { Expect: '100-continue', 'Content-Length': '5' } });
+        const sent = request({
+          port,
+          path: '/read',
+          method: 'POST',
+          headers: { Expect: '100-continue', 'Content-Length': '5' },
+        });
         sent.on('continue', () => sent.end('hello')).on('error', reject);
         sent.on('response', (res) => {
           res.resume();
@@ -191,7 +206,10 @@ describe('bounds', () => {
       },
       async (url) => {
         const size = DISCARD_BYTES_MAX * 3;
-        const got = await writeThenRead(portOf(url), { head: post('/413', `Content-Length: ${String(size)}`), pieces: pieces(size) });
+        const got = await writeThenRead(portOf(url), {
+          head: post('/413', `Content-Length: ${String(size)}`),
+          pieces: pieces(size),
+        });
         expect([0, 413]).toContain(got.status);
         await eventually(() => read > 0, { what: 'the end of the connection' });
       },

@@ -15,7 +15,10 @@ it('are a few at a time, of one org fewer, and those that wait get their turn', 
       under.push(org);
       return new Promise((resolve) => ends.push(resolve));
     });
-  const runs = [...Array.from({ length: 10 }, () => begin('org_a')), ...Array.from({ length: 10 }, () => begin('org_b'))];
+  const runs = [
+    ...Array.from({ length: 10 }, () => begin('org_a')),
+    ...Array.from({ length: 10 }, () => begin('org_b')),
+  ];
   await new Promise(setImmediate);
   expect(under.filter((org) => org === 'org_a')).toHaveLength(WRITTEN_ORG_MAX);
   expect(under).toHaveLength(WRITTEN_MAX);

@@ -20,8 +20,12 @@ describe('vocabulary', () => {
       const rank = vocabulary.draw(random);
       counts.set(rank, (counts.get(rank) ?? 0) + 1);
     }
-    const total = Array.from({ length: 1000 }, (_, rank) => (rank + 1) ** -1.03).reduce((sum, weight) => sum + weight, 0);
-    for (const rank of [0, 1, 9, 99]) expect((counts.get(rank) ?? 0) / draws).toBeCloseTo((rank + 1) ** -1.03 / total, 2);
+    const total = Array.from({ length: 1000 }, (_, rank) => (rank + 1) ** -1.03).reduce(
+      (sum, weight) => sum + weight,
+      0,
+    );
+    for (const rank of [0, 1, 9, 99])
+      expect((counts.get(rank) ?? 0) / draws).toBeCloseTo((rank + 1) ** -1.03 / total, 2);
   });
 
   it('gives the same text for the same seed', () => {
@@ -46,7 +50,8 @@ describe('bodies', () => {
     const roots = events.filter((event) => event.parent_span_id === undefined);
     expect(roots).toHaveLength(new Set(events.map((event) => event.trace_id)).size);
     const rootOf = new Map(roots.map((root) => [root.trace_id, root.span_id]));
-    for (const event of events) if (event.parent_span_id !== undefined) expect(rootOf.get(event.trace_id)).toBe(event.parent_span_id);
+    for (const event of events)
+      if (event.parent_span_id !== undefined) expect(rootOf.get(event.trace_id)).toBe(event.parent_span_id);
   });
 
   it('share no id between two numbers', () => {

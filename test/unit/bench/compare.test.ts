@@ -4,8 +4,10 @@ import { readCommand } from '../../bench/options.ts';
 import { parseSizes, whyNot, type SizeAsked } from '../../bench/sizes.ts';
 
 describe('a comparison', () => {
-  const latency = (a: number[], b: number[]) => compareSeries({ metric: 'p50', unit: 'ms', more_is_better: false, a, b }, 0.1);
-  const throughput = (a: number[], b: number[]) => compareSeries({ metric: 'rate', unit: '/s', more_is_better: true, a, b }, 0.1);
+  const latency = (a: number[], b: number[]) =>
+    compareSeries({ metric: 'p50', unit: 'ms', more_is_better: false, a, b }, 0.1);
+  const throughput = (a: number[], b: number[]) =>
+    compareSeries({ metric: 'rate', unit: '/s', more_is_better: true, a, b }, 0.1);
 
   it('finds what is surely worse beyond the tolerance, whichever way the number counts', () => {
     expect(latency([10, 11, 10], [14, 15, 14])).toMatchObject({ verdict: 'worse', a: 10, b: 14, cost: 1.4, rounds: 3 });
@@ -79,14 +81,18 @@ describe('the sizes of a run', () => {
 
   it('are read as numbers, ascending, each once', () => {
     expect(parseSizes('1e7,1e6,1000000')).toEqual([1_000_000, 10_000_000]);
-    for (const wrong of ['', '1e6,', 'many', '-5', '0', '1.5']) expect(() => parseSizes(wrong)).toThrow('--sizes takes numbers of spans');
+    for (const wrong of ['', '1e6,', 'many', '-5', '0', '1.5'])
+      expect(() => parseSizes(wrong)).toThrow('--sizes takes numbers of spans');
   });
 });
 
 describe('the command line', () => {
   it('runs everything at two sizes unless told otherwise', () => {
     const all = readCommand([]);
-    expect(all).toMatchObject({ command: 'run', options: { sizes: [1e6, 1e7], minutes: Infinity, seconds: 60, rate: 10_000 } });
+    expect(all).toMatchObject({
+      command: 'run',
+      options: { sizes: [1e6, 1e7], minutes: Infinity, seconds: 60, rate: 10_000 },
+    });
     expect(readCommand(['reads'])).toMatchObject({ options: { parts: ['reads'], sizes: [1e7] } });
   });
 

@@ -7,7 +7,9 @@ const chart = (series: readonly Series[], more: Partial<LineChart> = {}): string
 
 /** Points of each polyline, as numbers. */
 const drawn = (svg: string): number[][][] =>
-  [...svg.matchAll(/<polyline points="([^"]+)"/g)].map(([, points = '']) => points.split(' ').map((point) => point.split(',').map(Number)));
+  [...svg.matchAll(/<polyline points="([^"]+)"/g)].map(([, points = '']) =>
+    points.split(' ').map((point) => point.split(',').map(Number)),
+  );
 const ticks = (svg: string, anchor: 'middle' | 'end'): string[] =>
   [...svg.matchAll(new RegExp(`<line [^>]*stroke="#ddd"/><text [^>]*text-anchor="${anchor}">([^<]+)</text>`, 'g'))].map(
     ([, text = '']) => text,
@@ -94,32 +96,46 @@ describe('line charts', () => {
 
   it('name every series once in the legend, and escape every text', () => {
     const names = Array.from({ length: 20 }, (_, index) => `<process> & "${String(index)}"`);
-    const svg = lineChart({ title: 'a < b', x_label: 'x & y', y_label: '"', series: names.map((name) => ({ name, points: [[0, 1]] })) });
-    for (const index of names.keys()) expect(svg.split(`&lt;process&gt; &amp; &quot;${String(index)}&quot;<`)).toHaveLength(2);
+    const svg = lineChart({
+      title: 'a < b',
+      x_label: 'x & y',
+      y_label: '"',
+      series: names.map((name) => ({ name, points: [[0, 1]] })),
+    });
+    for (const index of names.keys())
+      expect(svg.split(`&lt;process&gt; &amp; &quot;${String(index)}&quot;<`)).toHaveLength(2);
     expect(svg).toContain('>a &lt; b<');
     expect(svg).toContain('>x &amp; y<');
     // All that is left of the markup once tags are taken out is text without markup.
-    expect(svg.replace(/<\/?[a-z]+(?: [a-z-]+="[^"<>]*"| xmlns="[^"]*"| viewBox="[^"]*"|[ a-zA-Z0-9-]+="[^"<>]*")*\/?>/g, '')).not.toMatch(
-      /[<>]/,
-    );
+    expect(
+      svg.replace(
+        /<\/?[a-z]+(?: [a-z-]+="[^"<>]*"| xmlns="[^"]*"| viewBox="[^"]*"|[ a-zA-Z0-9-]+="[^"<>]*")*\/?>/g,
+        '',
+      ),
+    ).not.toMatch(/[<>]/);
   });
 
   it('stay inside the plot for any numbers', () => {
     const value = fc.oneof(fc.double(), fc.integer(), fc.constantFrom(0, -0, 1e-300, 1e300, -1e300, Infinity, NaN));
     fc.assert(
-      fc.property(fc.array(fc.tuple(value, value), { maxLength: 20 }), fc.boolean(), fc.boolean(), (points, log_x, log_y) => {
-        const svg = chart([{ name: 'a', points }], { log_x, log_y });
-        expect(svg).not.toMatch(/NaN|Infinity/);
-        const height = Number(/<svg [^>]* height="(\d+)"/.exec(svg)?.[1]);
-        for (const line of drawn(svg))
-          for (const [x = NaN, y = NaN] of line) {
-            expect(x).toBeGreaterThanOrEqual(77.9);
-            expect(x).toBeLessThanOrEqual(860.1);
-            expect(y).toBeGreaterThanOrEqual(0);
-            expect(y).toBeLessThanOrEqual(height);
-          }
-        expect(ticks(svg, 'end').length).toBeGreaterThan(1);
-      }),
+      fc.property(
+        fc.array(fc.tuple(value, value), { maxLength: 20 }),
+        fc.boolean(),
+        fc.boolean(),
+        (points, log_x, log_y) => {
+          const svg = chart([{ name: 'a', points }], { log_x, log_y });
+          expect(svg).not.toMatch(/NaN|Infinity/);
+          const height = Number(/<svg [^>]* height="(\d+)"/.exec(svg)?.[1]);
+          for (const line of drawn(svg))
+            for (const [x = NaN, y = NaN] of line) {
+              expect(x).toBeGreaterThanOrEqual(77.9);
+              expect(x).toBeLessThanOrEqual(860.1);
+              expect(y).toBeGreaterThanOrEqual(0);
+              expect(y).toBeLessThanOrEqual(height);
+            }
+          expect(ticks(svg, 'end').length).toBeGreaterThan(1);
+        },
+      ),
     );
   });
 
@@ -150,10 +166,9 @@ describe('line charts', () => {
       points: Array.from({ length }, (_, at): [number, number] => [at, 1]),
     });
     const svg = chart([flat('p50', 'read', 3), flat('p99', 'read', 3), flat('other', 'other', 20)]);
-    const pens = [...svg.matchAll(/<polyline [^>]*stroke="([^"]+)"[^>]*?( stroke-dasharray="[^"]+")?\/>/g)].map(([, colour, dash]) => [
-      colour,
-      dash !== undefined,
-    ]);
+    const pens = [...svg.matchAll(/<polyline [^>]*stroke="([^"]+)"[^>]*?( stroke-dasharray="[^"]+")?\/>/g)].map(
+      ([, colour, dash]) => [colour, dash !== undefined],
+    );
     expect(pens[0]?.[0]).toBe(pens[1]?.[0]);
     expect(pens[2]?.[0]).not.toBe(pens[0]?.[0]);
     expect(pens.map(([, dashed]) => dashed)).toEqual([false, true, false]);

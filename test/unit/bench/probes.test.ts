@@ -9,12 +9,16 @@ test('a long wait stands for those that would have begun meanwhile', () => {
 
 test('no time is left out, none is made longer, and there are as many as the clock would have sent', () => {
   fc.assert(
-    fc.property(fc.array(fc.integer({ min: 1, max: 5000 }), { maxLength: 50 }), fc.integer({ min: 1, max: 300 }), (times, every) => {
-      const all = withOmitted(times, every);
-      expect(all.length).toBe(times.reduce((sum, time) => sum + Math.ceil(time / every), 0));
-      expect(all.every((time) => time > 0)).toBe(true);
-      for (const time of times) expect(all).toContain(time);
-      expect(Math.max(0, ...all)).toBe(Math.max(0, ...times));
-    }),
+    fc.property(
+      fc.array(fc.integer({ min: 1, max: 5000 }), { maxLength: 50 }),
+      fc.integer({ min: 1, max: 300 }),
+      (times, every) => {
+        const all = withOmitted(times, every);
+        expect(all.length).toBe(times.reduce((sum, time) => sum + Math.ceil(time / every), 0));
+        expect(all.every((time) => time > 0)).toBe(true);
+        for (const time of times) expect(all).toContain(time);
+        expect(Math.max(0, ...all)).toBe(Math.max(0, ...times));
+      },
+    ),
   );
 });

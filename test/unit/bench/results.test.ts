@@ -26,7 +26,14 @@ function reads(spans: number, times: number[]): Section {
   return {
     title: `Reads at ${String(spans)} spans`,
     spans,
-    rows: [{ what: 'list, no filter', value: 'fast', bar: 'p50 ≤ 30 ms, p99 ≤ 100 ms', measures: p50p99(times, { p50: 30, p99: 100 }) }],
+    rows: [
+      {
+        what: 'list, no filter',
+        value: 'fast',
+        bar: 'p50 ≤ 30 ms, p99 ≤ 100 ms',
+        measures: p50p99(times, { p50: 30, p99: 100 }),
+      },
+    ],
     data: null,
   };
 }
@@ -38,7 +45,14 @@ function results(...sections: [part: string, section: Section][]): Results {
     command: ['all'],
     commit: 'd760ad8f3a1b2c3d4e5f60718293a4b5c6d7e8f9',
     dirty: false,
-    machine: { cpu: 'AMD EPYC', cores: 2, memory_bytes: 24 * 1024 ** 3, platform: 'linux', kernel: '6.18', load_before: 0.3 },
+    machine: {
+      cpu: 'AMD EPYC',
+      cores: 2,
+      memory_bytes: 24 * 1024 ** 3,
+      platform: 'linux',
+      kernel: '6.18',
+      load_before: 0.3,
+    },
     versions: { node: '26.10.0', nats_server: '2.15.0', clickhouse: '26.3.1' },
     sections: sections.map(([part, section]) => resultSection(part, section, RUN)),
   };
@@ -59,7 +73,9 @@ describe('results', () => {
     const written = results(['ingest', ingest], ['reads', reads(1_020_000, [10, 20, 200])]);
     writeResults(file, written);
     expect(readResults(file)).toEqual(written);
-    const said = written.sections.flatMap(({ rows }) => rows.flatMap(({ measures }) => measures.map(({ name, holds }) => [name, holds])));
+    const said = written.sections.flatMap(({ rows }) =>
+      rows.flatMap(({ measures }) => measures.map(({ name, holds }) => [name, holds])),
+    );
     expect(said).toEqual([
       ['value', false],
       ['value', true],
@@ -83,13 +99,19 @@ describe('results', () => {
     const made = results(['reads', reads(36, [500])]);
     const [measure] = made.sections[0]?.rows[0]?.measures ?? [];
     if (measure !== undefined) measure.holds = true;
-    expect(() => parseResults(JSON.stringify(made), 'a.json')).toThrow('sections.0.rows.0.measures.0: holds does not agree');
+    expect(() => parseResults(JSON.stringify(made), 'a.json')).toThrow(
+      'sections.0.rows.0.measures.0: holds does not agree',
+    );
   });
 });
 
 describe('the parts of another run', () => {
   const old = results(['ingest', reads(1, [10])], ['reads', reads(1, [10])], ['reads', reads(2, [20])]);
-  const again = { ...results(['reads', reads(3, [5])], ['single', reads(1, [1])]), at: '2026-11-23T00:00:00.000Z', commit: 'f'.repeat(40) };
+  const again = {
+    ...results(['reads', reads(3, [5])], ['single', reads(1, [1])]),
+    at: '2026-11-23T00:00:00.000Z',
+    commit: 'f'.repeat(40),
+  };
 
   it('take the place of their own, and say which run they are of', () => {
     const merged = mergedResults(old, again);
@@ -114,7 +136,8 @@ describe('the parts of another run', () => {
 });
 
 describe('the tables of the benchmark page', () => {
-  const readme = 'before\n\n<!-- bench:begin: written by `npm run bench -- table` -->\n\nformer figures\n\n<!-- bench:end -->\n\nafter\n';
+  const readme =
+    'before\n\n<!-- bench:begin: written by `npm run bench -- table` -->\n\nformer figures\n\n<!-- bench:end -->\n\nafter\n';
 
   it('is written between its marks and nowhere else, the same however often', () => {
     const file = path.join(folder, 'results2.json');
@@ -158,7 +181,11 @@ describe('the tables of the benchmark page', () => {
 });
 
 describe('charts of growth', () => {
-  const grown = results(['reads', reads(10_000_000, [30])], ['reads', reads(1_000_000, [10, 10])], ['ingest', reads(5, [1])]);
+  const grown = results(
+    ['reads', reads(10_000_000, [30])],
+    ['reads', reads(1_000_000, [10, 10])],
+    ['ingest', reads(5, [1])],
+  );
 
   it('have a line for p50 and p99 of each row, by size', () => {
     expect(growthSeries(grown, /^list/)).toEqual([

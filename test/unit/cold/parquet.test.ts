@@ -5,14 +5,20 @@ import { footerBytes, layoutOf, ParquetError } from '../../../pipeline/cold/parq
 import { readStruct, type ThriftStruct, writeStruct } from '../../../pipeline/cold/thrift.ts';
 
 const { struct } = fc.letrec<{ struct: ThriftStruct; list: { item: number; items: bigint[] } }>((tie) => ({
-  list: fc.record({ item: fc.constant(6), items: fc.array(fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n }), { maxLength: 40 }) }),
+  list: fc.record({
+    item: fc.constant(6),
+    items: fc.array(fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n }), { maxLength: 40 }),
+  }),
   struct: fc
     .array(
       fc.oneof(
         { depthSize: 'small' },
         fc.record({ type: fc.constantFrom(4, 5, 6), value: fc.bigInt({ min: -(2n ** 62n), max: 2n ** 62n }) }),
         fc.boolean().map((value) => ({ type: value ? 1 : 2, value })),
-        fc.record({ type: fc.constant(8), value: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)) }),
+        fc.record({
+          type: fc.constant(8),
+          value: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+        }),
         fc.record({ type: fc.constant(9), value: tie('list') }),
         fc.record({ type: fc.constant(12), value: tie('struct') }),
       ),
@@ -54,7 +60,12 @@ const chunk = (data: number, compressed: number, dictionary?: number): ThriftStr
   {
     id: 3,
     type: 12,
-    value: [number(7, compressed), number(9, data), ...(dictionary === undefined ? [] : [number(11, dictionary)]), number(14, 999_999)],
+    value: [
+      number(7, compressed),
+      number(9, data),
+      ...(dictionary === undefined ? [] : [number(11, dictionary)]),
+      number(14, 999_999),
+    ],
   },
   number(6, 888_888),
 ];
@@ -93,8 +104,9 @@ describe('a layout', () => {
       20,
       [[4, 54]],
     ]);
-    const text = JSON.stringify(readStruct(made.subarray(made.length - 8 - footer, made.length - 8)), (_key, value: unknown) =>
-      typeof value === 'bigint' ? String(value) : value,
+    const text = JSON.stringify(
+      readStruct(made.subarray(made.length - 8 - footer, made.length - 8)),
+      (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value),
     );
     expect([text.includes('999999'), text.includes('888888')]).toEqual([false, false]);
   });
@@ -107,7 +119,10 @@ describe('a layout', () => {
     expect(() => footerBytes(tail, bytes)).toThrow(ParquetError);
   });
 
-  it.each([[Buffer.alloc(0)], [Buffer.of(0)], [Buffer.from('not a footer')]])('is not told of what is no footer', (bytes) => {
-    expect(() => layoutOf(bytes)).toThrow(ParquetError);
-  });
+  it.each([[Buffer.alloc(0)], [Buffer.of(0)], [Buffer.from('not a footer')]])(
+    'is not told of what is no footer',
+    (bytes) => {
+      expect(() => layoutOf(bytes)).toThrow(ParquetError);
+    },
+  );
 });

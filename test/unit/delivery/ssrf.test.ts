@@ -4,7 +4,13 @@ import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type Address, allowedAddresses, guardedLookup, Refused, type Resolve } from '../../../pipeline/delivery/ssrf.ts';
+import {
+  type Address,
+  allowedAddresses,
+  guardedLookup,
+  Refused,
+  type Resolve,
+} from '../../../pipeline/delivery/ssrf.ts';
 import { WebhookClient } from '../../../pipeline/delivery/webhook_client.ts';
 import { whyNotPublic } from '../../../pipeline/domain/webhooks/public_addresses.ts';
 import { hostOf, webhookUrlProblem } from '../../../pipeline/domain/webhooks/url.ts';
@@ -15,7 +21,8 @@ const vectors = z
 const refused = Object.entries(vectors.refused).flatMap(([kind, hosts]) => hosts.map((host) => [kind, host] as const));
 const noNames: Resolve = (host) => Promise.reject(new Error(`no name is looked up here: ${host}`));
 const outside = { publicOnly: true, resolve: noNames };
-const answers = (...addresses: string[]): Address[] => addresses.map((address) => ({ address, family: isIP(address) === 6 ? 6 : 4 }));
+const answers = (...addresses: string[]): Address[] =>
+  addresses.map((address) => ({ address, family: isIP(address) === 6 ? 6 : 4 }));
 
 describe('addresses', () => {
   it('are enough of them, each once', () => {
@@ -57,10 +64,9 @@ describe('names', () => {
   it('of this machine are this machine, whatever a resolver would say', async () => {
     for (const name of ['localhost', 'LOCALHOST', 'localhost.', 'a.localhost'])
       await expect(allowedAddresses(name, named(answers('1.1.1.1')))).rejects.toThrow(Refused);
-    expect((await allowedAddresses('localhost', { publicOnly: false, resolve: noNames })).map(({ address }) => address)).toEqual([
-      '127.0.0.1',
-      '::1',
-    ]);
+    expect(
+      (await allowedAddresses('localhost', { publicOnly: false, resolve: noNames })).map(({ address }) => address),
+    ).toEqual(['127.0.0.1', '::1']);
   });
 
   it('are asked for once a connection, and the socket gets what was checked', async () => {
@@ -91,19 +97,28 @@ describe('names', () => {
 });
 
 describe('the client outside development', () => {
-  const attempt = (url: string) => ({ url, headers: {}, body: Buffer.from('{}'), timeoutMs: 2000, signal: new AbortController().signal });
+  const attempt = (url: string) => ({
+    url,
+    headers: {},
+    body: Buffer.from('{}'),
+    timeoutMs: 2000,
+    signal: new AbortController().signal,
+  });
 
-  it.each(['http://127.0.0.1:9/', 'http://[::1]:9/', 'http://2130706433:9/', 'http://localhost:9/', 'http://inside.example:9/'])(
-    'connects to nothing at %s',
-    async (url) => {
-      const client = new WebhookClient({ publicOnly: true, resolve: () => Promise.resolve(answers('10.0.0.1')) });
-      const { status, error } = await client.post(attempt(url));
-      client.close();
-      expect(status).toBeNull();
-      expect(error).toMatch(/^refused: /);
-      expect(error).not.toMatch(/\d/);
-    },
-  );
+  it.each([
+    'http://127.0.0.1:9/',
+    'http://[::1]:9/',
+    'http://2130706433:9/',
+    'http://localhost:9/',
+    'http://inside.example:9/',
+  ])('connects to nothing at %s', async (url) => {
+    const client = new WebhookClient({ publicOnly: true, resolve: () => Promise.resolve(answers('10.0.0.1')) });
+    const { status, error } = await client.post(attempt(url));
+    client.close();
+    expect(status).toBeNull();
+    expect(error).toMatch(/^refused: /);
+    expect(error).not.toMatch(/\d/);
+  });
 });
 
 describe('addresses of webhooks', () => {
@@ -142,10 +157,13 @@ describe('addresses of webhooks', () => {
     expect(webhookUrlProblem(url, dev)).not.toBeNull();
   });
 
-  it.each(['http://localhost:9000/', 'http://127.0.0.1/', 'https://localhost/', 'https://a.localhost/', 'https://localhost./'])(
-    '%s is refused outside development',
-    (url) => {
-      expect(webhookUrlProblem(url, { development: false })).not.toBeNull();
-    },
-  );
+  it.each([
+    'http://localhost:9000/',
+    'http://127.0.0.1/',
+    'https://localhost/',
+    'https://a.localhost/',
+    'https://localhost./',
+  ])('%s is refused outside development', (url) => {
+    expect(webhookUrlProblem(url, { development: false })).not.toBeNull();
+  });
 });

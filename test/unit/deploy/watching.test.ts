@@ -31,7 +31,8 @@ function asked(expr: string): { metrics: string[]; labels: string[] } {
     labels.push(...(list ?? '').split(',').map((label) => label.trim()));
   const rest = bare.replaceAll(/\{[^}]*\}/g, '').replaceAll(/\b(?:by|without|on|ignoring)\s*\([^)]*\)/g, '');
   for (const [, name, call] of rest.matchAll(/([a-zA-Z_:][\w:]*)\s*(\()?/g))
-    if (call === undefined && !/^(and|or|unless|offset|bool|[0-9]+[smhd]|[smhd])$/.test(name ?? '')) metrics.push(name ?? '');
+    if (call === undefined && !/^(and|or|unless|offset|bool|[0-9]+[smhd]|[smhd])$/.test(name ?? ''))
+      metrics.push(name ?? '');
   return { metrics, labels: labels.filter((label) => label !== '') };
 }
 
@@ -108,7 +109,9 @@ describe('dashboards', () => {
         id: z.int(),
         title: z.string(),
         gridPos: z.object({ x: z.int(), y: z.int(), w: z.int(), h: z.int() }),
-        targets: z.array(z.looseObject({ refId: z.string(), expr: z.string().optional(), rawSql: z.string().optional() })).min(1),
+        targets: z
+          .array(z.looseObject({ refId: z.string(), expr: z.string().optional(), rawSql: z.string().optional() }))
+          .min(1),
       }),
     ),
   });
@@ -117,7 +120,9 @@ describe('dashboards', () => {
   it.each(files)('%s asks metrics that exist, in panels that do not overlap', (file) => {
     const { uid, panels } = dashboard.parse(JSON.parse(projectFile(`ops/dashboards/${file}`)));
     expect(uid).toBe(`millrace-${file.replace('.json', '')}`);
-    expect(panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => (expr === undefined ? [] : wrongIn(expr))))).toEqual([]);
+    expect(
+      panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => (expr === undefined ? [] : wrongIn(expr)))),
+    ).toEqual([]);
     const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
       Array.from({ length: w * h }, (_, at) => `${String(x + (at % w))},${String(y + Math.floor(at / w))}`),
     );

@@ -91,7 +91,13 @@ describe('a stored agent', () => {
   it('is refused when a field is not what it should be', () => {
     const good = anAgent();
     expect(parseAgentRecord(JSON.stringify(good))).toEqual(good);
-    for (const bad of [{ name: null }, { framework: 'cobol' }, { tags: [1] }, { archived_at: 'today' }, { metadata: [] }])
+    for (const bad of [
+      { name: null },
+      { framework: 'cobol' },
+      { tags: [1] },
+      { archived_at: 'today' },
+      { metadata: [] },
+    ])
       expect(() => parseAgentRecord(JSON.stringify({ ...good, ...bad }))).toThrow(Object.keys(bad)[0]);
   });
 

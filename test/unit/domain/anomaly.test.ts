@@ -13,7 +13,10 @@ const cost = (day: number, usd: number | string, model = 'm', agent_id = 'a'): D
 /** Days from 100 on, the last one judged. */
 function judge(totals: readonly (number | string)[], over: Partial<JudgedDay> = {}, config = DEFAULT_ANOMALY_CONFIG) {
   const day = 100 + totals.length - 1;
-  return findAnomaly({ day, running: false, first_day: 100, costs: totals.map((usd, index) => cost(100 + index, usd)), ...over }, config);
+  return findAnomaly(
+    { day, running: false, first_day: 100, costs: totals.map((usd, index) => cost(100 + index, usd)), ...over },
+    config,
+  );
 }
 
 describe('anomaly of a day', () => {
@@ -23,7 +26,10 @@ describe('anomaly of a day', () => {
     expect(found?.z).toBeCloseTo(7 / Math.sqrt(32 / 7), 12);
     expect(found).toMatchObject({ expected_pico_usd: usdToPico(5), actual_pico_usd: usdToPico(12) });
     expect(judge([2, 4, 4, 4, 5, 5, 7, 9, 11])).toBeNull();
-    expect(judge([2, 4, 4, 4, 5, 5, 7, 9, 11], {}, { z_threshold: 2.8, lookback_days: 30 })?.z).toBeCloseTo(6 / Math.sqrt(32 / 7), 12);
+    expect(judge([2, 4, 4, 4, 5, 5, 7, 9, 11], {}, { z_threshold: 2.8, lookback_days: 30 })?.z).toBeCloseTo(
+      6 / Math.sqrt(32 / 7),
+      12,
+    );
   });
 
   it('needs 7 days of data', () => {
@@ -34,12 +40,13 @@ describe('anomaly of a day', () => {
   it('counts days without data as 0, from the first day with any', () => {
     const costs = [cost(100, 7), cost(107, 7)];
     // History 7 0 0 0 0 0 0: mean 1, s = sqrt(42 / 6) = sqrt 7.
-    expect(findAnomaly({ day: 107, running: false, first_day: 100, costs }, { z_threshold: 2, lookback_days: 30 })?.z).toBeCloseTo(
-      6 / Math.sqrt(7),
-      12,
-    );
+    expect(
+      findAnomaly({ day: 107, running: false, first_day: 100, costs }, { z_threshold: 2, lookback_days: 30 })?.z,
+    ).toBeCloseTo(6 / Math.sqrt(7), 12);
     // Of an org that began long before, all lookback days count.
-    expect(findAnomaly({ day: 107, running: false, first_day: 3, costs: [cost(107, 7)] }, DEFAULT_ANOMALY_CONFIG)?.z).toBe(99);
+    expect(
+      findAnomaly({ day: 107, running: false, first_day: 3, costs: [cost(107, 7)] }, DEFAULT_ANOMALY_CONFIG)?.z,
+    ).toBe(99);
   });
 
   it('looks back no further than asked', () => {
@@ -76,7 +83,9 @@ describe('anomaly of a day', () => {
       cost(110, 9, 'small', 'runaway'),
       cost(110, 8, 'small', 'usual'),
     ];
-    expect(findAnomaly({ day: 110, running: true, first_day: 100, costs }, DEFAULT_ANOMALY_CONFIG)?.attributed_to).toEqual({
+    expect(
+      findAnomaly({ day: 110, running: true, first_day: 100, costs }, DEFAULT_ANOMALY_CONFIG)?.attributed_to,
+    ).toEqual({
       model: 'small',
       agent_id: 'runaway',
     });
@@ -97,7 +106,9 @@ describe('anomaly of a day', () => {
           const day = 100 + amounts.length - 1;
           const config = { z_threshold: 0.001, lookback_days: 365 };
           const found = findAnomaly({ day, running: false, first_day: 100, costs }, config);
-          expect(findAnomaly({ day, running: false, first_day: 100, costs: costs.toReversed() }, config)).toEqual(found);
+          expect(findAnomaly({ day, running: false, first_day: 100, costs: costs.toReversed() }, config)).toEqual(
+            found,
+          );
           const scaled = costs.map((one) => ({ ...one, cost_pico_usd: one.cost_pico_usd * BigInt(factor) }));
           const again = findAnomaly({ day, running: false, first_day: 100, costs: scaled }, config);
           expect(again?.z ?? 0).toBeCloseTo(found?.z ?? 0, 9);

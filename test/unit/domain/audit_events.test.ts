@@ -14,19 +14,26 @@ const mutation = (over: Partial<DoneMutation>): DoneMutation => ({
 });
 
 describe('the platform event of a mutation', () => {
-  it.each(['api_key.create', 'api_key.revoke', 'member.invite', 'member.remove'])('tells %s as it stands in the audit log', (action) => {
-    const event = eventOfMutation(mutation({ action }));
-    expect(event).toMatchObject({ event: `audit.${action}`, org_id: 'org_a', created_at: Date.parse('2026-03-01T00:00:00Z') });
-    expect(JSON.parse(event?.payload ?? '')).toEqual({
-      event: `audit.${action}`,
-      org_id: 'org_a',
-      audit_id: 'aud_1',
-      actor: { type: 'user', id: 'user_1' },
-      target: { type: 'api_key', id: 'ak_1' },
-      changes: { name: 'ci' },
-      created_at: '2026-03-01T00:00:00.000Z',
-    });
-  });
+  it.each(['api_key.create', 'api_key.revoke', 'member.invite', 'member.remove'])(
+    'tells %s as it stands in the audit log',
+    (action) => {
+      const event = eventOfMutation(mutation({ action }));
+      expect(event).toMatchObject({
+        event: `audit.${action}`,
+        org_id: 'org_a',
+        created_at: Date.parse('2026-03-01T00:00:00Z'),
+      });
+      expect(JSON.parse(event?.payload ?? '')).toEqual({
+        event: `audit.${action}`,
+        org_id: 'org_a',
+        audit_id: 'aud_1',
+        actor: { type: 'user', id: 'user_1' },
+        target: { type: 'api_key', id: 'ak_1' },
+        changes: { name: 'ci' },
+        created_at: '2026-03-01T00:00:00.000Z',
+      });
+    },
+  );
 
   it('tells a registration of an agent only when it is new', () => {
     const register = (changes: Record<string, unknown>) =>
@@ -56,7 +63,9 @@ describe('the platform event of a mutation', () => {
     const kept = JSON.parse(auditableChanges(changes)) as Record<string, unknown>;
     expect(kept).toMatchObject({ truncated: true, name: changes.name });
     const event = (over: Record<string, unknown>) =>
-      eventOfMutation(mutation({ action: 'agent.register', target: { type: 'agent', id: 'agent_1' }, changes: { ...kept, ...over } }));
+      eventOfMutation(
+        mutation({ action: 'agent.register', target: { type: 'agent', id: 'agent_1' }, changes: { ...kept, ...over } }),
+      );
     expect(JSON.parse(event({})?.payload ?? '')).toEqual({
       event: 'agent.registered',
       agent_id: 'agent_1',

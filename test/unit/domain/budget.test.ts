@@ -11,10 +11,23 @@ import {
   statusOf,
   type Used,
 } from '../../../pipeline/domain/budgets/budget.ts';
-import { cumulativeAlerts, projectedAlerts, projectionOf, stateIn, toldBy, toldState } from '../../../pipeline/domain/budgets/alerts.ts';
+import {
+  cumulativeAlerts,
+  projectedAlerts,
+  projectionOf,
+  stateIn,
+  toldBy,
+  toldState,
+} from '../../../pipeline/domain/budgets/alerts.ts';
 import { eventsOfAlert, mailOfAlert } from '../../../pipeline/domain/budgets/alert_events.ts';
 import { MONTHLY, periodAt } from '../../../pipeline/domain/budgets/period.ts';
-import { agentScope, type BudgetRecord, budgetRecord, type BudgetState, NO_LIMITS } from '../../../schemas/records/budget.ts';
+import {
+  agentScope,
+  type BudgetRecord,
+  budgetRecord,
+  type BudgetState,
+  NO_LIMITS,
+} from '../../../schemas/records/budget.ts';
 
 const DAY = 86_400_000;
 const record = (fields: Partial<BudgetRecord> = {}): BudgetRecord => ({
@@ -36,7 +49,11 @@ describe('periods', () => {
     ['2026-03-01T00:00:00.000Z', '2026-03-01', '2026-04-01'],
     ['2026-12-31T23:59:59.999Z', '2026-12-01', '2027-01-01'],
   ])('%s lies in the month from %s to %s', (at, start, end) => {
-    expect(periodAt(MONTHLY, Date.parse(at))).toEqual({ kind: 'month', start: Date.parse(start), end: Date.parse(end) });
+    expect(periodAt(MONTHLY, Date.parse(at))).toEqual({
+      kind: 'month',
+      start: Date.parse(start),
+      end: Date.parse(end),
+    });
   });
   test.each([
     [4, '2026-03-31T23:59:59.999Z', '2025-04-01', '2026-04-01'],
@@ -45,7 +62,11 @@ describe('periods', () => {
     [12, '2026-11-30T00:00:00.000Z', '2025-12-01', '2026-12-01'],
   ])('a fiscal year from month %i: %s lies in %s to %s', (month, at, start, end) => {
     const rule = { period: 'fiscal_year' as const, fiscal_year_start_month: month };
-    expect(periodAt(rule, Date.parse(at))).toEqual({ kind: 'fiscal_year', start: Date.parse(start), end: Date.parse(end) });
+    expect(periodAt(rule, Date.parse(at))).toEqual({
+      kind: 'fiscal_year',
+      start: Date.parse(start),
+      end: Date.parse(end),
+    });
   });
 });
 
@@ -75,12 +96,16 @@ describe('what blocks an event', () => {
       hard_limit: 100,
     });
     expect(blockedBy(limited, 'a', used({ storage_bytes: 5_000_000 }), none)?.resource).toBe('storage_mb');
-    expect(blockedBy(record({ sandbox_seconds: limit(null, 2) }), '', used({ sandbox_micros: 2_000_000 }), none)?.resource).toBe(
-      'sandbox_seconds',
-    );
+    expect(
+      blockedBy(record({ sandbox_seconds: limit(null, 2) }), '', used({ sandbox_micros: 2_000_000 }), none)?.resource,
+    ).toBe('sandbox_seconds');
   });
   test("an agent's own limit takes the place of the org's on tokens, and of nothing else", () => {
-    const both = record({ tokens: limit(null, 100), storage_mb: limit(null, 5), agents: { [agentScope('a')]: limit(null, 10) } });
+    const both = record({
+      tokens: limit(null, 100),
+      storage_mb: limit(null, 5),
+      agents: { [agentScope('a')]: limit(null, 10) },
+    });
     const tokensOf = (agent: string) => (agent === 'a' ? 10 : 1e9);
     expect(blockedBy(both, 'a', used(), tokensOf)).toMatchObject({ scope: 'agent:a', agent_id: 'a', hard_limit: 10 });
     expect(blockedBy(both, 'a', used({ tokens: 500 }), none)).toBeNull();
@@ -91,12 +116,13 @@ describe('what blocks an event', () => {
   });
   test('what is limited, and what can refuse', () => {
     expect(
-      [record(), record({ tokens: limit(5, null) }), record({ agents: { [agentScope('a')]: limit(null, 5) } })].map(isBudgeted),
+      [record(), record({ tokens: limit(5, null) }), record({ agents: { [agentScope('a')]: limit(null, 5) } })].map(
+        isBudgeted,
+      ),
     ).toEqual([false, true, true]);
-    expect([record({ tokens: limit(5, null) }), record({ agents: { [agentScope('a')]: limit(null, 5) } })].map(hasHardLimit)).toEqual([
-      false,
-      true,
-    ]);
+    expect(
+      [record({ tokens: limit(5, null) }), record({ agents: { [agentScope('a')]: limit(null, 5) } })].map(hasHardLimit),
+    ).toEqual([false, true]);
   });
 });
 
@@ -133,22 +159,37 @@ describe('alerts', () => {
     expect(cumulativeAlerts(now(100), new Set([...keys(crossed), 'cumulative:tokens:50']))).toEqual([]);
   });
   test('two thresholds of one percentage and two severities both fire, each once, under ids of their own', () => {
-    const both = (['info', 'critical', 'info'] as const).map((severity) => ({ resource: 'tokens' as const, percent: 50, severity }));
+    const both = (['info', 'critical', 'info'] as const).map((severity) => ({
+      resource: 'tokens' as const,
+      percent: 50,
+      severity,
+    }));
     const budget = now(60, undefined, { alerts: { ...alerts, thresholds: both } });
     const due = cumulativeAlerts(budget, new Set());
     expect(due.map(({ percent, severity }) => [percent, severity])).toEqual([
       [50, 'info'],
       [50, 'critical'],
     ]);
-    expect(new Set(due.flatMap((alert) => eventsOfAlert(alert, place)).map(({ event_id }) => event_id))).toHaveLength(4);
+    expect(new Set(due.flatMap((alert) => eventsOfAlert(alert, place)).map(({ event_id }) => event_id))).toHaveLength(
+      4,
+    );
     expect(new Set(due.map((alert) => mailOfAlert(alert, place).mail_id))).toHaveLength(2);
-    expect(keys(cumulativeAlerts(budget, new Set(['cumulative:tokens:50:info'])))).toEqual(['cumulative:tokens:50:critical']);
+    expect(keys(cumulativeAlerts(budget, new Set(['cumulative:tokens:50:info'])))).toEqual([
+      'cumulative:tokens:50:critical',
+    ]);
     expect(cumulativeAlerts(budget, new Set(keys(due)))).toEqual([]);
-    expect(keys(projectedAlerts(budget, new Set()))).toEqual(['projected:tokens:50:info', 'projected:tokens:50:critical']);
+    expect(keys(projectedAlerts(budget, new Set()))).toEqual([
+      'projected:tokens:50:info',
+      'projected:tokens:50:critical',
+    ]);
     expect(projectedAlerts(budget, new Set(keys(due)))).toEqual([]);
   });
   test('a threshold that an older version noted without its severity does not fire again in the period', () => {
-    const severities = (['info', 'critical'] as const).map((severity) => ({ resource: 'tokens' as const, percent: 50, severity }));
+    const severities = (['info', 'critical'] as const).map((severity) => ({
+      resource: 'tokens' as const,
+      percent: 50,
+      severity,
+    }));
     const budget = now(60, undefined, { alerts: { ...alerts, thresholds: severities } });
     expect(cumulativeAlerts(budget, new Set(['cumulative:tokens:50']))).toEqual([]);
     expect(keys(cumulativeAlerts(budget, new Set(['cumulative:tokens:5'])))).toHaveLength(2);
@@ -216,7 +257,12 @@ describe('alerts', () => {
     expect(projectedAlerts(now(20), new Set())).toMatchObject([
       { key: 'projected:tokens:50:info', cause: 'projected', used: 20, projected: 60, percent: 50 },
     ]);
-    for (const key of ['projected:tokens:50:info', 'cumulative:tokens:50:info', 'projected:tokens:50', 'cumulative:tokens:50'])
+    for (const key of [
+      'projected:tokens:50:info',
+      'cumulative:tokens:50:info',
+      'projected:tokens:50',
+      'cumulative:tokens:50',
+    ])
       expect(projectedAlerts(now(20), new Set([key]))).toEqual([]);
   });
   test('what was told is kept for its period, beside those of others, and the cost at a crossing', () => {
@@ -231,7 +277,11 @@ describe('alerts', () => {
     expect(stateIn(more, period.start)?.told.slice(4)).toEqual(['projected:tokens:50']);
     expect(stateIn(more, period.start)?.crossings).toEqual(stateIn(first, period.start)?.crossings);
     // A fiscal year that a policy chooses began earlier; a look at it takes nothing from the month.
-    const year = toldState(more, { org_id: 'org_a', periodStart: Date.UTC(2026, 0), told: { keys: ['x'], crossed: {} } });
+    const year = toldState(more, {
+      org_id: 'org_a',
+      periodStart: Date.UTC(2026, 0),
+      told: { keys: ['x'], crossed: {} },
+    });
     expect(stateIn(year, period.start)).toEqual(stateIn(more, period.start));
     expect(stateIn(year, Date.UTC(2026, 0))).toEqual({ crossings: {}, told: ['x'] });
     expect(stateIn(year, Date.UTC(2026, 6))).toBeNull();
@@ -239,7 +289,11 @@ describe('alerts', () => {
   test('periods are not remembered without bound', () => {
     let state: BudgetState | null = null;
     for (let month = 0; month < 40; month++)
-      state = toldState(state, { org_id: 'org_a', periodStart: Date.UTC(2026, month), told: { keys: ['x'], crossed: {} } });
+      state = toldState(state, {
+        org_id: 'org_a',
+        periodStart: Date.UTC(2026, month),
+        told: { keys: ['x'], crossed: {} },
+      });
     expect(Object.keys(state?.periods ?? {})).toHaveLength(6);
     expect(stateIn(state, Date.UTC(2026, 39))).not.toBeNull();
   });

@@ -33,7 +33,12 @@ test('what every process may let in at once is kept free', () => {
 test('at once are 64 requests like this one, and twice what is under way', () => {
   const underWay = { tokens: 10, storage_bytes: 20, sandbox_micros: 30, cost_pico_usd: 40n };
   const asked = { tokens: 1, storage_bytes: 2, sandbox_micros: 3, cost_pico_usd: 4n };
-  expect(burstOf(underWay, asked)).toEqual({ tokens: 84, storage_bytes: 168, sandbox_micros: 252, cost_pico_usd: 336n });
+  expect(burstOf(underWay, asked)).toEqual({
+    tokens: 84,
+    storage_bytes: 168,
+    sandbox_micros: 252,
+    cost_pico_usd: 336n,
+  });
 });
 
 test('64 requests that come to every process at the same instant never reach the limit together unless it is near', () => {
@@ -50,13 +55,20 @@ const record: BudgetRecord = {
   tokens: { soft_limit: 1, hard_limit: 1000 },
   storage_mb: NO_LIMITS,
   sandbox_seconds: NO_LIMITS,
-  agents: { [agentScope('own')]: { soft_limit: null, hard_limit: 100 }, [agentScope('free')]: { soft_limit: 5, hard_limit: null } },
+  agents: {
+    [agentScope('own')]: { soft_limit: null, hard_limit: 100 },
+    [agentScope('free')]: { soft_limit: 5, hard_limit: null },
+  },
   alerts: null,
   updated_at: '2026-01-01T00:00:00.000Z',
 };
 const view: View = { ...fresh, burst: nothingUsed() };
-const near = (agent_id: string, used: Partial<ReturnType<typeof nothingUsed>>, agentTokens: number, more: Partial<BudgetRecord> = {}) =>
-  isNearAny({ ...record, ...more }, agent_id, { ...nothingUsed(), ...used }, () => agentTokens, view);
+const near = (
+  agent_id: string,
+  used: Partial<ReturnType<typeof nothingUsed>>,
+  agentTokens: number,
+  more: Partial<BudgetRecord> = {},
+) => isNearAny({ ...record, ...more }, agent_id, { ...nothingUsed(), ...used }, () => agentTokens, view);
 
 test("an agent's own limit counts for it, and the org's as well while it is not reached, as its use brings that nearer", () => {
   expect(near('own', { tokens: 89 }, 89)).toBe(false);

@@ -102,8 +102,18 @@ describe('judge_score', () => {
   ];
 
   it('is the mean of all judges, or what one of them gave, by name or id', () => {
-    expect(one('judge_score', { scores }, { scores: [] })).toMatchObject({ baseline: 0.6, candidate: null, delta: null, differs: true });
-    expect(one('judge_score.short', { scores }, { scores })).toMatchObject({ baseline: 0.2, candidate: 0.2, delta: 0, differs: false });
+    expect(one('judge_score', { scores }, { scores: [] })).toMatchObject({
+      baseline: 0.6,
+      candidate: null,
+      delta: null,
+      differs: true,
+    });
+    expect(one('judge_score.short', { scores }, { scores })).toMatchObject({
+      baseline: 0.2,
+      candidate: 0.2,
+      delta: 0,
+      differs: false,
+    });
     expect(one('judge_score.judge_1', { scores }, { scores })).toMatchObject({ baseline: 1 });
     expect(one('judge_score', {}, {})).toMatchObject({ baseline: null, candidate: null, differs: false });
   });
@@ -117,7 +127,10 @@ describe('fields', () => {
   });
 
   it('are answered in the order in which they were asked for, all but the texts unless asked', () => {
-    expect(compareTraces(aTrace(), aTrace(), ['tags', 'spans'], 10).map(({ field }) => field)).toEqual(['tags', 'spans']);
+    expect(compareTraces(aTrace(), aTrace(), ['tags', 'spans'], 10).map(({ field }) => field)).toEqual([
+      'tags',
+      'spans',
+    ]);
     expect(COMPARE_FIELDS.filter((field) => !DEFAULT_FIELDS.includes(field))).toEqual(['prompt', 'response']);
   });
 });

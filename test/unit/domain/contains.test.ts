@@ -7,10 +7,15 @@ describe('a search for a text', () => {
   it('agrees with the one of the language', () => {
     const ab = fc.stringMatching(/^[ab]{0,60}$/);
     fc.assert(
-      fc.property(fc.oneof(ab, fc.string()), fc.oneof(ab, fc.string({ minLength: 33, maxLength: 60 })), ab, (before, value, after) => {
-        for (const text of [before + value + after, before + value.slice(1) + after, value.slice(0, -1), before, ''])
-          expect(containing(value)(text)).toBe(text.includes(value));
-      }),
+      fc.property(
+        fc.oneof(ab, fc.string()),
+        fc.oneof(ab, fc.string({ minLength: 33, maxLength: 60 })),
+        ab,
+        (before, value, after) => {
+          for (const text of [before + value + after, before + value.slice(1) + after, value.slice(0, -1), before, ''])
+            expect(containing(value)(text)).toBe(text.includes(value));
+        },
+      ),
     );
   });
 

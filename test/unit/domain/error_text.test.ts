@@ -18,7 +18,10 @@ describe('the text of an error without what differs', () => {
     ['commit 9f86d081884c7d65 is missing', 'commit # is missing'],
     ['commit 12345678 is missing', 'commit # is missing'],
     ['user bob.smith@example.com not found', 'user # not found'],
-    ['GET https://api.example.com/users/123/orders?id=5&x=a failed', 'GET https://api.example.com/users/#/orders failed'],
+    [
+      'GET https://api.example.com/users/123/orders?id=5&x=a failed',
+      'GET https://api.example.com/users/#/orders failed',
+    ],
     ['temperature -5 is below 1e-3', 'temperature # is below #'],
     ['issue #51 was opened again', 'issue # was opened again'],
     ['price $5.00 at 99% load', 'price $# at #% load'],
@@ -46,7 +49,13 @@ describe('the text of an error without what differs', () => {
   });
 
   it('keeps what says why', () => {
-    const apart = ['connection refused', 'connection reset', 'Connection refused by peer', 'not found', 'tool call_1 not found'];
+    const apart = [
+      'connection refused',
+      'connection reset',
+      'Connection refused by peer',
+      'not found',
+      'tool call_1 not found',
+    ];
     expect(new Set(apart.map(normalizeError)).size).toBe(apart.length);
   });
 
@@ -56,10 +65,17 @@ describe('the text of an error without what differs', () => {
       .filter((text) => /\d/.test(text));
     const quote = fc.string({ maxLength: 30 }).filter((text) => !/["\\]/.test(text));
     fc.assert(
-      fc.property(fc.nat(), fc.double({ noNaN: true, noDefaultInfinity: true }), hex, fc.uuid(), quote, (n, price, id, uuid, text) => {
-        const raw = `step ${String(n)} of run_${id} (${id}, ${uuid}) failed: "${text}" costs ${String(price)} USD, ${String(n)}ms`;
-        expect(normalizeError(raw)).toBe('step # of # (#) failed: "…" costs # USD, #ms');
-      }),
+      fc.property(
+        fc.nat(),
+        fc.double({ noNaN: true, noDefaultInfinity: true }),
+        hex,
+        fc.uuid(),
+        quote,
+        (n, price, id, uuid, text) => {
+          const raw = `step ${String(n)} of run_${id} (${id}, ${uuid}) failed: "${text}" costs ${String(price)} USD, ${String(n)}ms`;
+          expect(normalizeError(raw)).toBe('step # of # (#) failed: "…" costs # USD, #ms');
+        },
+      ),
     );
   });
 

@@ -135,7 +135,10 @@ describe('forecast', () => {
     const forecast = trainForecast(line);
     expect(forecast).toMatchObject({ days: 20, mean_fallback: false });
     expect(forecast.r_squared).toBeCloseTo(1, 12);
-    expect(forecast.at(0)).toMatchObject({ value: expect.closeTo(13, 9) as number, lower: expect.closeTo(13, 6) as number });
+    expect(forecast.at(0)).toMatchObject({
+      value: expect.closeTo(13, 9) as number,
+      lower: expect.closeTo(13, 6) as number,
+    });
     expect(forecast.at(29).value).toBeCloseTo(27.5, 9);
   });
 
@@ -196,6 +199,9 @@ describe('use by the end of a period', () => {
 
   it('knows a limit that is reached already, and one that is not reached', () => {
     expect(projectUse(forecast, { used: 10, usedToday: 0, daysLeft: 2, limit: 10 }).reached_in).toBe(0);
-    expect(projectUse(forecast, { used: 10, usedToday: 40, daysLeft: 1, limit: 50 })).toEqual({ predicted: 10, reached_in: null });
+    expect(projectUse(forecast, { used: 10, usedToday: 40, daysLeft: 1, limit: 50 })).toEqual({
+      predicted: 10,
+      reached_in: null,
+    });
   });
 });

@@ -29,7 +29,9 @@ describe('when failing traces are an incident', () => {
     ['more, after half an hour', [0, 1, 2, 3, 4, 34], [0, 4]],
     ['a slow drip', [0, 10, 20, 30, 40, 50, 60], null],
   ])('%s: %j', (_name, times, spell) => {
-    expect(firstSpell(minutes(...times))).toEqual(spell === null ? null : { from_ms: spell[0] * MINUTE, last_ms: spell[1] * MINUTE });
+    expect(firstSpell(minutes(...times))).toEqual(
+      spell === null ? null : { from_ms: spell[0] * MINUTE, last_ms: spell[1] * MINUTE },
+    );
   });
 
   it('is over half an hour after the last one, to the millisecond', () => {
@@ -41,7 +43,12 @@ describe('when failing traces are an incident', () => {
   });
 
   it('is critical from fifty traces on', () => {
-    expect([5, CRITICAL_TRACES - 1, CRITICAL_TRACES, 1000].map(severityOf)).toEqual(['warning', 'warning', 'critical', 'critical']);
+    expect([5, CRITICAL_TRACES - 1, CRITICAL_TRACES, 1000].map(severityOf)).toEqual([
+      'warning',
+      'warning',
+      'critical',
+      'critical',
+    ]);
     expect(CRITICAL_TRACES).toBe(50);
   });
 });
@@ -51,7 +58,11 @@ describe('an open incident', () => {
   const own = [20, 21, 22, 23, 24];
 
   it('is carried on by later traces', () => {
-    expect(progressOf(open, minutes(...own, 40, 60))).toEqual({ from_ms: open.from_ms, last_ms: 60 * MINUTE, ended: false });
+    expect(progressOf(open, minutes(...own, 40, 60))).toEqual({
+      from_ms: open.from_ms,
+      last_ms: 60 * MINUTE,
+      ended: false,
+    });
     expect(progressOf(open, minutes(60))).toEqual({ ...open, ended: true });
   });
 
@@ -86,11 +97,17 @@ it('the same traces are the same incident, in whatever order and batches they co
   fc.assert(
     fc.property(
       traces.chain((times) =>
-        fc.tuple(fc.constant(times), fc.shuffledSubarray([...times.keys()], { minLength: times.length }), fc.integer({ min: 1, max: 10 })),
+        fc.tuple(
+          fc.constant(times),
+          fc.shuffledSubarray([...times.keys()], { minLength: times.length }),
+          fc.integer({ min: 1, max: 10 }),
+        ),
       ),
       ([times, order, size]) => {
         const shuffled = order.map((index) => times[index] ?? 0);
-        const batches = Array.from({ length: Math.ceil(shuffled.length / size) }, (_, at) => shuffled.slice(at * size, (at + 1) * size));
+        const batches = Array.from({ length: Math.ceil(shuffled.length / size) }, (_, at) =>
+          shuffled.slice(at * size, (at + 1) * size),
+        );
         expect(keep(batches)).toEqual(firstSpell(times.toSorted((a, b) => a - b)));
       },
     ),
@@ -101,7 +118,10 @@ it('the same traces are the same incident, in whatever order and batches they co
 describe('a cluster', () => {
   it('is an agent, a root span and an error, whatever differs in it', () => {
     const one = clusterOf('agent', 'run', 'no seat on flight HAT030');
-    expect(one).toEqual({ cluster_id: expect.stringMatching(/^clu_[0-9a-f]{16}$/) as string, error: 'no seat on flight #' });
+    expect(one).toEqual({
+      cluster_id: expect.stringMatching(/^clu_[0-9a-f]{16}$/) as string,
+      error: 'no seat on flight #',
+    });
     expect(clusterOf('agent', 'run', 'no seat on flight HAT271')).toEqual(one);
     const others = [
       clusterOf('other', 'run', 'no seat on flight 1'),

@@ -34,12 +34,14 @@ describe('what an LLM judge is asked', () => {
     expect(text).toContain(`<text-${NONCE} name="input.question">\nwhy?\n</text-${NONCE}>`);
   });
   it('shows the texts after a template that names none of them', () => {
-    expect(asked('Is this polite?')).toMatch(/^Is this polite\?\n\nprompt:\n<text-.*What is 2\+2\?.*response:\n<text-.*\n4\n/s);
+    expect(asked('Is this polite?')).toMatch(
+      /^Is this polite\?\n\nprompt:\n<text-.*What is 2\+2\?.*response:\n<text-.*\n4\n/s,
+    );
   });
   it('never renders a text again', () => {
-    expect(asked('{{prompt}} {{response}}', { ...judged, prompt: '{{response}} {{scale}}', response: 'SECRET' })).toContain(
-      '{{response}} {{scale}}',
-    );
+    expect(
+      asked('{{prompt}} {{response}}', { ...judged, prompt: '{{response}} {{scale}}', response: 'SECRET' }),
+    ).toContain('{{response}} {{scale}}');
   });
   it('says how much of a long text is left out, and shows its beginning and its end', () => {
     const text = asked('{{response}}', { ...judged, response: `BEGIN${'x'.repeat(JUDGED_CHARS_MAX)}END` });
@@ -85,7 +87,10 @@ describe('what an LLM judge is asked', () => {
   });
   it('asks again with the answer that could not be used', () => {
     const messages = judgeMessages({ prompt_template: null, rubric }, judged, NONCE);
-    expect(askAgain(messages, '9', 'its score is off').slice(2)).toMatchObject([{ role: 'assistant', content: '9' }, { role: 'user' }]);
+    expect(askAgain(messages, '9', 'its score is off').slice(2)).toMatchObject([
+      { role: 'assistant', content: '9' },
+      { role: 'user' },
+    ]);
     expect(askAgain(messages, ' ', 'it is no JSON object').slice(2)).toMatchObject([{ role: 'user' }]);
   });
 });
@@ -104,7 +109,10 @@ describe('the form of a judgement', () => {
 describe('the answer of a model', () => {
   it('is a JSON object, alone or in a fence', () => {
     expect(readJudgement('{"score": 4, "reason": "fine"}', rubric)).toEqual({ score: 4, reason: 'fine' });
-    expect(readJudgement('```json\n{"score": "2", "reason": "so so"}\n```', rubric)).toEqual({ score: 2, reason: 'so so' });
+    expect(readJudgement('```json\n{"score": "2", "reason": "so so"}\n```', rubric)).toEqual({
+      score: 2,
+      reason: 'so so',
+    });
     expect(readJudgement(' {"score":1} ', rubric)).toEqual({ score: 1, reason: '' });
   });
   it('is refused when it is anything else', () => {
@@ -123,24 +131,37 @@ describe('the answer of a model', () => {
   it('is read in time linear in its length, whatever stands between the fences', () => {
     // The expression that read fences backtracked: 1,800 line ends after three backticks took 17 s.
     const ends = '\n'.repeat(ANSWER_CHARS_MAX - 8);
-    for (const answer of [`\`\`\`${ends}`, `\`\`\`${ends}\`\``, `\`\`\`${ends}x\`\`\``, `\`\`\`${' '.repeat(60_000)}\`\`\``, ends])
+    for (const answer of [
+      `\`\`\`${ends}`,
+      `\`\`\`${ends}\`\``,
+      `\`\`\`${ends}x\`\`\``,
+      `\`\`\`${' '.repeat(60_000)}\`\`\``,
+      ends,
+    ])
       expect(readJudgement(answer, rubric)).toHaveProperty('problem');
     expect(readJudgement(`\`\`\`json  ${ends.slice(100)}{"score":5}\`\`\``, rubric)).toEqual({ score: 5, reason: '' });
   });
   it('is not read when it is longer than any judgement', () => {
     const answer = JSON.stringify({ score: 5, reason: 'x'.repeat(ANSWER_CHARS_MAX) });
-    expect(readJudgement(answer, rubric)).toEqual({ problem: `it has more than ${String(ANSWER_CHARS_MAX)} characters` });
+    expect(readJudgement(answer, rubric)).toEqual({
+      problem: `it has more than ${String(ANSWER_CHARS_MAX)} characters`,
+    });
   });
-  it.each(['```{"score":5}```', '``` json\n{"score":5}\n```', '```js-on\n{"score":5}\n```', '```json\n{"score":5}\n``` more'])(
-    'is refused when it is not a whole fence: %s',
-    (answer) => {
-      expect(readJudgement(answer, rubric)).toHaveProperty('problem');
-    },
-  );
+  it.each([
+    '```{"score":5}```',
+    '``` json\n{"score":5}\n```',
+    '```js-on\n{"score":5}\n```',
+    '```json\n{"score":5}\n``` more',
+  ])('is refused when it is not a whole fence: %s', (answer) => {
+    expect(readJudgement(answer, rubric)).toHaveProperty('problem');
+  });
   it('is refused off the scale', () => {
     for (const score of [0, 6, 3.5, -1, 1e9])
       expect(readJudgement(JSON.stringify({ score, reason: '' }), rubric)).toHaveProperty('problem');
-    expect(readJudgement('{"score":0.25,"reason":""}', { scale: [0, 1], criteria: ['c'] })).toEqual({ score: 0.25, reason: '' });
+    expect(readJudgement('{"score":0.25,"reason":""}', { scale: [0, 1], criteria: ['c'] })).toEqual({
+      score: 0.25,
+      reason: '',
+    });
     expect(readJudgement('{"score":1.01,"reason":""}', { scale: [0, 1], criteria: ['c'] })).toHaveProperty('problem');
   });
   it('never throws, and gives only scores of the scale', () => {

@@ -24,7 +24,11 @@ const trace = (over: Partial<JudgedTrace> = {}): JudgedTrace => ({
   attributes: { region: 'eu', 'dotted.key': 'flat', dotted: { key: 'nested', list: [1, { a: null }] }, empty: null },
   ...over,
 });
-const rule = (type: JudgeRule['type'], more: Partial<JudgeRule> = {}): JudgeRule => ({ type, fields: ['response'], ...more });
+const rule = (type: JudgeRule['type'], more: Partial<JudgeRule> = {}): JudgeRule => ({
+  type,
+  fields: ['response'],
+  ...more,
+});
 const score = (given: JudgeRule, over: Partial<JudgedTrace> = {}): number => compileRule(given)(trace(over)).score;
 
 /** Each field with its text in the trace above. */
@@ -50,7 +54,8 @@ const FIELDS: [string, string][] = [
 ];
 
 describe.each(FIELDS)('the field %s', (field, text) => {
-  const of = (type: JudgeRule['type'], more: Partial<JudgeRule>): number => score(rule(type, { fields: [field], ...more }));
+  const of = (type: JudgeRule['type'], more: Partial<JudgeRule>): number =>
+    score(rule(type, { fields: [field], ...more }));
   const escaped = text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
   it('is read by every type of rule that reads fields', () => {
@@ -88,12 +93,14 @@ describe('a rule', () => {
   it('says why it fails, briefly, and nothing where it passes', () => {
     const reason = (given: JudgeRule): string => compileRule(given)(trace()).reason;
     expect(reason(rule('regex_absent', { pattern: 'Rome' }))).toBe('response matches the pattern');
-    expect(reason(rule('contains', { fields: ['prompt', 'name'], value: 'x1' }))).toBe('the value is not in prompt, name');
+    expect(reason(rule('contains', { fields: ['prompt', 'name'], value: 'x1' }))).toBe(
+      'the value is not in prompt, name',
+    );
     expect(reason(rule('max_duration_ms', { max: 1 }))).toBe('it took 1500 ms, more than 1');
     expect(reason(rule('contains', { value: 'Rome' }))).toBe('');
-    expect(reason(rule('not_contains', { fields: [`attributes.${'x'.repeat(400)}`, 'response'], value: '' })).length).toBeLessThanOrEqual(
-      200,
-    );
+    expect(
+      reason(rule('not_contains', { fields: [`attributes.${'x'.repeat(400)}`, 'response'], value: '' })).length,
+    ).toBeLessThanOrEqual(200);
   });
 
   it('bounds what a trace took, cost and came to', () => {
@@ -118,7 +125,8 @@ describe('a rule', () => {
       properties: { city: { type: 'string', pattern: '^[A-Z]' } },
       additionalProperties: false,
     };
-    const of = (response: string, given: unknown = schema): number => score(rule('json_schema', { schema: given }), { response });
+    const of = (response: string, given: unknown = schema): number =>
+      score(rule('json_schema', { schema: given }), { response });
     expect(of('{"city":"Rome"}')).toBe(1);
     expect(of('{"city":"rome"}')).toBe(0);
     expect(of('{"city":"Rome","x":1}')).toBe(0);
@@ -171,11 +179,22 @@ describe('a rule', () => {
 
   it('gives 0 or 1 to any trace', () => {
     const text = fc.oneof(
-      fc.string({ unit: fc.constantFrom('a', 'b', '{', '}', '[', ']', '"', ':', '1', '\n', '\0', 'é', '😀', '\ud800'), maxLength: 20 }),
+      fc.string({
+        unit: fc.constantFrom('a', 'b', '{', '}', '[', ']', '"', ':', '1', '\n', '\0', 'é', '😀', '\ud800'),
+        maxLength: 20,
+      }),
       fc.json({ maxDepth: 1 }),
     );
-    const parameters = { pattern: '(a|b)+c?', value: 'a', schema: { type: ['object', 'array'] }, max: 3, outcomes: ['error'] };
-    const scorers = RULE_TYPES.map((type) => compileRule({ ...rule(type, parameters), fields: ['prompt', 'response', 'attributes.a'] }));
+    const parameters = {
+      pattern: '(a|b)+c?',
+      value: 'a',
+      schema: { type: ['object', 'array'] },
+      max: 3,
+      outcomes: ['error'],
+    };
+    const scorers = RULE_TYPES.map((type) =>
+      compileRule({ ...rule(type, parameters), fields: ['prompt', 'response', 'attributes.a'] }),
+    );
     fc.assert(
       fc.property(text, text, fc.record({ a: fc.jsonValue({ maxDepth: 1 }) }), (prompt, response, attributes) => {
         for (const scorer of scorers) expect([0, 1]).toContain(scorer(trace({ prompt, response, attributes })).score);
@@ -202,7 +221,13 @@ it('a scope takes a trace that is in each of its lists, by any of its tags', () 
 
 it('a verdict and a breach follow from the threshold', () => {
   const threshold = { pass: 4, warn: 3 };
-  expect([5, 4, 3.5, 3, 2.9].map((value) => verdictOf(value, threshold))).toEqual(['pass', 'pass', 'warn', 'warn', 'fail']);
+  expect([5, 4, 3.5, 3, 2.9].map((value) => verdictOf(value, threshold))).toEqual([
+    'pass',
+    'pass',
+    'warn',
+    'warn',
+    'fail',
+  ]);
   expect(breachOf({ judge_id: 'judge_1', threshold }, 'trc_1', 3)).toBeNull();
   expect(breachOf({ judge_id: 'judge_1', threshold }, 'trc_1', 2)).toEqual({
     event: 'judge.threshold_breach',

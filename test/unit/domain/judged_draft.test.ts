@@ -29,7 +29,14 @@ const finding = (spans: readonly DraftSpan[]) => {
 
 describe('what judges see', () => {
   it('is the root’s own', () => {
-    const root = span({ is_root: true, prompt: 'rp', response: 'rr', model: 'rm', source_format: 'chain', attributes: { a: 1 } });
+    const root = span({
+      is_root: true,
+      prompt: 'rp',
+      response: 'rr',
+      model: 'rm',
+      source_format: 'chain',
+      attributes: { a: 1 },
+    });
     const call = span({ kind: 'llm', started_at: 0, prompt: 'cp', response: 'cr', model: 'cm' });
     expect(finding([call, root])).toEqual({
       prompt: 'rp',
@@ -42,8 +49,22 @@ describe('what judges see', () => {
 
   it('is that of the first and the last model call where the root says nothing', () => {
     const root = span({ is_root: true, source_format: 'app', attributes: { root: true } });
-    const first = span({ kind: 'llm', started_at: 1100, ended_at: 1900, prompt: 'first', response: 'early', model: 'm1' });
-    const last = span({ kind: 'llm', started_at: 1200, ended_at: 1950, prompt: 'second', response: 'late', model: 'm2' });
+    const first = span({
+      kind: 'llm',
+      started_at: 1100,
+      ended_at: 1900,
+      prompt: 'first',
+      response: 'early',
+      model: 'm1',
+    });
+    const last = span({
+      kind: 'llm',
+      started_at: 1200,
+      ended_at: 1950,
+      prompt: 'second',
+      response: 'late',
+      model: 'm2',
+    });
     const tool = span({ kind: 'tool', started_at: 1050, ended_at: 1990, prompt: 'tool', response: 'result' });
     expect(finding([root, last, tool, first])).toEqual({
       prompt: 'first',
@@ -55,9 +76,20 @@ describe('what judges see', () => {
   });
 
   it('is that of any span where no model was called, and nothing where none has any', () => {
-    const tool = span({ kind: 'tool', started_at: 5, ended_at: 9, prompt: 'tp', response: 'tr', attributes: { first: true } });
+    const tool = span({
+      kind: 'tool',
+      started_at: 5,
+      ended_at: 9,
+      prompt: 'tp',
+      response: 'tr',
+      attributes: { first: true },
+    });
     const other = span({ kind: 'event', started_at: 6, ended_at: 8, prompt: 'ep', response: 'er' });
-    expect(finding([other, tool])).toMatchObject({ prompt: 'tp', response: 'tr', attributes: { known: { first: true } } });
+    expect(finding([other, tool])).toMatchObject({
+      prompt: 'tp',
+      response: 'tr',
+      attributes: { known: { first: true } },
+    });
     expect(finding([])).toEqual({ prompt: '', response: '', model: '', source_format: '', attributes: { known: {} } });
   });
 

@@ -62,7 +62,8 @@ describe('keepRule', () => {
   });
 
   it('goes by the duration that the sender measured where the times are closer together', () => {
-    const span = (duration_ms: unknown) => aSpan({ started_at: 1_000_000, ended_at: 1_000_010, attributes: { duration_ms } });
+    const span = (duration_ms: unknown) =>
+      aSpan({ started_at: 1_000_000, ended_at: 1_000_010, attributes: { duration_ms } });
     expect([6000, 5000, '6000'].map((ms) => keepRule([span(ms)], 5000))).toEqual(['slow', null, null]);
   });
 

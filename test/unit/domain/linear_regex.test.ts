@@ -48,10 +48,14 @@ describe('a linear pattern', () => {
   it('agrees with the patterns of the language where both mean the same', () => {
     const piece = fc.constantFrom('a', 'b', '[ab]', 'a*', 'b?', 'a|b', '(?:ab)+', '^', '$', '.');
     fc.assert(
-      fc.property(fc.array(piece, { minLength: 1, maxLength: 6 }), fc.stringMatching(/^[ab]{0,12}$/), (pieces, text) => {
-        const pattern = pieces.join('');
-        expect(compileLinear(pattern).test(text)).toBe(new RegExp(pattern).test(text));
-      }),
+      fc.property(
+        fc.array(piece, { minLength: 1, maxLength: 6 }),
+        fc.stringMatching(/^[ab]{0,12}$/),
+        (pieces, text) => {
+          const pattern = pieces.join('');
+          expect(compileLinear(pattern).test(text)).toBe(new RegExp(pattern).test(text));
+        },
+      ),
     );
   });
 });

@@ -16,12 +16,17 @@ describe('outcomes of an event', () => {
     );
   });
 
-  it.each([undefined, null, 3, 'x', [1], {}, { a: '3', b: null, c: NaN, d: Infinity, e: 1e13, f: {}, '': 1, [`x${'x'.repeat(128)}`]: 1 }])(
-    'are none of %j',
-    (attribute) => {
-      expect(outcomesOf(attribute)).toBe(NO_OUTCOMES);
-    },
-  );
+  it.each([
+    undefined,
+    null,
+    3,
+    'x',
+    [1],
+    {},
+    { a: '3', b: null, c: NaN, d: Infinity, e: 1e13, f: {}, '': 1, [`x${'x'.repeat(128)}`]: 1 },
+  ])('are none of %j', (attribute) => {
+    expect(outcomesOf(attribute)).toBe(NO_OUTCOMES);
+  });
 
   it('are bounded in number, and well-formed', () => {
     expect(outcomesOf(Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`n${String(n)}`, 1]))).size).toBe(64);

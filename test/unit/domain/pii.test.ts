@@ -29,10 +29,19 @@ describe('a text', () => {
     ['(555.123.4567), 1 555-123-4567; "987-012-3456"', '([PHONE]), [PHONE]; "[PHONE]"'],
     ['{"contact":"555-123-4567","a":"x\\n555-101-0000"}', '{"contact":"[PHONE]","a":"x\\n[PHONE]"}'],
     ['A555-123-4567, 555-123-4567a and item_555-123-4567', 'A555-123-4567, 555-123-4567a and item_555-123-4567'],
-    ['7-555-123-4567, 555-123-4567-8, 555-123-45678 and 1555-123-4567', '7-555-123-4567, 555-123-4567-8, 555-123-45678 and 1555-123-4567'],
+    [
+      '7-555-123-4567, 555-123-4567-8, 555-123-45678 and 1555-123-4567',
+      '7-555-123-4567, 555-123-4567-8, 555-123-45678 and 1555-123-4567',
+    ],
     ['v555.123.4567, 9.555.123.4567 and 555.123.4567.8', 'v555.123.4567, 9.555.123.4567 and 555.123.4567.8'],
-    ['$555.123.4567, -555.123.4567, 555.123.4567 % and 555.123.4567%', '$555.123.4567, -555.123.4567, [PHONE] % and 555.123.4567%'],
-    ['555-123.4567, 102-204-3060, 555-000-1234 and 012.345.6789', '555-123.4567, 102-204-3060, 555-000-1234 and 012.345.6789'],
+    [
+      '$555.123.4567, -555.123.4567, 555.123.4567 % and 555.123.4567%',
+      '$555.123.4567, -555.123.4567, [PHONE] % and 555.123.4567%',
+    ],
+    [
+      '555-123.4567, 102-204-3060, 555-000-1234 and 012.345.6789',
+      '555-123.4567, 102-204-3060, 555-000-1234 and 012.345.6789',
+    ],
     ['from 10.123.456.7890 at 123.45.67.89', 'from 10.123.456.7890 at [IP]'],
     ['on 2026-11-21 09:50:00 and 2026-11-21T09:50:00Z', 'on 2026-11-21 09:50:00 and 2026-11-21T09:50:00Z'],
     ['ids 1234567890, v1.22.333 and 1000 2000 3000 tokens', 'ids 1234567890, v1.22.333 and 1000 2000 3000 tokens'],
@@ -103,7 +112,9 @@ describe('a hash', () => {
 
   it('is the same for the same value, however it is written, and no other', () => {
     const [one = '', two, three] =
-      shown('a: Ann@Example.com b: ann@example.com c: bob@example.com', { hash_key }).match(/\[EMAIL:[0-9a-f]{12}\]/g) ?? [];
+      shown('a: Ann@Example.com b: ann@example.com c: bob@example.com', { hash_key }).match(
+        /\[EMAIL:[0-9a-f]{12}\]/g,
+      ) ?? [];
     expect(one).toMatch(/^\[EMAIL:[0-9a-f]{12}\]$/);
     expect([two === one, three === one]).toEqual([true, false]);
     const [card, spaced] = shown('4111111111111111, 4111 1111 1111 1111', { hash_key }).split(', ');
@@ -111,7 +122,9 @@ describe('a hash', () => {
   });
 
   it('is another one under the key of another org', () => {
-    expect(shown('ann@example.com', { hash_key })).not.toBe(shown('ann@example.com', { hash_key: Buffer.alloc(32, 8) }));
+    expect(shown('ann@example.com', { hash_key })).not.toBe(
+      shown('ann@example.com', { hash_key: Buffer.alloc(32, 8) }),
+    );
   });
 });
 
@@ -136,7 +149,9 @@ describe('a value', () => {
 
   it('that is a number is read together with the name of its field', () => {
     const redaction = redactor().begin();
-    expect(redaction.value({ phone: '5551234567', ssn: '123456789', order: '5551234567', homePhone: '5551234567' })).toEqual({
+    expect(
+      redaction.value({ phone: '5551234567', ssn: '123456789', order: '5551234567', homePhone: '5551234567' }),
+    ).toEqual({
       phone: '[PHONE]',
       ssn: '[SSN]',
       order: '5551234567',
@@ -147,7 +162,15 @@ describe('a value', () => {
   it('that is a whole number is read as one that is a text, whatever the sender chose', () => {
     const redaction = redactor({ custom: [{ label: 'EMP', pattern: '\\b\\d{5}\\b' }] }).begin();
     expect(
-      redaction.value({ phone: 5551234567, ssn: 123456789, order: 5551234567, employee: 12345, cost: 12345.5, n: 123, count: -5 }),
+      redaction.value({
+        phone: 5551234567,
+        ssn: 123456789,
+        order: 5551234567,
+        employee: 12345,
+        cost: 12345.5,
+        n: 123,
+        count: -5,
+      }),
     ).toEqual({
       phone: '[PHONE]',
       ssn: '[SSN]',
@@ -165,7 +188,9 @@ describe('a value', () => {
   });
 
   it('that is in the address of a page is found as URLs write it, and hashed as the same', () => {
-    expect(shown('https://shop.test/reset?email=ann%40example.com&x=1')).toBe('https://shop.test/reset?email=[EMAIL]&x=1');
+    expect(shown('https://shop.test/reset?email=ann%40example.com&x=1')).toBe(
+      'https://shop.test/reset?email=[EMAIL]&x=1',
+    );
     const key = { hash_key: Buffer.alloc(32, 7) };
     expect(shown('ann%40example.com', key)).toBe(shown('ann@example.com', key));
     expect(shown('100%40 of 3')).toBe('100%40 of 3');
@@ -193,13 +218,17 @@ describe('a value', () => {
   it('that is a machine behind a name is one, and a version with a part beyond 255 is none', () => {
     expect(shown('Connection refused: db.internal/10.1.2.3:5432')).toBe('Connection refused: db.internal/[IP]:5432');
     expect(shown('no route to db-1/10.1.2.3:5432')).toBe('no route to db-1/[IP]:5432');
-    expect(shown('Mozilla/5.0 Chrome/119.0.6045.105 Safari/537.36')).toBe('Mozilla/5.0 Chrome/119.0.6045.105 Safari/537.36');
+    expect(shown('Mozilla/5.0 Chrome/119.0.6045.105 Safari/537.36')).toBe(
+      'Mozilla/5.0 Chrome/119.0.6045.105 Safari/537.36',
+    );
   });
 
   it('that is JSON text stays JSON, as the value it is, with the digits of long numbers', () => {
     const redaction = redactor({ custom: [{ label: 'QUOTED', pattern: '".*"' }] }).begin();
     const text = '{"phone":"5551234567","id":12345678901234567890,"text":"a\\nbob@example.com","f":1.5}';
-    expect(redaction.textOrJson(text)).toBe('{"phone":"[PHONE]","id":12345678901234567890,"text":"a\\n[EMAIL]","f":1.5}');
+    expect(redaction.textOrJson(text)).toBe(
+      '{"phone":"[PHONE]","id":12345678901234567890,"text":"a\\n[EMAIL]","f":1.5}',
+    );
     expect(redaction.textOrJson('{"broken": ann@example.com')).toBe('{[QUOTED]: [EMAIL]');
   });
 
@@ -211,7 +240,8 @@ describe('a value', () => {
 });
 
 describe('an own pattern', () => {
-  const finds = (pattern: string, text: string): string => shown(text, { kinds: [], custom: [{ label: 'X', pattern }] });
+  const finds = (pattern: string, text: string): string =>
+    shown(text, { kinds: [], custom: [{ label: 'X', pattern }] });
 
   it.each(['(', '(?=a)b', '(a)\\1', 'a*', 'x{100000}', '^'])('is refused with a reason: %s', (pattern) => {
     expect(() => {
@@ -235,7 +265,9 @@ describe('an own pattern', () => {
 
   it('is found wherever it stands in a long text, and in its whole length', () => {
     for (const lead of [0, 1, 1000, 1023, 1024, 1500, 2047, 2048, 5000]) {
-      expect(finds('<a+>', `${'-'.repeat(lead)}<${'a'.repeat(900)}>${'-'.repeat(3000)}`)).toBe(`${'-'.repeat(lead)}[X]${'-'.repeat(3000)}`);
+      expect(finds('<a+>', `${'-'.repeat(lead)}<${'a'.repeat(900)}>${'-'.repeat(3000)}`)).toBe(
+        `${'-'.repeat(lead)}[X]${'-'.repeat(3000)}`,
+      );
     }
   });
 });
@@ -265,9 +297,31 @@ describe('the beginning of a pattern', () => {
   const repeat = fc.constantFrom('', '', '', '?', '+', '*', '{2}', '{1,3}', '{2,}', '+?');
   const pattern = fc
     .tuple(fc.constantFrom('', '(?i)'), fc.array(fc.tuple(part, repeat), { minLength: 1, maxLength: 5 }))
-    .map(([flags, parts]) => flags + parts.map(([atom, times]) => (atom === '\\b' || atom === '^' ? atom : atom + times)).join(''));
+    .map(
+      ([flags, parts]) =>
+        flags + parts.map(([atom, times]) => (atom === '\\b' || atom === '^' ? atom : atom + times)).join(''),
+    );
   const text = fc.string({
-    unit: fc.constantFrom('a', 'A', 'b', 'B', 'c', '7', '1', '-', '.', ' ', '_', '\n', 'é', 's', 'ſ', 'k', 'K', '\u212a'),
+    unit: fc.constantFrom(
+      'a',
+      'A',
+      'b',
+      'B',
+      'c',
+      '7',
+      '1',
+      '-',
+      '.',
+      ' ',
+      '_',
+      '\n',
+      'é',
+      's',
+      'ſ',
+      'k',
+      'K',
+      '\u212a',
+    ),
     maxLength: 12,
   });
 
@@ -276,7 +330,12 @@ describe('the beginning of a pattern', () => {
       fc.property(pattern, text, (written, read) => {
         const beginning = beginningOf(written);
         if (beginning === null || !compileLinear(written).test(read)) return;
-        expect([written, read, beginning.test(read), read.length >= beginning.length]).toEqual([written, read, true, true]);
+        expect([written, read, beginning.test(read), read.length >= beginning.length]).toEqual([
+          written,
+          read,
+          true,
+          true,
+        ]);
       }),
       { numRuns: 5000 },
     );

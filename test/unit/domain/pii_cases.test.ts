@@ -17,11 +17,14 @@ describe('the finder of personal data', () => {
     }
   });
 
-  it.each(scorePii(cases).map((score) => [score.kind, score] as const))('has precision and recall of 0.97 and more: %s', (_kind, score) => {
-    expect(score).toEqual(expect.objectContaining({ kind: score.kind }));
-    expect(score.precision).toBeGreaterThanOrEqual(0.97);
-    expect(score.recall).toBeGreaterThanOrEqual(0.97);
-  });
+  it.each(scorePii(cases).map((score) => [score.kind, score] as const))(
+    'has precision and recall of 0.97 and more: %s',
+    (_kind, score) => {
+      expect(score).toEqual(expect.objectContaining({ kind: score.kind }));
+      expect(score.precision).toBeGreaterThanOrEqual(0.97);
+      expect(score.recall).toBeGreaterThanOrEqual(0.97);
+    },
+  );
 
   it('finds most of what it was not made with at hand', () => {
     const all = scorePii(piiCases('unseen')).find(({ kind }) => kind === 'all');

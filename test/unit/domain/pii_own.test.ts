@@ -2,7 +2,13 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { PatternRunner } from '../../../ops/platform/pattern_runner.ts';
 import { ownBounds } from '../../../pipeline/domain/patterns/bounds.ts';
-import { checkOwnPatterns, customFinder, OWN_SIZE_MAX, OWN_SIZES_MAX, UnusablePattern } from '../../../pipeline/domain/pii/custom.ts';
+import {
+  checkOwnPatterns,
+  customFinder,
+  OWN_SIZE_MAX,
+  OWN_SIZES_MAX,
+  UnusablePattern,
+} from '../../../pipeline/domain/pii/custom.ts';
 import { beginningOf } from '../../../pipeline/domain/pii/prefix.ts';
 import { PiiRedactor } from '../../../pipeline/domain/pii/pii.ts';
 import { EVENT_STEPS_MAX, OwnPatterns } from '../../../pipeline/domain/pii/own_patterns.ts';
@@ -27,7 +33,9 @@ describe('a policy', () => {
   it('is refused with the size of a pattern that is too large, and with what would pass', () => {
     expect(() => {
       checkOwnPatterns(['a', SLOW]);
-    }).toThrow(/^the pattern has 805 instructions once its repetitions are written out; takes at most 500\. Use smaller counts in \{\}/);
+    }).toThrow(
+      /^the pattern has 805 instructions once its repetitions are written out; takes at most 500\. Use smaller counts in \{\}/,
+    );
     const half = `(?:ab){${String(Math.floor(OWN_SIZE_MAX / 2) - 10)}}`;
     const error = (() => {
       try {
@@ -45,7 +53,9 @@ describe('a policy', () => {
   });
 
   it('takes twenty usual patterns', () => {
-    checkOwnPatterns(Array.from({ length: 20 }, (_, index) => `\\b[A-Z]{2}\\d{2}[A-Z0-9]{11,${String(index + 11)}}\\b`));
+    checkOwnPatterns(
+      Array.from({ length: 20 }, (_, index) => `\\b[A-Z]{2}\\d{2}[A-Z0-9]{11,${String(index + 11)}}\\b`),
+    );
   });
 
   it('that was stored with patterns that cannot be used any more replaces what they may match, and fails nothing', () => {
@@ -75,7 +85,10 @@ describe('the steps of own patterns in place', () => {
   it('of all texts and names of an event together stay within its bound, however many there are', () => {
     const redaction = redactorOf([SLOW]).begin();
     const event = Object.fromEntries(
-      Array.from({ length: 5000 }, (_, index) => [`name${'q'.repeat(index % 40)}${String(index)}`, `text ${String(index)}`]),
+      Array.from({ length: 5000 }, (_, index) => [
+        `name${'q'.repeat(index % 40)}${String(index)}`,
+        `text ${String(index)}`,
+      ]),
     );
     const shown = redaction.fields(event);
     expect(Object.keys(shown)).toHaveLength(5000);
@@ -102,7 +115,11 @@ describe('the steps of own patterns in place', () => {
   it('are none for what the beginning of a pattern rules out, and the beginning looks at few characters of each place', () => {
     expect(new OwnPatterns(own('EMP-\\d{6}')).find(SLOW_TEXT, () => false)).toEqual([]);
     // A beginning of 32 pieces of 64 characters each was compared in 64 ways at every place: 100 µs a character.
-    for (const pattern of [`${'[ab]{64}'.repeat(31)}c`, `(?i)[ab]{0,60}${'[ab]{64}'.repeat(30)}c`, `${'[ab]?'.repeat(31)}cc`])
+    for (const pattern of [
+      `${'[ab]{64}'.repeat(31)}c`,
+      `(?i)[ab]{0,60}${'[ab]{64}'.repeat(30)}c`,
+      `${'[ab]?'.repeat(31)}cc`,
+    ])
       expect(beginningOf(pattern)?.test('ab'.repeat(500_000)) ?? true).toBe(true);
     expect(beginningOf(`${'[ab]{64}'.repeat(31)}c`)?.length).toBe(64);
   });
@@ -123,7 +140,10 @@ describe('a text that is too much in place', () => {
     const count = setInterval(() => (turns += 1), 5);
     const redactor = redactorOf(['a[ab]{900}[cd]'], runner);
     const text = noiseOfTwo(2_000_000);
-    const shown = await redactor.redact((redaction) => ({ text: redaction.text(text), small: redaction.text('ann@example.com') }));
+    const shown = await redactor.redact((redaction) => ({
+      text: redaction.text(text),
+      small: redaction.text('ann@example.com'),
+    }));
     clearInterval(count);
     expect(shown).toEqual({ text: '[REDACTED]', small: '[EMAIL]' });
     expect(turns).toBeGreaterThan(3);
@@ -133,7 +153,12 @@ describe('a text that is too much in place', () => {
     const busy = new PatternRunner();
     busy.took('org_a', 60_000);
     const of = (org_id: string) =>
-      new PiiRedactor({ kinds: [], custom: own('[A-Z]+-\\d{6}|zz\\d'), hash_key: null, bounds: ownBounds(busy, org_id) });
+      new PiiRedactor({
+        kinds: [],
+        custom: own('[A-Z]+-\\d{6}|zz\\d'),
+        hash_key: null,
+        bounds: ownBounds(busy, org_id),
+      });
     expect(await of('org_a').redact((redaction) => redaction.text('EMP-123456'))).toBe('[REDACTED]');
     expect(await of('org_b').redact((redaction) => redaction.text('EMP-123456'))).toBe('[L0]');
     await busy.close();

@@ -3,7 +3,12 @@ import { calcPrice, waitForUpdate } from '@pydantic/genai-prices';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
-import { createPriceBook, givenPrice, type OrgPrice, type PricedUsage } from '../../../pipeline/domain/pricing/pricing.ts';
+import {
+  createPriceBook,
+  givenPrice,
+  type OrgPrice,
+  type PricedUsage,
+} from '../../../pipeline/domain/pricing/pricing.ts';
 import { TABLE_NAME } from '../../../pipeline/domain/pricing/price_table.ts';
 
 const table = createPriceBook(() => []);
@@ -30,7 +35,12 @@ describe('the table', () => {
   it('prices a plain call to the pico-USD and says by what', () => {
     expect(priceOf('gpt-4o', { input_tokens: 1000, output_tokens: 100 }, 'openai')).toEqual({
       cost_pico_usd: usdToPico('0.0035'),
-      price: { source: `${TABLE_NAME}:openai/gpt-4o`, input_usd_per_mtok: 2.5, output_usd_per_mtok: 10, cached_input_usd_per_mtok: null },
+      price: {
+        source: `${TABLE_NAME}:openai/gpt-4o`,
+        input_usd_per_mtok: 2.5,
+        output_usd_per_mtok: 10,
+        cached_input_usd_per_mtok: null,
+      },
     });
     expect(TABLE_NAME).toMatch(/^genai-prices@\d+\.\d+\.\d+$/);
   });
@@ -43,7 +53,9 @@ describe('the table', () => {
 
   it('takes no more cached input tokens than there are input tokens', () => {
     const whole = priceOf('gpt-4o', { input_tokens: 10, cached_input_tokens: 10, output_tokens: 1 }, 'openai');
-    expect(priceOf('gpt-4o', { input_tokens: 10, cached_input_tokens: 1_000_000, output_tokens: 1 }, 'openai')).toEqual(whole);
+    expect(priceOf('gpt-4o', { input_tokens: 10, cached_input_tokens: 1_000_000, output_tokens: 1 }, 'openai')).toEqual(
+      whole,
+    );
     expect(priceOf('gpt-4o', { input_tokens: 0, cached_input_tokens: 1_000_000 }, 'openai').cost_pico_usd).toBe(0n);
   });
 
@@ -63,7 +75,9 @@ describe('the table', () => {
         const { cost_pico_usd } = priceOf(model, given);
         // 100 USD per million input tokens and 200 per million output tokens are above every rate of these models.
         expect(cost_pico_usd >= 0n).toBe(true);
-        expect(cost_pico_usd <= BigInt(given.input_tokens) * 100_000_000n + BigInt(given.output_tokens) * 200_000_000n).toBe(true);
+        expect(
+          cost_pico_usd <= BigInt(given.input_tokens) * 100_000_000n + BigInt(given.output_tokens) * 200_000_000n,
+        ).toBe(true);
       }),
     );
   });
@@ -88,8 +102,18 @@ describe('the table', () => {
   });
 
   it('takes the price of the day of the call', () => {
-    const before = priceOf('claude-opus-4-6', { input_tokens: 300_000 }, 'anthropic', Date.parse('2026-03-12T23:59:59Z'));
-    const after = priceOf('claude-opus-4-6', { input_tokens: 300_000 }, 'anthropic', Date.parse('2026-03-13T00:00:00Z'));
+    const before = priceOf(
+      'claude-opus-4-6',
+      { input_tokens: 300_000 },
+      'anthropic',
+      Date.parse('2026-03-12T23:59:59Z'),
+    );
+    const after = priceOf(
+      'claude-opus-4-6',
+      { input_tokens: 300_000 },
+      'anthropic',
+      Date.parse('2026-03-13T00:00:00Z'),
+    );
     expect([before.cost_pico_usd, after.cost_pico_usd]).toEqual([usdToPico(3), usdToPico('1.5')]);
   });
 
@@ -114,12 +138,15 @@ describe('the table', () => {
     expect(priceOf(model, { input_tokens: 1 }, provider).price.source).toContain(`:${id}`);
   });
 
-  it.each(['no-such-model', 'my-private-llm', 'x', '/', ':', 'a/b', 'gpt', '.anthropic.'])('knows no price for %j', (model) => {
-    expect(priceOf(model, { input_tokens: 1000 }, 'openai')).toMatchObject({
-      cost_pico_usd: 0n,
-      price: { source: 'missing', input_usd_per_mtok: null },
-    });
-  });
+  it.each(['no-such-model', 'my-private-llm', 'x', '/', ':', 'a/b', 'gpt', '.anthropic.'])(
+    'knows no price for %j',
+    (model) => {
+      expect(priceOf(model, { input_tokens: 1000 }, 'openai')).toMatchObject({
+        cost_pico_usd: 0n,
+        price: { source: 'missing', input_usd_per_mtok: null },
+      });
+    },
+  );
 
   it('looks for the answered model where the requested name has no price', () => {
     const call = {
@@ -145,7 +172,11 @@ describe('exactness', () => {
           timestamp,
         });
         if (theirs === null) continue;
-        const ours = priceOf(id, { input_tokens: 123_457, cached_input_tokens: 2311, output_tokens: 7919 }, provider.id);
+        const ours = priceOf(
+          id,
+          { input_tokens: 123_457, cached_input_tokens: 2311, output_tokens: 7919 },
+          provider.id,
+        );
         expect(ours.price.source, id).toBe(`${TABLE_NAME}:${theirs.provider.id}/${theirs.model.id}`);
         expect(Number(ours.cost_pico_usd) / 1e12, `${provider.id}/${id}`).toBeCloseTo(theirs.total_price, 9);
         compared++;
@@ -166,7 +197,9 @@ describe('exactness', () => {
           'openai',
         );
         // USD per million tokens = pico-USD per token × 1e6
-        expect(priced.cost_pico_usd).toBe(BigInt(uncached) * 150_000n + BigInt(cachedTokens) * 75_000n + BigInt(outputTokens) * 600_000n);
+        expect(priced.cost_pico_usd).toBe(
+          BigInt(uncached) * 150_000n + BigInt(cachedTokens) * 75_000n + BigInt(outputTokens) * 600_000n,
+        );
       }),
     );
   });
@@ -211,7 +244,10 @@ describe("an org's own prices", () => {
 
 describe('a given cost', () => {
   it('is taken as it is', () => {
-    expect(givenPrice('0.000000000001')).toMatchObject({ cost_pico_usd: 1n, price: { source: 'given', input_usd_per_mtok: null } });
+    expect(givenPrice('0.000000000001')).toMatchObject({
+      cost_pico_usd: 1n,
+      price: { source: 'given', input_usd_per_mtok: null },
+    });
     expect(givenPrice(0.0035475000000000003).cost_pico_usd).toBe(3_547_500_000n);
   });
 });

@@ -35,7 +35,14 @@ const prompts: Record<string, PromptRecord> = {
     model: 'gpt-4o-mini',
     created_at: '2026-01-01T00:00:00.000Z',
   },
-  plain: { org_id: 'o', name: 'plain', version: 'a', template: 'Say something', model: null, created_at: '2026-01-01T00:00:00.000Z' },
+  plain: {
+    org_id: 'o',
+    name: 'plain',
+    version: 'a',
+    template: 'Say something',
+    model: null,
+    created_at: '2026-01-01T00:00:00.000Z',
+  },
 };
 const plan = (spans: ReplaySpan[]) => planReplay(spans, (name) => prompts[name] ?? null);
 function calls(spans: ReplaySpan[]): ReplayCall[] {
@@ -62,11 +69,17 @@ describe('a plan', () => {
   });
 
   it('takes variables that come as the JSON of an object', () => {
-    expect(calls([aCall(named('greet', '{"name": "Ann", "language": "French"}'))])[0]?.new_prompt).toBe('Greet Ann in French');
+    expect(calls([aCall(named('greet', '{"name": "Ann", "language": "French"}'))])[0]?.new_prompt).toBe(
+      'Greet Ann in French',
+    );
   });
 
   it('keeps the model of the span where the prompt names none, and needs no variables where it has none', () => {
-    expect(calls([aCall(named('plain'))])[0]).toMatchObject({ prompt_version: 'a', model: 'gpt-4o', new_prompt: 'Say something' });
+    expect(calls([aCall(named('plain'))])[0]).toMatchObject({
+      prompt_version: 'a',
+      model: 'gpt-4o',
+      new_prompt: 'Say something',
+    });
   });
 
   it('asks any other call what it was asked', () => {
@@ -97,15 +110,21 @@ describe('a plan', () => {
     };
     expect(calls([aCall({ attributes })])[0]?.parameters).toEqual({ temperature: 0.2, max_tokens: 50, stop: ['\n'] });
     const tools = [{ type: 'function', function: { name: 'f' } }];
-    expect(calls([aCall({ attributes: { ...attributes, 'gen_ai.tool.definitions': tools } })])[0]?.parameters).toMatchObject({
+    expect(
+      calls([aCall({ attributes: { ...attributes, 'gen_ai.tool.definitions': tools } })])[0]?.parameters,
+    ).toMatchObject({
       tools,
       tool_choice: 'auto',
     });
   });
 
   it('is refused with the span and the reason', () => {
-    expect(refusal(aCall({ span_id: 'x', ...named('gone') }))).toBe('Span x: its prompt "gone" is not in the registry.');
-    expect(refusal(aCall({ span_id: 'x', ...named('greet', { name: 'Ann' }) }))).toMatch(/^Span x: .*lacks language, which greet@2 has/);
+    expect(refusal(aCall({ span_id: 'x', ...named('gone') }))).toBe(
+      'Span x: its prompt "gone" is not in the registry.',
+    );
+    expect(refusal(aCall({ span_id: 'x', ...named('greet', { name: 'Ann' }) }))).toMatch(
+      /^Span x: .*lacks language, which greet@2 has/,
+    );
     expect(refusal(aCall(named('greet')))).toContain('lacks name, language');
     expect(refusal(aCall(named('greet', 'Ann')))).toContain('prompt_variables is no object');
     expect(refusal(aCall({ prompt: '', response: '' }))).toContain('no longer stored');
@@ -113,7 +132,9 @@ describe('a plan', () => {
     expect(refusal(aCall({ sampled: false, prompt: '', response: '' }))).toContain('sampling');
     expect(refusal(aCall({ attributes: { prompt_truncated: true } }))).toContain('was cut');
     expect(refusal(aCall({ model: '' }))).toContain('names a model');
-    expect(refusal(aCall(named('greet', { name: 'x'.repeat(5 * 1024 * 1024), language: 'y' })))).toContain('characters with the variables');
+    expect(refusal(aCall(named('greet', { name: 'x'.repeat(5 * 1024 * 1024), language: 'y' })))).toContain(
+      'characters with the variables',
+    );
     const long = aCall({ prompt: 'x'.repeat(REPLAY_CHARS_MAX / 4) });
     expect(refusal(long, long, long, long, aCall())).toContain('The prompts have more than');
     expect(refusal(aCall({ kind: 'tool' }))).toContain('no model call');
@@ -135,22 +156,31 @@ describe('a stored prompt', () => {
   });
 
   it('speaks the names of the API, whatever library it is from', () => {
-    expect(messagesOf('[{"role":"human","content":"a"},{"role":"ai","content":"b"},{"role":"constructor","content":"c"}]')).toEqual([
+    expect(
+      messagesOf('[{"role":"human","content":"a"},{"role":"ai","content":"b"},{"role":"constructor","content":"c"}]'),
+    ).toEqual([
       { role: 'user', content: 'a' },
       { role: 'assistant', content: 'b' },
       { role: 'constructor', content: 'c' },
     ]);
-    expect(messagesOf('[{"role":"user","parts":[{"type":"text","content":"a"},{"type":"text","content":"b"}]}]')).toEqual([
-      { role: 'user', content: 'ab' },
-    ]);
+    expect(
+      messagesOf('[{"role":"user","parts":[{"type":"text","content":"a"},{"type":"text","content":"b"}]}]'),
+    ).toEqual([{ role: 'user', content: 'ab' }]);
   });
 });
 
 describe('the events of a replay', () => {
-  const raw = { id: 'r', choices: [{ index: 0, message: { role: 'assistant', content: 'new' } }], usage: { prompt_tokens: 3 } };
+  const raw = {
+    id: 'r',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'new' } }],
+    usage: { prompt_tokens: 3 },
+  };
   const events = (spans: ReplaySpan[]) => {
     let ids = 0;
-    const answered = calls(spans).map((call, i) => ({ ...call, answer: { raw, started_at: 5000 + i, ended_at: 5100 + i } }));
+    const answered = calls(spans).map((call, i) => ({
+      ...call,
+      answer: { raw, started_at: 5000 + i, ended_at: 5100 + i },
+    }));
     return replayEvents({ trace_id: 'new', replay_of: 'old' }, spans, answered, () => `new-${String(++ids)}`);
   };
   const bodies = (spans: ReplaySpan[]) => events(spans).map(({ body }) => body);
@@ -189,14 +219,25 @@ describe('the events of a replay', () => {
   });
 
   it('are held together by a step of the old root, with the nearest replayed parent for each', () => {
-    const root = aCall({ span_id: 'agent', kind: 'event', name: 'agent', attributes: { agent_id: 'bot', other: 1 }, tags: ['r'] });
+    const root = aCall({
+      span_id: 'agent',
+      kind: 'event',
+      name: 'agent',
+      attributes: { agent_id: 'bot', other: 1 },
+      tags: ['r'],
+    });
     const outer = aCall({ span_id: 'outer', parent_span_id: 'agent', started_ms: 2000 });
     const tool = aCall({ span_id: 'tool', kind: 'tool', parent_span_id: 'outer', started_ms: 2100 });
     const inner = aCall({ span_id: 'inner', parent_span_id: 'tool', started_ms: 2200 });
     const [holder, first, second] = events([root, outer, tool, inner]);
     expect(holder).toMatchObject({
       format: 'custom',
-      body: { name: 'agent', duration_ms: 101, tags: ['r'], attributes: { agent_id: 'bot', replay_of: 'old', replay_of_span: 'agent' } },
+      body: {
+        name: 'agent',
+        duration_ms: 101,
+        tags: ['r'],
+        attributes: { agent_id: 'bot', replay_of: 'old', replay_of_span: 'agent' },
+      },
     });
     expect(holder?.body).not.toHaveProperty('parent_span_id');
     expect(holder?.body['attributes']).not.toHaveProperty('other');

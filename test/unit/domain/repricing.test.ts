@@ -2,7 +2,13 @@
 import { describe, expect, it } from 'vitest';
 import { spansOf } from '../../../pipeline/domain/decode/decode.ts';
 import { createPriceBook, type OrgPrice, type PriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
-import { COUNTING_ATTRIBUTES, COUNTING_PREFIX, differs, repriced, type StoredCall } from '../../../pipeline/domain/pricing/repricing.ts';
+import {
+  COUNTING_ATTRIBUTES,
+  COUNTING_PREFIX,
+  differs,
+  repriced,
+  type StoredCall,
+} from '../../../pipeline/domain/pricing/repricing.ts';
 import type { Span } from '../../../pipeline/domain/traces/span.ts';
 import type { SourceFormat } from '../../../schemas/codec.ts';
 
@@ -12,7 +18,14 @@ const orgBook = (...prices: OrgPrice[]): PriceBook => createPriceBook(() => pric
 
 function decoded(format: SourceFormat, body: Record<string, unknown>, prices: PriceBook): Span {
   const text = JSON.stringify({ started_at: new Date(AT).toISOString(), duration_ms: 10, outcome: 'success', ...body });
-  const raw = { org_id: 'org_a', format, event_hex: '00000000000000aa', trace_id: 'trc_1', received_at: AT + 1000, body: text };
+  const raw = {
+    org_id: 'org_a',
+    format,
+    event_hex: '00000000000000aa',
+    trace_id: 'trc_1',
+    received_at: AT + 1000,
+    body: text,
+  };
   const spans = spansOf({ prices, maxPromptTokens: () => null, redactorOf: () => null }, raw, JSON.parse(text));
   const [span] = typeof spans === 'string' ? [] : spans;
   if (span === undefined) throw new Error(typeof spans === 'string' ? spans : 'an event has a span');
@@ -23,7 +36,9 @@ function decoded(format: SourceFormat, body: Record<string, unknown>, prices: Pr
 function stored(span: Span, sampled = true): StoredCall {
   const names: readonly string[] = COUNTING_ATTRIBUTES;
   const attributes = Object.fromEntries(
-    Object.entries(span.attributes).filter(([name]) => sampled && (names.includes(name) || name.startsWith(COUNTING_PREFIX))),
+    Object.entries(span.attributes).filter(
+      ([name]) => sampled && (names.includes(name) || name.startsWith(COUNTING_PREFIX)),
+    ),
   );
   return { ...span, sampled, attributes: JSON.parse(JSON.stringify(attributes)) as Record<string, unknown> };
 }
@@ -54,7 +69,12 @@ const CALLS: [string, SourceFormat, Record<string, unknown>][] = [
   [
     'cached tokens',
     'chatcompletion',
-    chat('gpt-4o', { prompt_tokens: 1000, completion_tokens: 77, total_tokens: 1077, prompt_tokens_details: { cached_tokens: 300 } }),
+    chat('gpt-4o', {
+      prompt_tokens: 1000,
+      completion_tokens: 77,
+      total_tokens: 1077,
+      prompt_tokens_details: { cached_tokens: 300 },
+    }),
   ],
   [
     'audio',
@@ -112,7 +132,10 @@ const CALLS: [string, SourceFormat, Record<string, unknown>][] = [
       request: { model: 'gpt-4o', messages: [{ role: 'user', content: 'q' }] },
       response: {
         generations: [[{ text: 'a' }]],
-        llm_output: { token_usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }, model_name: 'gpt-4o' },
+        llm_output: {
+          token_usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+          model_name: 'gpt-4o',
+        },
       },
       intermediate_steps: [['search(x)', 'found']],
     },
@@ -155,7 +178,9 @@ describe('repriced', () => {
       const { cost_pico_usd, price } = decoded(format, body, now);
       expect(was.price.source).not.toBe('');
       expect(repriced(now, stored(was))).toEqual({ cost_pico_usd, price });
-      expect(differs(was, { cost_pico_usd, price })).toBe(cost_pico_usd !== was.cost_pico_usd || price.source !== was.price.source);
+      expect(differs(was, { cost_pico_usd, price })).toBe(
+        cost_pico_usd !== was.cost_pico_usd || price.source !== was.price.source,
+      );
     }
   });
 
@@ -165,14 +190,21 @@ describe('repriced', () => {
     const own = orgBook({ model: 'gpt-4o', input_usd_per_mtok: 0.7, output_usd_per_mtok: 0.3 });
     const { cost_pico_usd, price } = decoded(format, body, own);
     expect(repriced(own, stored(was, false))).toEqual({ cost_pico_usd, price });
-    expect(repriced(table, stored(decoded(format, body, own), false))).toMatchObject({ cost_pico_usd: was.cost_pico_usd });
+    expect(repriced(table, stored(decoded(format, body, own), false))).toMatchObject({
+      cost_pico_usd: was.cost_pico_usd,
+    });
   });
 
   it('leaves a call alone whose attributes counted and are gone', () => {
     const [, format, body] = CALLS[4] ?? ['', 'messages', {}];
     const was = decoded(format, body, table);
     expect(repriced(table, stored(was, false))).toBeNull();
-    expect(repriced(orgBook({ model: 'claude-sonnet-4-5', input_usd_per_mtok: 1, output_usd_per_mtok: 1 }), stored(was, false))).toBeNull();
+    expect(
+      repriced(
+        orgBook({ model: 'claude-sonnet-4-5', input_usd_per_mtok: 1, output_usd_per_mtok: 1 }),
+        stored(was, false),
+      ),
+    ).toBeNull();
   });
 
   it('finds a price for what had none, and takes it away again', () => {
@@ -201,11 +233,11 @@ describe('differs', () => {
     expect(is({ source: 'genai-prices@1.0.1:openai/gpt-4o' })).toBe(false);
   });
   it('notices another cost, source or price', () => {
-    expect([is({}, 6n), is({ source: 'org' }), is({ source: 'genai-prices@1.0.0:azure/gpt-4o' }), is({ output_usd_per_mtok: 3 })]).toEqual([
-      true,
-      true,
-      true,
-      true,
-    ]);
+    expect([
+      is({}, 6n),
+      is({ source: 'org' }),
+      is({ source: 'genai-prices@1.0.0:azure/gpt-4o' }),
+      is({ output_usd_per_mtok: 3 }),
+    ]).toEqual([true, true, true, true]);
   });
 });

@@ -2,7 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { startOfDay } from '../../../pipeline/domain/time/days.ts';
 import { MONTHLY, periodAt, type PeriodRule } from '../../../pipeline/domain/budgets/period.ts';
-import { cutoffDay, cutoffRanges, KEPT, keptDays, newestCutoff, NEVER, type OrgPolicy } from '../../../pipeline/domain/traces/retention.ts';
+import {
+  cutoffDay,
+  cutoffRanges,
+  KEPT,
+  keptDays,
+  newestCutoff,
+  NEVER,
+  type OrgPolicy,
+} from '../../../pipeline/domain/traces/retention.ts';
 import {
   changedRetention,
   DEFAULT_RETENTION,
@@ -24,7 +32,11 @@ const policies: fc.Arbitrary<RetentionPolicy> = fc
   .map(({ days: given, forever, scores, usage, audit }) => {
     const [full = 1, metadata = 1, deletion = 1] = given.toSorted((a, b) => a - b);
     return {
-      telemetry_events: { full_prompt_response_days: full, metadata_only_days: metadata, delete_after_days: forever ? null : deletion },
+      telemetry_events: {
+        full_prompt_response_days: full,
+        metadata_only_days: metadata,
+        delete_after_days: forever ? null : deletion,
+      },
       judge_scores: { delete_after_days: scores },
       usage_events: { delete_after_days: usage },
       audit_log: { delete_after_days: audit },
@@ -68,7 +80,9 @@ describe('what is due', () => {
         (kept, now, month, period) => {
           const rule = { period, fiscal_year_start_month: month };
           const short = { ...DEFAULT_RETENTION, usage_events: { delete_after_days: kept } };
-          expect(startOfDay(cutoffDay(short, 'usage_events', now, rule) + 1)).toBeLessThanOrEqual(periodAt(rule, now).start);
+          expect(startOfDay(cutoffDay(short, 'usage_events', now, rule) + 1)).toBeLessThanOrEqual(
+            periodAt(rule, now).start,
+          );
         },
       ),
     );
@@ -78,9 +92,15 @@ describe('what is due', () => {
     fc.assert(
       fc.property(policies, instant, fc.nat(startOfDay(500)), (policy, now, later) => {
         for (const kept of KEPT)
-          expect(cutoffDay(policy, kept, now + later, MONTHLY)).toBeGreaterThanOrEqual(cutoffDay(policy, kept, now, MONTHLY));
-        expect(cutoffDay(policy, 'texts', now, MONTHLY)).toBeGreaterThanOrEqual(cutoffDay(policy, 'metadata', now, MONTHLY));
-        expect(cutoffDay(policy, 'metadata', now, MONTHLY)).toBeGreaterThanOrEqual(cutoffDay(policy, 'telemetry', now, MONTHLY));
+          expect(cutoffDay(policy, kept, now + later, MONTHLY)).toBeGreaterThanOrEqual(
+            cutoffDay(policy, kept, now, MONTHLY),
+          );
+        expect(cutoffDay(policy, 'texts', now, MONTHLY)).toBeGreaterThanOrEqual(
+          cutoffDay(policy, 'metadata', now, MONTHLY),
+        );
+        expect(cutoffDay(policy, 'metadata', now, MONTHLY)).toBeGreaterThanOrEqual(
+          cutoffDay(policy, 'telemetry', now, MONTHLY),
+        );
       }),
     );
   });
@@ -92,9 +112,12 @@ describe('what is due', () => {
 });
 
 describe('ranges of orgs', () => {
-  const orgs = fc.uniqueArray(fc.string({ unit: fc.constantFrom('a', 'b', 'Z', '_', '.', '9'), minLength: 1, maxLength: 6 }), {
-    maxLength: 40,
-  });
+  const orgs = fc.uniqueArray(
+    fc.string({ unit: fc.constantFrom('a', 'b', 'Z', '_', '.', '9'), minLength: 1, maxLength: 6 }),
+    {
+      maxLength: 40,
+    },
+  );
 
   it('hold every org exactly once, with its own cutoffs, and name no more than they may', () => {
     fc.assert(
@@ -105,7 +128,11 @@ describe('ranges of orgs', () => {
         fc.integer({ min: 1, max: 7 }),
         fc.string(),
         (ids, given, now, max, other) => {
-          const own: OrgPolicy[] = ids.map((org_id, index) => ({ org_id, policy: given[index] ?? DEFAULT_RETENTION, budget: MONTHLY }));
+          const own: OrgPolicy[] = ids.map((org_id, index) => ({
+            org_id,
+            policy: given[index] ?? DEFAULT_RETENTION,
+            budget: MONTHLY,
+          }));
           const ranges = cutoffRanges(own, now, max);
           for (const org of [...ids, other, '', '\u{10ffff}']) {
             const inside = ranges.filter(({ from, until }) => org >= from && (until === null || org < until));
@@ -120,7 +147,8 @@ describe('ranges of orgs', () => {
           }
           for (const range of ranges) {
             expect(range.orgs.length).toBeLessThanOrEqual(max);
-            for (const kept of KEPT) expect(newestCutoff(range, kept)).toBe(Math.max(range.others[kept], ...range.cutoffs[kept]));
+            for (const kept of KEPT)
+              expect(newestCutoff(range, kept)).toBe(Math.max(range.others[kept], ...range.cutoffs[kept]));
           }
         },
       ),
@@ -163,8 +191,14 @@ describe('a policy', () => {
   });
 
   it.each([
-    [{ full_prompt_response_days: 400 }, 'telemetry_events.metadata_only_days: takes at least full_prompt_response_days (400); got 365'],
-    [{ delete_after_days: 100 }, 'telemetry_events.delete_after_days: takes at least metadata_only_days (365), or null; got 100'],
+    [
+      { full_prompt_response_days: 400 },
+      'telemetry_events.metadata_only_days: takes at least full_prompt_response_days (400); got 365',
+    ],
+    [
+      { delete_after_days: 100 },
+      'telemetry_events.delete_after_days: takes at least metadata_only_days (365), or null; got 100',
+    ],
     [{ full_prompt_response_days: 10, metadata_only_days: 10, delete_after_days: 10 }, null],
   ])('%j', (change, problem) => {
     expect(retentionProblem(changedRetention(DEFAULT_RETENTION, { telemetry_events: change }))).toBe(problem);

@@ -10,7 +10,13 @@ const plain = fc.string().map((text) => text.replaceAll(/[{}]/g, ''));
 
 describe('a template', () => {
   it('takes values by name, with or without white space in the braces', () => {
-    expect(renderTemplate('Hi {{name}}, {{ order-id }} of {{\nshop.v2\t}}!', { name: 'Ann', 'order-id': '7', 'shop.v2': 'x' })).toEqual({
+    expect(
+      renderTemplate('Hi {{name}}, {{ order-id }} of {{\nshop.v2\t}}!', {
+        name: 'Ann',
+        'order-id': '7',
+        'shop.v2': 'x',
+      }),
+    ).toEqual({
       text: 'Hi Ann, 7 of x!',
       missing: [],
       cut: false,
@@ -19,7 +25,9 @@ describe('a template', () => {
 
   it('writes what is no text as compact JSON', () => {
     const values = { n: 1.5, b: false, nothing: null, list: [1, 'two'], object: { a: { b: 1 } } };
-    expect(renderTemplate('{{n}} {{b}} {{nothing}} {{list}} {{object}}', values).text).toBe('1.5 false null [1,"two"] {"a":{"b":1}}');
+    expect(renderTemplate('{{n}} {{b}} {{nothing}} {{list}} {{object}}', values).text).toBe(
+      '1.5 false null [1,"two"] {"a":{"b":1}}',
+    );
   });
 
   it('reads a name with dots whole first, then as a path', () => {
@@ -30,7 +38,11 @@ describe('a template', () => {
   });
 
   it('leaves what has no value as it is, and names it once', () => {
-    expect(renderTemplate('{{b}} {{ a }} {{b}}', {})).toEqual({ text: '{{b}} {{ a }} {{b}}', missing: ['b', 'a'], cut: false });
+    expect(renderTemplate('{{b}} {{ a }} {{b}}', {})).toEqual({
+      text: '{{b}} {{ a }} {{b}}',
+      missing: ['b', 'a'],
+      cut: false,
+    });
   });
 
   it('takes nothing that is not the own value of an object', () => {
@@ -48,23 +60,33 @@ describe('a template', () => {
 
   it('is rendered in one pass: a value that looks like a variable stays', () => {
     fc.assert(
-      fc.property(fc.uniqueArray(name, { minLength: 1, maxLength: 6 }), fc.array(plain, { minLength: 7, maxLength: 7 }), (names, texts) => {
-        const values = Object.fromEntries(names.map((one, i) => [one, `{{${names[(i + 1) % names.length] ?? ''}}}$&$1`]));
-        const template = names.map((one, i) => `${texts[i] ?? ''}{{${one}}}`).join('');
-        const expected = names.map((one, i) => `${texts[i] ?? ''}${values[one] ?? ''}`).join('');
-        expect(renderTemplate(template, values)).toEqual({ text: expected, missing: [], cut: false });
-      }),
+      fc.property(
+        fc.uniqueArray(name, { minLength: 1, maxLength: 6 }),
+        fc.array(plain, { minLength: 7, maxLength: 7 }),
+        (names, texts) => {
+          const values = Object.fromEntries(
+            names.map((one, i) => [one, `{{${names[(i + 1) % names.length] ?? ''}}}$&$1`]),
+          );
+          const template = names.map((one, i) => `${texts[i] ?? ''}{{${one}}}`).join('');
+          const expected = names.map((one, i) => `${texts[i] ?? ''}${values[one] ?? ''}`).join('');
+          expect(renderTemplate(template, values)).toEqual({ text: expected, missing: [], cut: false });
+        },
+      ),
     );
   });
 
   it('lacks a value for exactly the variables that were not given', () => {
     fc.assert(
-      fc.property(fc.uniqueArray(name, { maxLength: 8 }), fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }), (names, given) => {
-        const template = names.map((one) => `x {{${one}}} `).join('');
-        const values = Object.fromEntries(names.filter((_, i) => given[i]).map((one) => [one, 'v']));
-        expect(variablesOf(template)).toEqual(names);
-        expect(renderTemplate(template, values).missing).toEqual(names.filter((_, i) => !given[i]));
-      }),
+      fc.property(
+        fc.uniqueArray(name, { maxLength: 8 }),
+        fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }),
+        (names, given) => {
+          const template = names.map((one) => `x {{${one}}} `).join('');
+          const values = Object.fromEntries(names.filter((_, i) => given[i]).map((one) => [one, 'v']));
+          expect(variablesOf(template)).toEqual(names);
+          expect(renderTemplate(template, values).missing).toEqual(names.filter((_, i) => !given[i]));
+        },
+      ),
     );
   });
 
@@ -78,7 +100,10 @@ describe('a prompt', () => {
     const content = '{{a}}'.repeat(10_000);
     const template = Array.from({ length: 100 }, () => ({ role: 'user', content }));
     const { messages, cut } = renderPrompt(template, { a: 'x'.repeat(1_000_000) });
-    expect([messages.reduce((sum, message) => sum + message.content.length, 0), cut]).toEqual([RENDERED_CHARS_MAX, true]);
+    expect([messages.reduce((sum, message) => sum + message.content.length, 0), cut]).toEqual([
+      RENDERED_CHARS_MAX,
+      true,
+    ]);
     expect(renderPrompt('{{a}}', { a: 'x'.repeat(RENDERED_CHARS_MAX) }).cut).toBe(false);
     expect(renderPrompt('{{a}}.', { a: 'x'.repeat(RENDERED_CHARS_MAX) }).cut).toBe(true);
   });

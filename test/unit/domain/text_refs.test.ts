@@ -10,7 +10,9 @@ describe('text references', () => {
     const response = JSON.stringify(attributes.output);
     const stored = foldTexts(attributes, long, response);
     expect(stored).toEqual({ a: 1, input: { $ref: 'prompt' }, output: { $ref: 'response', $json: true } });
-    expect(unfoldTexts(JSON.parse(JSON.stringify(stored)) as Record<string, unknown>, long, response)).toEqual(attributes);
+    expect(unfoldTexts(JSON.parse(JSON.stringify(stored)) as Record<string, unknown>, long, response)).toEqual(
+      attributes,
+    );
   });
   it.each([
     ['a letter', { input: 'x' }, 'x', { input: { $ref: 'prompt' } }],
@@ -20,7 +22,12 @@ describe('text references', () => {
       '[{"role":"user","content":"x"}]',
       { messages: { $ref: 'prompt', $json: true } },
     ],
-    ['a number', { input: 7, prompt: '7' }, '7', { input: { $ref: 'prompt', $json: true }, prompt: { $ref: 'prompt' } }],
+    [
+      'a number',
+      { input: 7, prompt: '7' },
+      '7',
+      { input: { $ref: 'prompt', $json: true }, prompt: { $ref: 'prompt' } },
+    ],
   ])('stand in the place of the text, however short: %s', (_, attributes, prompt, stored) => {
     expect(foldTexts(attributes, prompt, '')).toEqual(stored);
     expect(unfoldTexts(stored, prompt, '')).toEqual(attributes);
@@ -40,7 +47,11 @@ describe('text references', () => {
       output: { $ref: 'value', $value: { $ref: 'x' } },
       messages: { $ref: '#/definitions/chat' },
     };
-    expect(unfoldTexts(stored, long, '')).toEqual({ input: long, output: { $ref: 'x' }, messages: { $ref: '#/definitions/chat' } });
+    expect(unfoldTexts(stored, long, '')).toEqual({
+      input: long,
+      output: { $ref: 'x' },
+      messages: { $ref: '#/definitions/chat' },
+    });
   });
   it('are exact for whatever is sent', () => {
     fc.assert(
@@ -66,7 +77,11 @@ describe('text references', () => {
 
 describe('attributes that repeat a text', () => {
   const messages = [{ role: 'user', content: long }];
-  const sent = { attributes: { input: long, messages, output: 'ok', note: long }, prompt: JSON.stringify(messages), response: 'ok' };
+  const sent = {
+    attributes: { input: long, messages, output: 'ok', note: long },
+    prompt: JSON.stringify(messages),
+    response: 'ok',
+  };
 
   it('hold what became of it, in the form in which they were sent', () => {
     const cut = [{ role: 'user', content: 'a text' }];
@@ -76,7 +91,9 @@ describe('attributes that repeat a text', () => {
   });
   it('hold the text itself where it is no JSON any more', () => {
     const attributes = { input: { a: 'bcd' } };
-    expect(followTexts(attributes, { attributes, prompt: '{"a":"bcd"}', response: '' }, { prompt: '{"a":"b', response: '' })).toEqual({
+    expect(
+      followTexts(attributes, { attributes, prompt: '{"a":"bcd"}', response: '' }, { prompt: '{"a":"b', response: '' }),
+    ).toEqual({
       input: '{"a":"b',
     });
   });

@@ -24,7 +24,10 @@ function plainTerms(...texts: string[]): DocumentTerms {
       terms.dl++;
       if (seen.has(word)) (isStopHash(plainHash(word)) ? terms.stop_reps : terms.reps).push(plainHash(word));
       seen.add(word);
-      const isExtra = match[0].split('').some(foreign) || foreign(text[match.index - 1]) || foreign(text[match.index + match[0].length]);
+      const isExtra =
+        match[0].split('').some(foreign) ||
+        foreign(text[match.index - 1]) ||
+        foreign(text[match.index + match[0].length]);
       if (isExtra) extra.add(word);
     }
   }
@@ -59,7 +62,23 @@ const word = fc.constantFrom(
   'don',
   't',
 );
-const gap = fc.constantFrom(' ', ', ', '\n', '_', '-', '’', '—', '“', '😀', '\u0301', '\ud800', '\u00a0', '', '.', '\u0000');
+const gap = fc.constantFrom(
+  ' ',
+  ', ',
+  '\n',
+  '_',
+  '-',
+  '’',
+  '—',
+  '“',
+  '😀',
+  '\u0301',
+  '\ud800',
+  '\u00a0',
+  '',
+  '.',
+  '\u0000',
+);
 const text = fc.array(fc.tuple(word, gap), { maxLength: 60 }).map((pairs) => pairs.flat().join(''));
 
 describe('documentTerms', () => {

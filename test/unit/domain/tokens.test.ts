@@ -26,7 +26,10 @@ describe('estimateTokens', () => {
 
   it.each([
     ['one unbroken word', 'a'.repeat(5_000_000)],
-    ['rare characters', Array.from({ length: 1_000_000 }, (_, i) => String.fromCharCode(0x4e00 + ((i * 7919) % 20_000))).join('')],
+    [
+      'rare characters',
+      Array.from({ length: 1_000_000 }, (_, i) => String.fromCharCode(0x4e00 + ((i * 7919) % 20_000))).join(''),
+    ],
   ])('takes no time that grows with the square of megabytes of %s', (_name, text) => {
     estimateTokens('warm');
     const before = process.cpuUsage().user;

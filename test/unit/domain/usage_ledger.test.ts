@@ -29,7 +29,11 @@ const row = (tokens: number, hour = HOUR, agent_id = '', org_id = ORG): UsageRow
   const { storage_bytes, sandbox_micros, cost_pico_usd } = use(tokens);
   return { org_id, agent_id, hour, tokens, storage_bytes, sandbox_micros, cost_pico_usd };
 };
-const scopeOf = (from = 0, until = Infinity, agents: string[] = ['a', 'b']): AccountScope => ({ from, until, agents: new Set(agents) });
+const scopeOf = (from = 0, until = Infinity, agents: string[] = ['a', 'b']): AccountScope => ({
+  from,
+  until,
+  agents: new Set(agents),
+});
 const ALL = scopeOf();
 
 /** A worker that tells of its landings: each report names the one before it. */
@@ -119,7 +123,8 @@ test('a confirmation that comes out of order is given back with its own landing'
 
 test('far more reservations than are kept apart are all counted, and all given back', () => {
   const { ledger, report } = opened();
-  for (let seq = 1; seq <= 10_000; seq++) ledger.reserve(ORG, [use(1, 0, seq % 2 === 0 ? 'a' : '')]).confirm(new Map([[0, seq]]));
+  for (let seq = 1; seq <= 10_000; seq++)
+    ledger.reserve(ORG, [use(1, 0, seq % 2 === 0 ? 'a' : '')]).confirm(new Map([[0, seq]]));
   expect([ledger.used(ORG).tokens, ledger.agentTokens(ORG, 'a')]).toEqual([10_000, 5000]);
   ledger.landed(report(0, 10_000, [row(10_000)]));
   expect([ledger.used(ORG).tokens, ledger.agentTokens(ORG, 'a')]).toEqual([10_000, 0]);

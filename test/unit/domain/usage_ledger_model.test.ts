@@ -18,7 +18,12 @@ const LOG_BASE = 1000;
 const PARTITIONS = 2;
 const SCOPE = { from: 0, until: Infinity, agents: new Set(['a']) };
 
-const amounts = (tokens: number) => ({ tokens, storage_bytes: tokens, sandbox_micros: 0, cost_pico_usd: BigInt(tokens) });
+const amounts = (tokens: number) => ({
+  tokens,
+  storage_bytes: tokens,
+  sandbox_micros: 0,
+  cost_pico_usd: BigInt(tokens),
+});
 
 interface Event {
   use: AskedUse;
@@ -80,13 +85,26 @@ class World {
     const last = others ? (this.#landed.get(partition) ?? 0) : (metered.at(-1)?.seq ?? 0);
     if (metered.length === 0 && (!others || last === 0)) return;
     const log_seq = LOG_BASE + last;
-    const mine = metered.map(({ use }) => ({ partition, log_seq, org_id: ORG, agent_id: use.agent_id, tokens: use.tokens }));
+    const mine = metered.map(({ use }) => ({
+      partition,
+      log_seq,
+      org_id: ORG,
+      agent_id: use.agent_id,
+      tokens: use.tokens,
+    }));
     const rows = others ? [...mine, { partition, log_seq, org_id: OTHER, agent_id: 'a', tokens: 1000 }] : mine;
     this.#rows.push(...rows);
     const after = this.#told.get(partition) ?? 0;
     this.#told.set(partition, log_seq);
     const reported = rows.map(({ org_id, agent_id, tokens }) => ({ ...amounts(tokens), org_id, agent_id, hour: HOUR }));
-    this.#reports.push({ partition, epoch: this.#epoch, landed_through: this.#landed.get(partition) ?? 0, after, log_seq, rows: reported });
+    this.#reports.push({
+      partition,
+      epoch: this.#epoch,
+      landed_through: this.#landed.get(partition) ?? 0,
+      after,
+      log_seq,
+      rows: reported,
+    });
   }
 
   /** A message of another organization may stand right before the next one that has not landed. */
@@ -106,7 +124,14 @@ class World {
   progress(): void {
     for (let partition = 0; partition < PARTITIONS; partition++) {
       const after = this.#told.get(partition) ?? 0;
-      const report = { partition, epoch: this.#epoch, landed_through: this.#landed.get(partition) ?? 0, after, log_seq: 0, rows: [] };
+      const report = {
+        partition,
+        epoch: this.#epoch,
+        landed_through: this.#landed.get(partition) ?? 0,
+        after,
+        log_seq: 0,
+        rows: [],
+      };
       this.#reports.push(report);
     }
   }
@@ -127,7 +152,8 @@ class World {
     this.ledger.open(ORG, SCOPE);
     this.ledger.beginBacklog(this.#seq);
     for (const { use, seq } of this.events) {
-      if (seq !== null && seq > (this.#landed.get(use.partition) ?? 0) - behind) this.ledger.countLogged(ORG, [use], seq);
+      if (seq !== null && seq > (this.#landed.get(use.partition) ?? 0) - behind)
+        this.ledger.countLogged(ORG, [use], seq);
     }
   }
 
@@ -146,7 +172,12 @@ class World {
       const agent_id = SCOPE.agents.has(agent) ? agent : '';
       const sum = sums.get(`${String(partition)} ${agent_id}`);
       const all = tokens + (sum?.tokens ?? 0);
-      sums.set(`${String(partition)} ${agent_id}`, { ...amounts(all), partition, agent_id, log_seq: Math.max(log_seq, sum?.log_seq ?? 0) });
+      sums.set(`${String(partition)} ${agent_id}`, {
+        ...amounts(all),
+        partition,
+        agent_id,
+        log_seq: Math.max(log_seq, sum?.log_seq ?? 0),
+      });
     }
     this.#snapshot = [...sums.values()];
   }
@@ -161,7 +192,9 @@ class World {
   /** The account counts every event that was stored, or is about to be, once. */
   check(): void {
     if (!this.ledger.isSettled(ORG)) return;
-    const counted = this.events.filter(({ seq, reservation, repeated }) => (seq !== null || reservation !== null) && !repeated);
+    const counted = this.events.filter(
+      ({ seq, reservation, repeated }) => (seq !== null || reservation !== null) && !repeated,
+    );
     // The process cannot know better: what a reservation without a place became, and that an event was sent before.
     const unknowable = this.events.filter(
       ({ seq, reservation, landed, repeated }) => seq !== null && (repeated || (landed && reservation !== null)),
@@ -171,7 +204,8 @@ class World {
     const used = this.ledger.used(ORG).tokens;
     expect(used).toBeGreaterThanOrEqual(least);
     expect(used).toBeLessThanOrEqual(most);
-    const ofAgent = (events: Event[]) => events.reduce((sum, { use }) => sum + (use.agent_id === 'a' ? use.tokens : 0), 0);
+    const ofAgent = (events: Event[]) =>
+      events.reduce((sum, { use }) => sum + (use.agent_id === 'a' ? use.tokens : 0), 0);
     const agent = this.ledger.agentTokens(ORG, 'a');
     expect(agent).toBeGreaterThanOrEqual(ofAgent(counted));
     expect(agent).toBeLessThanOrEqual(ofAgent(counted) + ofAgent(unknowable));

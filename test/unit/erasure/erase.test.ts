@@ -13,7 +13,12 @@ interface Stand {
   erase?: () => Promise<void>;
 }
 
-function stand({ left = [], inLog = 0, ask = { value: 'ann', result: null }, erase = () => Promise.resolve() }: Stand = {}) {
+function stand({
+  left = [],
+  inLog = 0,
+  ask = { value: 'ann', result: null },
+  erase = () => Promise.resolve(),
+}: Stand = {}) {
   const calls: string[] = [];
   const lost = new AbortController();
   const noted = (name: string) => () => {
@@ -75,7 +80,17 @@ it('goes in the order that leaves nothing: landed, written down, out, forgotten,
   const { calls, run } = stand({ left: [new Map([['traces', 1]])] });
   expect(await run()).toMatchObject({ matched_traces: 2, spans: 4, log_purged_through: 7, remaining: 0 });
   expect(calls).toEqual([
-    ...['forget job_over', 'landed', 'collect', 'open samples', 'samples', 'erase null', 'forget t_1,t_2', 'landed', 'erase 107'],
+    ...[
+      'forget job_over',
+      'landed',
+      'collect',
+      'open samples',
+      'samples',
+      'erase null',
+      'forget t_1,t_2',
+      'landed',
+      'erase 107',
+    ],
     // Forgotten once more: an event that is sent again from here on is new data.
     ...['sync', 'purge 7', 'purge 7', 'forget t_1,t_2', 'settle', 'forget job_mine', 'give back'],
   ]);

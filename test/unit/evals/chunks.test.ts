@@ -21,23 +21,28 @@ const finish = (progress: EvalProgress, chunk: number): EvalProgress => finished
 describe('how an eval goes on', () => {
   it('takes every trace exactly once, in whatever order its chunks end, with a few in the queue at a time', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 500 }), fc.integer({ min: 1, max: 40 }), fc.infiniteStream(fc.nat()), (total, size, picks) => {
-        let progress = begunProgress(total, size, 0);
-        const taken: number[] = [];
-        for (const pick of picks) {
-          expect(progress.open.length).toBeLessThanOrEqual(WINDOW_CHUNKS);
-          expect(doneOf(progress)).toBe(taken.length);
-          const { chunk } = progress.open[pick % progress.open.length] ?? { chunk: -1 };
-          const { from, to } = chunkRange(progress, chunk);
-          for (let at = from; at < to; at++) taken.push(at);
-          progress = finish(progress, chunk);
-          // Said again, it changes nothing.
-          expect(finishedChunk(progress, chunk, 0)).toBeNull();
-          if (isThrough({ progress, error: null })) break;
-        }
-        expect(taken.sort((a, b) => a - b)).toEqual(Array.from({ length: total }, (_, i) => i));
-        expect(doneOf(progress)).toBe(total);
-      }),
+      fc.property(
+        fc.integer({ min: 0, max: 500 }),
+        fc.integer({ min: 1, max: 40 }),
+        fc.infiniteStream(fc.nat()),
+        (total, size, picks) => {
+          let progress = begunProgress(total, size, 0);
+          const taken: number[] = [];
+          for (const pick of picks) {
+            expect(progress.open.length).toBeLessThanOrEqual(WINDOW_CHUNKS);
+            expect(doneOf(progress)).toBe(taken.length);
+            const { chunk } = progress.open[pick % progress.open.length] ?? { chunk: -1 };
+            const { from, to } = chunkRange(progress, chunk);
+            for (let at = from; at < to; at++) taken.push(at);
+            progress = finish(progress, chunk);
+            // Said again, it changes nothing.
+            expect(finishedChunk(progress, chunk, 0)).toBeNull();
+            if (isThrough({ progress, error: null })) break;
+          }
+          expect(taken.sort((a, b) => a - b)).toEqual(Array.from({ length: total }, (_, i) => i));
+          expect(doneOf(progress)).toBe(total);
+        },
+      ),
       { numRuns: 200 },
     );
   });

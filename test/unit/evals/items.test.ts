@@ -5,7 +5,9 @@ import { canonicalJson, itemMessages } from '../../../pipeline/domain/evals/data
 describe('an item as it is sent', () => {
   it('is the template with its input in it', () => {
     const item = { input: { question: 'How far?', units: ['km', 'mi'] } };
-    expect(itemMessages(item, 'Q: {{question}} in {{units}}')).toEqual([{ role: 'user', content: 'Q: How far? in ["km","mi"]' }]);
+    expect(itemMessages(item, 'Q: {{question}} in {{units}}')).toEqual([
+      { role: 'user', content: 'Q: How far? in ["km","mi"]' },
+    ]);
     expect(
       itemMessages(item, [
         { role: 'system', content: 'Answer.' },
@@ -18,7 +20,9 @@ describe('an item as it is sent', () => {
   });
 
   it('says which variables it has no value for', () => {
-    expect(itemMessages({ input: { a: 1 } }, '{{a}} {{b}} {{c}}')).toBe("the item's input has no value for {{b}}, {{c}}");
+    expect(itemMessages({ input: { a: 1 } }, '{{a}} {{b}} {{c}}')).toBe(
+      "the item's input has no value for {{b}}, {{c}}",
+    );
   });
 
   it('is what its input holds where there is no prompt', () => {
@@ -40,7 +44,9 @@ describe('canonical JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const turned = JSON.parse(JSON.stringify(value), (_key, held: unknown) =>
-          typeof held === 'object' && held !== null && !Array.isArray(held) ? Object.fromEntries(Object.entries(held).reverse()) : held,
+          typeof held === 'object' && held !== null && !Array.isArray(held)
+            ? Object.fromEntries(Object.entries(held).reverse())
+            : held,
         ) as unknown;
         expect(canonicalJson(turned)).toBe(canonicalJson(value));
         expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));

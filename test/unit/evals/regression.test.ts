@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { previousEval, regressionOf } from '../../../pipeline/domain/evals/regression.ts';
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
 
-const anEval = (eval_id: string, over: Partial<EvalRecord> & { mean?: number | null; at?: number } = {}): EvalRecord => {
+const anEval = (
+  eval_id: string,
+  over: Partial<EvalRecord> & { mean?: number | null; at?: number } = {},
+): EvalRecord => {
   const { mean = 1, at = 0, ...rest } = over;
   return {
     org_id: 'org_a',
@@ -57,7 +60,10 @@ describe('the eval that one is held against', () => {
 
 describe('a regression', () => {
   const against = (before: number, now: number, threshold: number) =>
-    regressionOf(anEval('0123456789abcdef', { mean: now, previous: { eval_id: 'eval_before', mean_score: before } }), threshold);
+    regressionOf(
+      anEval('0123456789abcdef', { mean: now, previous: { eval_id: 'eval_before', mean_score: before } }),
+      threshold,
+    );
 
   it.each([
     [0.7, 0.2, 0.5, true],
@@ -78,13 +84,22 @@ describe('a regression', () => {
       event_id: 'evt_0123456789abcdef',
       event: 'judge.regression',
       org_id: 'org_a',
-      payload: { event: 'judge.regression', judge_id: 'judge_a', previous_mean: 1, current_mean: 0.25, drop: 0.75, threshold: 0.5 },
+      payload: {
+        event: 'judge.regression',
+        judge_id: 'judge_a',
+        previous_mean: 1,
+        current_mean: 0.25,
+        drop: 0.75,
+        threshold: 0.5,
+      },
     });
   });
 
   it('is none where there is nothing before, or no mean, or the eval has failed', () => {
     expect(regressionOf(anEval('a'), 0.5)).toBeNull();
     expect(regressionOf(anEval('a', { mean: null, previous: { eval_id: 'eval_b', mean_score: 1 } }), 0.5)).toBeNull();
-    expect(regressionOf(anEval('a', { mean: 0, status: 'failed', previous: { eval_id: 'eval_b', mean_score: 1 } }), 0.5)).toBeNull();
+    expect(
+      regressionOf(anEval('a', { mean: 0, status: 'failed', previous: { eval_id: 'eval_b', mean_score: 1 } }), 0.5),
+    ).toBeNull();
   });
 });

@@ -9,7 +9,15 @@ import {
   splitBody,
   type IngestFormat,
 } from '../../../schemas/formats/formats.ts';
-import { anthropicToolUse, customTool, langChainRun, openAiAnswer, openAiToolCall, pageView, withField } from './payloads.ts';
+import {
+  anthropicToolUse,
+  customTool,
+  langChainRun,
+  openAiAnswer,
+  openAiToolCall,
+  pageView,
+  withField,
+} from './payloads.ts';
 
 const REAL: [string, IngestFormat, Record<string, unknown>][] = [
   ['a tool call of the openai package', 'chatcompletion', openAiToolCall()],
@@ -25,12 +33,24 @@ const REAL: [string, IngestFormat, Record<string, unknown>][] = [
   [
     'a backfilled call with times and no duration',
     'chatcompletion',
-    withField(openAiAnswer({ started_at: '2026-01-01T00:00:00Z', ended_at: '2026-01-01T00:00:01Z' }), ['duration_ms'], undefined),
+    withField(
+      openAiAnswer({ started_at: '2026-01-01T00:00:00Z', ended_at: '2026-01-01T00:00:01Z' }),
+      ['duration_ms'],
+      undefined,
+    ),
   ],
   [
     'nulls for what is optional',
     'chatcompletion',
-    openAiAnswer({ trace_id: null, parent_span_id: null, span_id: null, tags: null, attributes: null, started_at: null, ended_at: null }),
+    openAiAnswer({
+      trace_id: null,
+      parent_span_id: null,
+      span_id: null,
+      tags: null,
+      attributes: null,
+      started_at: null,
+      ended_at: null,
+    }),
   ],
   ['a tool use of the anthropic package', 'messages', anthropicToolUse()],
   ['a system prompt as a string', 'messages', withField(anthropicToolUse(), ['request', 'system'], 'Be brief.')],
@@ -57,8 +77,20 @@ const BAD: [IngestFormat, Record<string, unknown>, (string | number)[], unknown,
   ['chatcompletion', openAiAnswer(), ['response', 'choices'], {}, 'response.choices'],
   ['chatcompletion', openAiAnswer(), ['response', 'choices', 0, 'message'], undefined, 'response.choices[0].message'],
   ['chatcompletion', openAiAnswer(), ['response', 'usage', 'prompt_tokens'], -1, 'response.usage.prompt_tokens'],
-  ['chatcompletion', openAiAnswer(), ['response', 'usage', 'completion_tokens'], '5', 'response.usage.completion_tokens'],
-  ['chatcompletion', openAiAnswer(), ['response', 'usage', 'prompt_tokens'], 4_294_967_296, 'response.usage.prompt_tokens'],
+  [
+    'chatcompletion',
+    openAiAnswer(),
+    ['response', 'usage', 'completion_tokens'],
+    '5',
+    'response.usage.completion_tokens',
+  ],
+  [
+    'chatcompletion',
+    openAiAnswer(),
+    ['response', 'usage', 'prompt_tokens'],
+    4_294_967_296,
+    'response.usage.prompt_tokens',
+  ],
   ['chatcompletion', openAiAnswer(), ['outcome'], undefined, 'outcome'],
   ['chatcompletion', openAiAnswer(), ['outcome'], 'failed', 'outcome'],
   ['chatcompletion', openAiAnswer(), ['duration_ms'], undefined, 'duration_ms'],
@@ -71,7 +103,13 @@ const BAD: [IngestFormat, Record<string, unknown>, (string | number)[], unknown,
   ['chatcompletion', openAiAnswer(), ['attributes'], [], 'attributes'],
   ['chatcompletion', openAiAnswer({ attributes: {} }), ['attributes', 'cost_usd'], -0.01, 'attributes.cost_usd'],
   ['chatcompletion', openAiAnswer({ attributes: {} }), ['attributes', 'cost_usd'], 1_000_000, 'attributes.cost_usd'],
-  ['chatcompletion', openAiAnswer({ attributes: {} }), ['attributes', 'sandbox_seconds'], 'long', 'attributes.sandbox_seconds'],
+  [
+    'chatcompletion',
+    openAiAnswer({ attributes: {} }),
+    ['attributes', 'sandbox_seconds'],
+    'long',
+    'attributes.sandbox_seconds',
+  ],
   ['chatcompletion', openAiAnswer(), ['trace_id'], 'with space', 'trace_id'],
   ['chatcompletion', openAiAnswer(), ['trace_id'], 'x'.repeat(129), 'trace_id'],
   ['chatcompletion', openAiAnswer(), ['parent_span_id'], '', 'parent_span_id'],
@@ -121,15 +159,23 @@ describe('checkEvent', () => {
 
   it.each(OF_EACH)('%s: has the same bounds for an amount beside the attributes as in them', (format, event) => {
     for (const [field, bad, good] of [
-      ['cost_usd', ['free', '', -5, '-5', 1_000_000, '1e3', Infinity, NaN, true, {}], [null, 0, 0.5, '0.000000000001', 999_999]],
+      [
+        'cost_usd',
+        ['free', '', -5, '-5', 1_000_000, '1e3', Infinity, NaN, true, {}],
+        [null, 0, 0.5, '0.000000000001', 999_999],
+      ],
       ['sandbox_seconds', ['long', -1, 1e300, 1_000_000_001, [1]], [null, 0, '2.5', 1e9, 1e-300]],
     ] as const) {
       for (const value of bad) {
-        expect([value, checkEvent(format, { ...event, [field]: value })]).toMatchObject([value, { ok: false, path: field }]);
+        expect([value, checkEvent(format, { ...event, [field]: value })]).toMatchObject([
+          value,
+          { ok: false, path: field },
+        ]);
         const within = { ...event, attributes: { [field]: value } };
         expect([value, checkEvent(format, within)]).toMatchObject([value, { ok: false, path: `attributes.${field}` }]);
       }
-      for (const value of good) expect([value, checkEvent(format, { ...event, [field]: value }).ok]).toEqual([value, true]);
+      for (const value of good)
+        expect([value, checkEvent(format, { ...event, [field]: value }).ok]).toEqual([value, true]);
     }
   });
 

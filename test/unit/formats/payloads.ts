@@ -124,12 +124,24 @@ export function anthropicToolUse(over: Event = {}): Event {
 /** A LangChain agent's run: an LLMResult and its intermediate steps. */
 export function langChainRun(over: Event = {}): Event {
   return {
-    request: { model: 'gpt-4o-mini', messages: [{ type: 'human', content: 'Who won?' }, ['ai', 'Let me look.'], 'And then?'] },
+    request: {
+      model: 'gpt-4o-mini',
+      messages: [{ type: 'human', content: 'Who won?' }, ['ai', 'Let me look.'], 'And then?'],
+    },
     response: {
       generations: [
-        [{ text: 'Portugal won.', generation_info: { finish_reason: 'stop', logprobs: null }, message: { kwargs: { tool_calls: [] } } }],
+        [
+          {
+            text: 'Portugal won.',
+            generation_info: { finish_reason: 'stop', logprobs: null },
+            message: { kwargs: { tool_calls: [] } },
+          },
+        ],
       ],
-      llm_output: { token_usage: { prompt_tokens: 90, completion_tokens: 12, total_tokens: 102 }, model_name: 'gpt-4o-mini-2024-07-18' },
+      llm_output: {
+        token_usage: { prompt_tokens: 90, completion_tokens: 12, total_tokens: 102 },
+        model_name: 'gpt-4o-mini-2024-07-18',
+      },
       run: null,
     },
     chain_name: 'AgentExecutor',

@@ -1,7 +1,15 @@
 // What of a call goes to the upstream: its bytes, its headers; and which upstream that is.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { answerHeaders, bodyFor, checkModelPath, checkQuery, headersFor, labelsOf, readCall } from '../../../api/intake/gateway/call.ts';
+import {
+  answerHeaders,
+  bodyFor,
+  checkModelPath,
+  checkQuery,
+  headersFor,
+  labelsOf,
+  readCall,
+} from '../../../api/intake/gateway/call.ts';
 import { setMember } from '../../../api/intake/gateway/json_members.ts';
 import { globOf, openRoutes, parseRoutes, RoutesError } from '../../../ops/platform/llm/routes.ts';
 
@@ -14,17 +22,27 @@ describe('a member of an object in its text', () => {
   const spaced = (value: unknown, indent: number) => JSON.stringify(value, null, indent);
 
   test('is set as a parser would see it, and all others stay as they are', () => {
-    const object = fc.dictionary(fc.oneof(fc.constantFrom('model', 'stream_options', 'a"b\\', ''), fc.string()), fc.jsonValue(), {
-      noNullPrototype: true,
-    });
+    const object = fc.dictionary(
+      fc.oneof(fc.constantFrom('model', 'stream_options', 'a"b\\', ''), fc.string()),
+      fc.jsonValue(),
+      {
+        noNullPrototype: true,
+      },
+    );
     fc.assert(
-      fc.property(object, fc.constantFrom('model', 'stream_options', 'a"b\\'), fc.jsonValue(), fc.nat(3), (given, name, value, indent) => {
-        const text = spaced(given, indent);
-        const set = setMember(text, name, JSON.stringify(value));
-        expect(JSON.parse(set)).toEqual(JSON.parse(JSON.stringify({ ...given, [name]: value })));
-        for (const [key, other] of Object.entries(given))
-          if (key !== name) expect(set).toContain(indent === 0 ? JSON.stringify(other) : '');
-      }),
+      fc.property(
+        object,
+        fc.constantFrom('model', 'stream_options', 'a"b\\'),
+        fc.jsonValue(),
+        fc.nat(3),
+        (given, name, value, indent) => {
+          const text = spaced(given, indent);
+          const set = setMember(text, name, JSON.stringify(value));
+          expect(JSON.parse(set)).toEqual(JSON.parse(JSON.stringify({ ...given, [name]: value })));
+          for (const [key, other] of Object.entries(given))
+            if (key !== name) expect(set).toContain(indent === 0 ? JSON.stringify(other) : '');
+        },
+      ),
     );
   });
 
@@ -55,7 +73,9 @@ describe('the body', () => {
     expect(sent('{"stream":true,"stream_options":{"include_obfuscation":false},"a":1}')).toBe(
       '{"stream":true,"stream_options":{"include_obfuscation":false,"include_usage":true},"a":1}',
     );
-    expect(sent('{"stream":true,"stream_options":null}')).toBe('{"stream":true,"stream_options":{"include_usage":true}}');
+    expect(sent('{"stream":true,"stream_options":null}')).toBe(
+      '{"stream":true,"stream_options":{"include_usage":true}}',
+    );
   });
 
   test.each([
@@ -115,7 +135,9 @@ describe('the headers', () => {
       'accept-encoding': 'identity',
       authorization: 'Bearer upstream',
     });
-    expect(headersFor({ authorization: `Bearer ${key}` }, { api_key: null })).toEqual({ 'accept-encoding': 'identity' });
+    expect(headersFor({ authorization: `Bearer ${key}` }, { api_key: null })).toEqual({
+      'accept-encoding': 'identity',
+    });
   });
 
   test('pass no header that holds a credential which another header outranks', () => {
@@ -170,7 +192,13 @@ describe('the headers', () => {
         'x-service-agent-id': 'a',
         'x-service-tags': ' a,b , ,c',
       }),
-    ).toMatchObject({ trace_id: 'trc_1', parent_span_id: 'spn_1', agent_id: 'a', user_id: null, tags: ['a', 'b', 'c'] });
+    ).toMatchObject({
+      trace_id: 'trc_1',
+      parent_span_id: 'spn_1',
+      agent_id: 'a',
+      user_id: null,
+      tags: ['a', 'b', 'c'],
+    });
     expect(labelsOf({}).trace_id).toMatch(/^trc_[0-9a-f]{16}$/);
     expect(() => labelsOf({ 'x-service-parent-span-id': 'a/b' })).toThrow(/X-Service-Parent-Span-Id/);
     expect(() => labelsOf({ 'x-service-user-id': 'x'.repeat(513) })).toThrow(/X-Service-User-Id/);
@@ -275,8 +303,16 @@ describe('the routing table', () => {
     ['no upstream', '[{"model":"a","upstreams":[]}]', /\[0\]\.upstreams/],
     ['another scheme', '[{"model":"a","upstreams":[{"base_url":"ftp://x"}]}]', /base_url: takes a URL/],
     ['a user in the URL', '[{"model":"a","upstreams":[{"base_url":"http://u:p@x/v1"}]}]', /without a user/],
-    ['an unknown field', '[{"model":"a","upstreams":[{"base_url":"http://x","api_key":"k"}]}]', /\[0\]\.upstreams\[0\]/],
-    ['a key that is not there', '[{"model":"a","upstreams":[{"base_url":"http://x","api_key_env":"MISSING"}]}]', /MISSING holds no key/],
+    [
+      'an unknown field',
+      '[{"model":"a","upstreams":[{"base_url":"http://x","api_key":"k"}]}]',
+      /\[0\]\.upstreams\[0\]/,
+    ],
+    [
+      'a key that is not there',
+      '[{"model":"a","upstreams":[{"base_url":"http://x","api_key_env":"MISSING"}]}]',
+      /MISSING holds no key/,
+    ],
   ])('with %s is refused where it is', (_, text, message) => {
     expect(() => parseRoutes(text, {})).toThrow(RoutesError);
     expect(() => parseRoutes(text, {})).toThrow(message);

@@ -38,14 +38,25 @@ function spanOf(call: EndedCall) {
 
 test('whatever was asked and answered becomes a span of its trace that says what was used', () => {
   const operation = fc.constantFrom<Operation>('chat', 'responses', 'embeddings');
-  const object = fc.dictionary(fc.constantFrom('model', 'messages', 'input', 'choices', 'usage', 'output', 'error', 'x'), fc.jsonValue(), {
-    noNullPrototype: true,
-  });
+  const object = fc.dictionary(
+    fc.constantFrom('model', 'messages', 'input', 'choices', 'usage', 'output', 'error', 'x'),
+    fc.jsonValue(),
+    {
+      noNullPrototype: true,
+    },
+  );
   const outcome = fc.constantFrom('success' as const, 'error' as const, 'timeout' as const);
   fc.assert(
     fc.property(operation, object, fc.option(object), outcome, (one, request, response, how) => {
       const span = spanOf(ended({ operation: one, request, response, outcome: how }));
-      expect(span).toMatchObject({ trace_id: 'trc_1', span_id: 'spn_1', outcome: how, kind: 'llm', started_at: AT - 5, ended_at: AT });
+      expect(span).toMatchObject({
+        trace_id: 'trc_1',
+        span_id: 'spn_1',
+        outcome: how,
+        kind: 'llm',
+        started_at: AT - 5,
+        ended_at: AT,
+      });
     }),
   );
 });
@@ -75,10 +86,20 @@ test.each(['chat', 'responses', 'embeddings'] as const)(
   (operation) => {
     const call = { operation, request: { model: 7, messages: 'no list' }, outcome: 'error' as const };
     const said = spanOf(ended({ ...call, response: ['refused'] }));
-    expect(said).toMatchObject({ name: 'unknown', response: '["refused"]', input_tokens: 0, output_tokens: 0, cost_pico_usd: 0n });
+    expect(said).toMatchObject({
+      name: 'unknown',
+      response: '["refused"]',
+      input_tokens: 0,
+      output_tokens: 0,
+      cost_pico_usd: 0n,
+    });
     expect(said.prompt).toContain('no list');
     expect(said.attributes).not.toHaveProperty('tokens_estimated');
-    expect(spanOf(ended({ ...call, response: null }))).toMatchObject({ response: '', input_tokens: 0, output_tokens: 0 });
+    expect(spanOf(ended({ ...call, response: null }))).toMatchObject({
+      response: '',
+      input_tokens: 0,
+      output_tokens: 0,
+    });
     const usage = { prompt_tokens: 3, input_tokens: 3, x: -1 };
     expect(spanOf(ended({ ...call, response: { choices: 'x', output: 1, usage } })).input_tokens).toBe(3);
   },
@@ -106,9 +127,15 @@ test('a response’s output, refusals and tool calls are read; embeddings have n
   const span = spanOf(ended({ operation: 'responses', request, response: { output } }));
   expect(span.response).toBe('Hello\nNo.');
   expect(JSON.parse(span.prompt)).toEqual([{ role: 'system', content: 'Be brief.' }, ...request.input]);
-  expect(span.attributes).toMatchObject({ tool_calls: [output[1]], tokens_estimated: true, 'gen_ai.operation.name': 'responses' });
+  expect(span.attributes).toMatchObject({
+    tool_calls: [output[1]],
+    tokens_estimated: true,
+    'gen_ai.operation.name': 'responses',
+  });
   const vectors = { embeddings: 1, usage: { prompt_tokens: 5 } };
-  expect(spanOf(ended({ operation: 'embeddings', request: { model: 'm', input: 'Hi' }, response: vectors }))).toMatchObject({
+  expect(
+    spanOf(ended({ operation: 'embeddings', request: { model: 'm', input: 'Hi' }, response: vectors })),
+  ).toMatchObject({
     input_tokens: 5,
     output_tokens: 0,
     prompt: 'Hi',
@@ -151,8 +178,14 @@ describe('the answer that is recorded', () => {
   test('records a page of HTML and a stream without any event as errors, and an answer that only the caller can read as a success', () => {
     expect(read(200, '{"choices":[]}', 'complete', { isHtml: true })).toMatchObject({ outcome: 'error' });
     const stream = read(200, 'no event\n\n', 'complete', { isStream: true });
-    expect([stream.outcome, stream.attributes['error_message']]).toEqual(['error', expect.stringContaining('no JSON object')]);
-    expect(read(200, 'compressed', 'complete', { isPlain: false })).toMatchObject({ outcome: 'success', response: { choices: [] } });
+    expect([stream.outcome, stream.attributes['error_message']]).toEqual([
+      'error',
+      expect.stringContaining('no JSON object'),
+    ]);
+    expect(read(200, 'compressed', 'complete', { isPlain: false })).toMatchObject({
+      outcome: 'success',
+      response: { choices: [] },
+    });
   });
 
   test('keeps at most 48 MiB of the answers of one organization, and leaves room for those of another', () => {
@@ -172,7 +205,9 @@ describe('the answer that is recorded', () => {
 
   test('counts the text of a stream in the share of its organization', () => {
     const head = { status: 200, isStream: true, isPlain: true, isHtml: false };
-    const event = Buffer.from(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(1024 * 1024) } }] })}\n\n`);
+    const event = Buffer.from(
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(1024 * 1024) } }] })}\n\n`,
+    );
     const readers = Array.from({ length: 25 }, () => new AnswerReader(call, head, () => 0, 'org_streams'));
     for (const reader of readers) reader.take(event);
     const truncated = readers.map((reader) => reader.read('complete').attributes['answer_truncated'] === true);
@@ -231,7 +266,12 @@ describe('records behind the callers’ backs', () => {
     const confirmed: unknown[] = [];
     const lost: string[] = [];
     const publish = () => (fails-- > 0 ? Promise.reject(new Error('away')) : Promise.resolve(positions));
-    const recorder = new Recorder({ publish, disk: { low: false }, now: () => performance.now(), onLost: (reason) => lost.push(reason) });
+    const recorder = new Recorder({
+      publish,
+      disk: { low: false },
+      now: () => performance.now(),
+      onLost: (reason) => lost.push(reason),
+    });
     recorder.add(record, { confirm: (where) => confirmed.push(where), cancel: () => lost.push('cancelled') });
     await eventually(() => recorder.waiting === 0, { what: 'an empty recorder' });
     expect([confirmed, lost]).toEqual([[positions], []]);
@@ -244,7 +284,12 @@ describe('records behind the callers’ backs', () => {
       sent.push(events.length);
       return events.length > 1 ? Promise.reject(new Error('one of them')) : Promise.resolve(positions);
     };
-    const recorder = new Recorder({ publish, disk: { low: false }, now: () => performance.now(), onLost: () => undefined });
+    const recorder = new Recorder({
+      publish,
+      disk: { low: false },
+      now: () => performance.now(),
+      onLost: () => undefined,
+    });
     const hold = { confirm: (where: unknown) => confirmed.push(where), cancel: () => undefined };
     for (let i = 0; i < 3; i++) recorder.add(record, hold);
     await eventually(() => recorder.waiting === 0, { what: 'an empty recorder' });

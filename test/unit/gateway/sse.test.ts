@@ -28,14 +28,19 @@ function read(bytes: Buffer, cuts: readonly number[], hides: boolean): Heard {
 const text = fc.string({ unit: 'grapheme', maxLength: 12 });
 const delta = fc.oneof(
   text.map((content) => ({ content })),
-  fc.record({ tool_calls: fc.array(fc.record({ index: fc.nat(3), function: fc.record({ arguments: text }) }), { maxLength: 3 }) }),
+  fc.record({
+    tool_calls: fc.array(fc.record({ index: fc.nat(3), function: fc.record({ arguments: text }) }), { maxLength: 3 }),
+  }),
   fc.constant({ role: 'assistant' }),
   fc.record({ refusal: text }),
 );
 const chunk = fc.oneof(
   {
     weight: 6,
-    arbitrary: fc.record({ id: fc.constant('c'), choices: fc.array(fc.record({ index: fc.nat(2), delta }), { maxLength: 2 }) }),
+    arbitrary: fc.record({
+      id: fc.constant('c'),
+      choices: fc.array(fc.record({ index: fc.nat(2), delta }), { maxLength: 2 }),
+    }),
   },
   { weight: 1, arbitrary: fc.constant({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 4 } }) },
   { weight: 1, arbitrary: fc.jsonValue() },
@@ -43,10 +48,19 @@ const chunk = fc.oneof(
 const newline = fc.constantFrom('\n', '\r\n');
 const event = fc.oneof(
   { weight: 6, arbitrary: fc.tuple(chunk, newline).map(([data, end]) => `data: ${JSON.stringify(data)}${end}${end}`) },
-  { weight: 1, arbitrary: fc.tuple(text, newline).map(([comment, end]) => `: ${comment.replace(/[\r\n]/g, '')}${end}${end}`) },
   {
     weight: 1,
-    arbitrary: fc.constantFrom('data: [DONE]\n\n', '\n', 'event: x\ndata:{"choices":\ndata:[]}\n\n', 'data: {"cut', 'data: 1\n'),
+    arbitrary: fc.tuple(text, newline).map(([comment, end]) => `: ${comment.replace(/[\r\n]/g, '')}${end}${end}`),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      'data: [DONE]\n\n',
+      '\n',
+      'event: x\ndata:{"choices":\ndata:[]}\n\n',
+      'data: {"cut',
+      'data: 1\n',
+    ),
   },
 );
 const stream = fc.array(event, { maxLength: 12 }).map((events) => Buffer.from(events.join('')));
@@ -65,7 +79,9 @@ test('what goes out is what came in without the events that tell the usage alone
   const usage = fc.constant('data: {"choices":[],"usage":{"prompt_tokens":1}}\n\n');
   const said = fc
     .tuple(text, fc.constantFrom(null, { prompt_tokens: 1 }))
-    .map(([content, used]) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }], usage: used })}\n\n`);
+    .map(
+      ([content, used]) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }], usage: used })}\n\n`,
+    );
   fc.assert(
     fc.property(fc.array(fc.oneof(usage, said), { maxLength: 10 }), fc.array(fc.nat(2000)), (events, cuts) => {
       const bytes = Buffer.from(events.join(''));
@@ -138,7 +154,10 @@ describe('the record of a stream', () => {
 
   test('is cut where its texts are beyond the bound', () => {
     const half = 'x'.repeat(TEXT_CHARS_MAX / 2 + 1);
-    const assembly = chat({ choices: [{ index: 0, delta: { content: half } }] }, { choices: [{ index: 1, delta: { content: half } }] });
+    const assembly = chat(
+      { choices: [{ index: 0, delta: { content: half } }] },
+      { choices: [{ index: 1, delta: { content: half } }] },
+    );
     expect(assembly.cut).toBe(true);
     expect(JSON.stringify(assembly.response()).length).toBeLessThan(TEXT_CHARS_MAX + 1000);
   });

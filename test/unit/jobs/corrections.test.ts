@@ -25,9 +25,9 @@ it('of changes with the longest names in the longest UTF-8 fit the log, in order
   expect(Math.max(...sizes)).toBeLessThan(MESSAGE_BYTES_MAX - 4096);
   expect(new Set(messages.map(({ corrections }) => corrections.correction_hex)).size).toBe(messages.length);
   for (const partition of [0, 1])
-    expect(messages.filter((one) => one.partition === partition).flatMap(({ corrections }) => corrections.changes)).toEqual(
-      changes.filter(({ trace_id }) => partitionOf(plan.org_id, trace_id, PARTITIONS) === partition),
-    );
+    expect(
+      messages.filter((one) => one.partition === partition).flatMap(({ corrections }) => corrections.changes),
+    ).toEqual(changes.filter(({ trace_id }) => partitionOf(plan.org_id, trace_id, PARTITIONS) === partition));
   expect(correctionMessages(plan, changes, PARTITIONS)).toEqual(messages);
 });
 

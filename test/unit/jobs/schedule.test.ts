@@ -27,9 +27,18 @@ describe('slotBefore', () => {
 
 describe('describeFailure', () => {
   it('tells why in a line, without statements', () => {
-    const refused = new ClickHouseError({ message: 'Unknown table in SELECT secret FROM x', code: '60', type: 'UNKNOWN_TABLE' });
-    expect(describeFailure(refused)).toEqual({ unavailable: false, detail: 'ClickHouse refused a statement (code 60)' });
-    expect(describeFailure(new StoreUnavailable('agents_last_seen: connect ECONNREFUSED'))).toMatchObject({ unavailable: true });
+    const refused = new ClickHouseError({
+      message: 'Unknown table in SELECT secret FROM x',
+      code: '60',
+      type: 'UNKNOWN_TABLE',
+    });
+    expect(describeFailure(refused)).toEqual({
+      unavailable: false,
+      detail: 'ClickHouse refused a statement (code 60)',
+    });
+    expect(describeFailure(new StoreUnavailable('agents_last_seen: connect ECONNREFUSED'))).toMatchObject({
+      unavailable: true,
+    });
     expect(describeFailure(new Error(`${'x'.repeat(400)}\nat file.ts`)).detail).toHaveLength(300);
     expect(describeFailure('gone')).toEqual({ unavailable: false, detail: 'gone' });
   });

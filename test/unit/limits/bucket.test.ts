@@ -61,7 +61,12 @@ describe('a bucket', () => {
   test('goes into debt by what others granted', () => {
     const bucket = fullBucket(60, 30, 0);
     debit(bucket, 60);
-    expect([take(bucket, 1), remaining(bucket), secondsUntilGranted(bucket, 1), secondsUntilFull(bucket)]).toEqual([false, 0, 31, 60]);
+    expect([take(bucket, 1), remaining(bucket), secondsUntilGranted(bucket, 1), secondsUntilFull(bucket)]).toEqual([
+      false,
+      0,
+      31,
+      60,
+    ]);
   });
 
   test('is only ever lowered to what another process knows', () => {
@@ -90,7 +95,10 @@ describe('a bucket', () => {
   });
 });
 
-const rates = fc.record({ per_minute: fc.integer({ min: 1, max: 100_000_000 }), capacity: fc.integer({ min: 1, max: 100_000 }) });
+const rates = fc.record({
+  per_minute: fc.integer({ min: 1, max: 100_000_000 }),
+  capacity: fc.integer({ min: 1, max: 100_000 }),
+});
 /** Parts of a millisecond that add up without rounding, so that the test's own clock is exact. */
 const waits = fc.integer({ min: 0, max: 800_000 }).map((eighths) => eighths / 8);
 const steps = fc.array(fc.record({ wait_ms: waits, cost: fc.integer({ min: 1, max: 2000 }) }), {

@@ -62,7 +62,8 @@ describe('plans', () => {
   test('an enterprise org without limits of its own has none on requests, and gets no headers; app events have theirs', () => {
     const limits = someLimits();
     for (const kind of ['ingest', 'api'] as const)
-      for (let i = 0; i < 1000; i++) expect(limits.take(kind, 'org_open', 1000)).toEqual({ allowed: true, headers: {} });
+      for (let i = 0; i < 1000; i++)
+        expect(limits.take(kind, 'org_open', 1000)).toEqual({ allowed: true, headers: {} });
     expect(limits.size).toBe(0);
     expect(grantedOf(limits, 'app', 'org_open', 1000)).toBe(500);
   });
@@ -78,7 +79,10 @@ describe('plans', () => {
 
   test('app counts events, a minute of them at once', () => {
     const limits = someLimits();
-    expect([limits.take('app', 'org_free', 400).allowed, limits.take('app', 'org_free', 101).allowed]).toEqual([true, false]);
+    expect([limits.take('app', 'org_free', 400).allowed, limits.take('app', 'org_free', 101).allowed]).toEqual([
+      true,
+      false,
+    ]);
     expect(limits.take('app', 'org_free', 100).headers).toEqual({
       'RateLimit-Limit': '500',
       'RateLimit-Remaining': '0',
@@ -107,7 +111,10 @@ describe('headers', () => {
       'RateLimit-Reset': '1',
     });
     now += 400;
-    expect(limits.take('api', 'org_free', 1).headers).toMatchObject({ 'RateLimit-Remaining': '28', 'RateLimit-Reset': '2' });
+    expect(limits.take('api', 'org_free', 1).headers).toMatchObject({
+      'RateLimit-Remaining': '28',
+      'RateLimit-Reset': '2',
+    });
   });
 
   test('of a refusal say when this cost would pass, honestly', () => {
@@ -115,7 +122,12 @@ describe('headers', () => {
     grantedOf(limits, 'ingest', 'org_starter', 60);
     const { allowed, headers } = limits.take('ingest', 'org_starter', 1);
     expect(allowed).toBe(false);
-    expect(headers).toEqual({ 'RateLimit-Limit': '300', 'RateLimit-Remaining': '0', 'RateLimit-Reset': '12', 'Retry-After': '1' });
+    expect(headers).toEqual({
+      'RateLimit-Limit': '300',
+      'RateLimit-Remaining': '0',
+      'RateLimit-Reset': '12',
+      'Retry-After': '1',
+    });
     now += 999 * Number(headers['Retry-After']);
     // A token takes 200 ms: whole seconds are the least that the header can say.
     now += Number(headers['Retry-After']);
@@ -127,7 +139,10 @@ describe('headers', () => {
     grantedOf(limits, 'api', 'org_free', 30);
     for (let i = 0; i < 1000; i++) limits.take('api', 'org_free', 1);
     now += 1000;
-    expect([limits.take('api', 'org_free', 1).allowed, limits.take('api', 'org_free', 1).allowed]).toEqual([true, false]);
+    expect([limits.take('api', 'org_free', 1).allowed, limits.take('api', 'org_free', 1).allowed]).toEqual([
+      true,
+      false,
+    ]);
   });
 });
 
@@ -141,7 +156,10 @@ describe('a change of plan', () => {
       headers: { 'RateLimit-Limit': '1500', 'RateLimit-Remaining': '169' },
     });
     orgs.set('org_free', { plan_name: 'free', rate_limits: null });
-    expect(limits.take('api', 'org_free', 1).headers).toMatchObject({ 'RateLimit-Limit': '60', 'RateLimit-Remaining': '29' });
+    expect(limits.take('api', 'org_free', 1).headers).toMatchObject({
+      'RateLimit-Limit': '60',
+      'RateLimit-Remaining': '29',
+    });
     orgs.set('org_free', { plan_name: 'enterprise', rate_limits: null });
     expect(limits.take('api', 'org_free', 1).headers).toEqual({});
   });

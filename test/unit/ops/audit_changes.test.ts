@@ -67,7 +67,11 @@ describe('the changes of an audit record', () => {
   it('are bounded in bytes: larger ones leave the names of their fields and their small values', () => {
     const whole = { text: 'x'.repeat(CHANGES_BYTES_MAX - JSON.stringify({ text: '' }).length) };
     expect(read(whole)).toEqual(whole);
-    expect(read({ text: `${whole.text}x`, secret: 's', other: 1 })).toEqual({ truncated: true, fields: ['text', 'other'], other: 1 });
+    expect(read({ text: `${whole.text}x`, secret: 's', other: 1 })).toEqual({
+      truncated: true,
+      fields: ['text', 'other'],
+      other: 1,
+    });
     // Three bytes a character.
     expect(read({ text: '€'.repeat(CHANGES_BYTES_MAX / 2) })).toEqual({ truncated: true, fields: ['text'] });
   });
@@ -76,7 +80,12 @@ describe('the changes of an audit record', () => {
     const large = { text: 'x'.repeat(CHANGES_BYTES_MAX) };
     const small = { yes: true, no: false, none: null, n: -1.5, text_256: 'a'.repeat(256), big: 12n, empty: '' };
     const cut = { text_257: 'a'.repeat(257), list: [1], map: { a: 1 }, missing: undefined };
-    const secret = { token: 't', api_secret: 's', sk_svc_0123456789abcdef: 1, note: `${'a'.repeat(250)} rt_0123456789abcdef` };
+    const secret = {
+      token: 't',
+      api_secret: 's',
+      sk_svc_0123456789abcdef: 1,
+      note: `${'a'.repeat(250)} rt_0123456789abcdef`,
+    };
     expect(read({ ...large, ...small, ...cut, ...secret, fields: 'mine', truncated: false })).toEqual({
       truncated: true,
       fields: ['text', ...Object.keys(small), ...Object.keys(cut), 'sk_svc_***', 'note', 'fields', 'truncated'],
@@ -84,7 +93,9 @@ describe('the changes of an audit record', () => {
       big: '12',
     });
     // Of its masked length.
-    expect(read({ ...large, note: `${'a'.repeat(240)} rt_${'b'.repeat(100)}` })).toMatchObject({ note: `${'a'.repeat(240)} rt_***` });
+    expect(read({ ...large, note: `${'a'.repeat(240)} rt_${'b'.repeat(100)}` })).toMatchObject({
+      note: `${'a'.repeat(240)} rt_***`,
+    });
   });
 
   it('that are too large keep the first small values, as many as there is room for', () => {
@@ -99,7 +110,9 @@ describe('the changes of an audit record', () => {
     loop['self'] = loop;
     expect(read(loop)).toEqual({ truncated: true, fields: ['a', 'self'], a: 1 });
     expect(read({ big: 12n })).toEqual({ big: '12' });
-    const many = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`${'f'.repeat(200)}${String(n)}`, 'x'.repeat(50)]));
+    const many = Object.fromEntries(
+      Array.from({ length: 5000 }, (_, n) => [`${'f'.repeat(200)}${String(n)}`, 'x'.repeat(50)]),
+    );
     expect(Buffer.byteLength(auditableChanges(many))).toBeLessThanOrEqual(CHANGES_BYTES_MAX);
     // Six bytes a character as JSON, in names and in values.
     for (const [name, value] of [

@@ -22,6 +22,9 @@ it('matches no credentials of another user, whatever the password is', () => {
   );
 });
 
-it.each(['', 'default:', 'app', ':app:', 'APP:x', ' app:x', 'app x:'])('does not take %j for the credentials of app', (text) => {
-  expect(Buffer.from(text).toString('base64')).not.toMatch(new RegExp(`^(${basicCredentialsPattern('app')})$`));
-});
+it.each(['', 'default:', 'app', ':app:', 'APP:x', ' app:x', 'app x:'])(
+  'does not take %j for the credentials of app',
+  (text) => {
+    expect(Buffer.from(text).toString('base64')).not.toMatch(new RegExp(`^(${basicCredentialsPattern('app')})$`));
+  },
+);

@@ -13,7 +13,10 @@ afterEach(async () => {
   thread = new DeadlineThread(MODULE);
 });
 
-async function run(job: EndlessJob, { deadlineMs = AMPLE_MS, bytes = 1 } = {}): Promise<{ how: string; parts: number[] }> {
+async function run(
+  job: EndlessJob,
+  { deadlineMs = AMPLE_MS, bytes = 1 } = {},
+): Promise<{ how: string; parts: number[] }> {
   const parts: number[] = [];
   const { how } = await thread.run({ job, bytes, deadlineMs, onPart: (part) => parts.push(part) });
   return { how, parts };

@@ -82,19 +82,24 @@ describe('settings', () => {
     });
   });
 
-  it.each(['SERVICE_JWT_ISSUER', 'SERVICE_JWT_AUDIENCE'])('refuse the key set of a provider in production without %s', (missing) => {
-    const provider = {
-      SERVICE_JWT_JWKS_URL: 'https://idp.example/jwks',
-      SERVICE_JWT_ISSUER: 'https://idp.example',
-      SERVICE_JWT_AUDIENCE: 'millrace',
-      [missing]: '',
-    };
-    const text = problems({ SERVICE_ENV: 'production', ...provider });
-    expect(text.split('\n').filter((line) => line.startsWith('SERVICE_JWT'))).toEqual([
-      expect.stringMatching(`^${missing}: got nothing; production with SERVICE_JWT_JWKS_URL takes the (iss|aud) of its tokens`),
-    ]);
-    expect(problems(provider)).toBe('');
-  });
+  it.each(['SERVICE_JWT_ISSUER', 'SERVICE_JWT_AUDIENCE'])(
+    'refuse the key set of a provider in production without %s',
+    (missing) => {
+      const provider = {
+        SERVICE_JWT_JWKS_URL: 'https://idp.example/jwks',
+        SERVICE_JWT_ISSUER: 'https://idp.example',
+        SERVICE_JWT_AUDIENCE: 'millrace',
+        [missing]: '',
+      };
+      const text = problems({ SERVICE_ENV: 'production', ...provider });
+      expect(text.split('\n').filter((line) => line.startsWith('SERVICE_JWT'))).toEqual([
+        expect.stringMatching(
+          `^${missing}: got nothing; production with SERVICE_JWT_JWKS_URL takes the (iss|aud) of its tokens`,
+        ),
+      ]);
+      expect(problems(provider)).toBe('');
+    },
+  );
 
   it.each(['0.0.0.0', '::', '192.168.1.4', 'millrace.internal', '127.evil.example'])(
     'count as production without SERVICE_ENV where SERVICE_HOST is %s, and say so',
@@ -108,9 +113,12 @@ describe('settings', () => {
     },
   );
 
-  it.each(['127.0.0.1', '127.1.2.3', 'localhost', '::1'])('stay in development without SERVICE_ENV where SERVICE_HOST is %s', (host) => {
-    expect(parseEnv({ SERVICE_HOST: host }).SERVICE_ENV).toBe('development');
-  });
+  it.each(['127.0.0.1', '127.1.2.3', 'localhost', '::1'])(
+    'stay in development without SERVICE_ENV where SERVICE_HOST is %s',
+    (host) => {
+      expect(parseEnv({ SERVICE_HOST: host }).SERVICE_ENV).toBe('development');
+    },
+  );
 
   it('are those of production without SERVICE_ENV where every secret is given', () => {
     const secrets = {
@@ -141,11 +149,10 @@ describe('settings', () => {
 
   it('SERVICE_CORS_ORIGINS takes origins exactly as browsers write them', () => {
     expect(parseEnv({}).SERVICE_CORS_ORIGINS).toEqual([]);
-    expect(parseEnv({ SERVICE_CORS_ORIGINS: 'https://a.example, http://localhost:3000,http://[::1]:8080' }).SERVICE_CORS_ORIGINS).toEqual([
-      'https://a.example',
-      'http://localhost:3000',
-      'http://[::1]:8080',
-    ]);
+    expect(
+      parseEnv({ SERVICE_CORS_ORIGINS: 'https://a.example, http://localhost:3000,http://[::1]:8080' })
+        .SERVICE_CORS_ORIGINS,
+    ).toEqual(['https://a.example', 'http://localhost:3000', 'http://[::1]:8080']);
     for (const bad of [
       '*',
       'null',

@@ -107,14 +107,22 @@ describe('the rows of a report', () => {
   const progress: Progress[] = [{ state, landed_through: 10, settled_through: 10, completed_through: 10, heard_at: 0 }];
 
   it('tell every agent apart, where there are few', () => {
-    const [told] = new UsageReports().ofLanding({ usage: [counted('a'), counted('b'), counted('c', 'org_none')], progress }, accounts);
+    const [told] = new UsageReports().ofLanding(
+      { usage: [counted('a'), counted('b'), counted('c', 'org_none')], progress },
+      accounts,
+    );
     expect(told?.rows.map(({ agent_id }) => agent_id)).toEqual(['a', 'b']);
   });
 
   it('are as few as accounts count by, however many agents a sender makes up', () => {
     const many = Array.from({ length: 80_000 }, (_, index) => counted(`${'x'.repeat(400)}${String(index)}`));
-    const [told] = new UsageReports().ofLanding({ usage: [...many, counted('limited'), counted('limited', 'org_b')], progress }, accounts);
-    expect(told?.rows.map(({ org_id, agent_id, tokens, cost_pico_usd }) => [org_id, agent_id, tokens, cost_pico_usd])).toEqual([
+    const [told] = new UsageReports().ofLanding(
+      { usage: [...many, counted('limited'), counted('limited', 'org_b')], progress },
+      accounts,
+    );
+    expect(
+      told?.rows.map(({ org_id, agent_id, tokens, cost_pico_usd }) => [org_id, agent_id, tokens, cost_pico_usd]),
+    ).toEqual([
       ['org_a', '', 560_000, 160_000n],
       ['org_a', 'limited', 7, 2n],
       ['org_b', 'limited', 7, 2n],

@@ -11,13 +11,22 @@ async function endOf(
   const leave = new URL('../../../ops/platform/leave.ts', import.meta.url).href;
   const code = `import { die, leave } from '${leave}'; setInterval(() => undefined, 1000); ${script}`;
   const line = [...before, process.execPath, '--input-type=module-typescript', '--eval', code];
-  const child = spawn(line[0] ?? '', line.slice(1), { stdio: ['ignore', 'pipe', before.length === 0 ? 'inherit' : 'ignore'] });
-  const [output, ended] = await Promise.all([text(child.stdout), once(child, 'exit') as Promise<[number | null, string | null]>]);
+  const child = spawn(line[0] ?? '', line.slice(1), {
+    stdio: ['ignore', 'pipe', before.length === 0 ? 'inherit' : 'ignore'],
+  });
+  const [output, ended] = await Promise.all([
+    text(child.stdout),
+    once(child, 'exit') as Promise<[number | null, string | null]>,
+  ]);
   return { code: ended[0], signal: ended[1], output };
 }
 
 it('leaves with its code, after what was begun', async () => {
-  expect(await endOf("leave(3); setImmediate(() => console.log('told'))")).toEqual({ code: 3, signal: null, output: 'told\n' });
+  expect(await endOf("leave(3); setImmediate(() => console.log('told'))")).toEqual({
+    code: 3,
+    signal: null,
+    output: 'told\n',
+  });
 });
 
 it('dies at once, without another line of code', async () => {
@@ -28,8 +37,11 @@ it('dies at once, without another line of code', async () => {
 const FIRST = ['unshare', '--pid', '--fork'];
 const mayBeFirst = spawnSync(FIRST[0] ?? '', [...FIRST.slice(1), 'true']).status === 0;
 
-it.skipIf(!mayBeFirst)('dies at once as the first process of a container, which a SIGKILL of its own does not end', async () => {
-  const { code, signal, output } = await endOf("console.log(process.pid); die(); console.log('written')", FIRST);
-  expect(output).toBe('1\n');
-  expect(code === 0 && signal === null).toBe(false);
-});
+it.skipIf(!mayBeFirst)(
+  'dies at once as the first process of a container, which a SIGKILL of its own does not end',
+  async () => {
+    const { code, signal, output } = await endOf("console.log(process.pid); die(); console.log('written')", FIRST);
+    expect(output).toBe('1\n');
+    expect(code === 0 && signal === null).toBe(false);
+  },
+);

@@ -32,8 +32,16 @@ describe('the lint of regular expressions', () => {
       'export const x = /^```[a-z]*\\s*\\n([\\s\\S]*?)\\n?\\s*```$/i;',
       'regexp/no-super-linear-backtracking',
     ],
-    ['a repetition that is begun at every place', 'export const x = (t: string) => t.replace(/\\s+$/, "");', 'regexp/no-super-linear-move'],
-    ['an expression put together at run time', 'export const x = (p: string) => new RegExp(p, "g");', 'no-restricted-syntax'],
+    [
+      'a repetition that is begun at every place',
+      'export const x = (t: string) => t.replace(/\\s+$/, "");',
+      'regexp/no-super-linear-move',
+    ],
+    [
+      'an expression put together at run time',
+      'export const x = (p: string) => new RegExp(p, "g");',
+      'no-restricted-syntax',
+    ],
   ])('finds %s', (_what, code, rule) => {
     expect(findsIn(code)).toContain(rule);
   });

@@ -33,7 +33,9 @@ it('locks every package by a SHA-512 hash, but for the builds for other platform
 });
 
 it('names no place to install from but the public registry', () => {
-  const elsewhere = installed.filter(([, { resolved }]) => resolved !== undefined && !resolved.startsWith('https://registry.npmjs.org/'));
+  const elsewhere = installed.filter(
+    ([, { resolved }]) => resolved !== undefined && !resolved.startsWith('https://registry.npmjs.org/'),
+  );
   expect(elsewhere).toEqual([]);
   expect(installed.filter(([, { link }]) => link === true)).toEqual([]);
 });

@@ -15,7 +15,13 @@ it('no server opens a port for monitoring, which would answer without credential
 });
 
 it('a node of a cluster names itself, where the others reach it and where it reaches them', () => {
-  const cluster = { cluster: 'millrace', name: 'n1', secret: 'abc', listen: '10.0.0.1:6222', routes: ['10.0.0.2:6222', '10.0.0.3:6222'] };
+  const cluster = {
+    cluster: 'millrace',
+    name: 'n1',
+    secret: 'abc',
+    listen: '10.0.0.1:6222',
+    routes: ['10.0.0.2:6222', '10.0.0.3:6222'],
+  };
   const text = natsConfigText({ ...alone, cluster });
   expect(text).toContain('server_name: "n1"');
   expect(text).toContain('routes: ["nats://route:abc@10.0.0.2:6222", "nats://route:abc@10.0.0.3:6222"]');

@@ -25,14 +25,16 @@ function put(name: string, answer: string): string {
 
 const found = (): Promise<string> => findNatsServer(() => undefined, path.join(folder, 'tools'));
 
-it.each(['nats-server: v2.10.0\\n', 'nats-server: v2.15.1\\n', 'nats-server: v2.12.0-RC.2\\n', 'nats-server: v2.10.27-1~deb13u1\\n'])(
-  'uses the one on PATH that answers %j',
-  async (answer) => {
-    const binary = put('path', answer);
-    vi.stubEnv('PATH', `${path.dirname(binary)}:${process.env['PATH'] ?? ''}`);
-    expect(await found()).toBe(binary);
-  },
-);
+it.each([
+  'nats-server: v2.10.0\\n',
+  'nats-server: v2.15.1\\n',
+  'nats-server: v2.12.0-RC.2\\n',
+  'nats-server: v2.10.27-1~deb13u1\\n',
+])('uses the one on PATH that answers %j', async (answer) => {
+  const binary = put('path', answer);
+  vi.stubEnv('PATH', `${path.dirname(binary)}:${process.env['PATH'] ?? ''}`);
+  expect(await found()).toBe(binary);
+});
 
 it.each([
   'nats-server: v2.9.25\\n',

@@ -7,7 +7,12 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { redactText } from '../../../ops/platform/logger.ts';
 import { isAlive, startOf } from '../../../ops/launch/process/identity.ts';
-import { LogFollower, errorsOfClickHouse, errorsOfNats, warningsOfRecords } from '../../../ops/launch/process/log_file.ts';
+import {
+  LogFollower,
+  errorsOfClickHouse,
+  errorsOfNats,
+  warningsOfRecords,
+} from '../../../ops/launch/process/log_file.ts';
 import { lastWord, startNodeMain } from '../../../ops/launch/process/node_main.ts';
 import { giveWay } from '../../../ops/launch/process/priority.ts';
 

@@ -19,7 +19,9 @@ test('a key that is too long for a line of the protocol is never sent, whatever 
     () => bucket.change(key, () => 1),
     () => bucket.delete(key, 1),
   ])
-    await expect(attempt()).rejects.toThrow(`bucket things: a key of ${String(KEY_CHARS_MAX + 1)} characters; takes at most 1024`);
+    await expect(attempt()).rejects.toThrow(
+      `bucket things: a key of ${String(KEY_CHARS_MAX + 1)} characters; takes at most 1024`,
+    );
   expect(asked).toEqual([]);
   expect(bucket.size).toBe(0);
 });

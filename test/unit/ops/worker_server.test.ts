@@ -37,28 +37,38 @@ it('a worker answers /healthz at once, /readyz when it is up, and /metrics', asy
   expect((await at('/other'))[0]).toBe(404);
 });
 
-it.each(['/healthz', '/readyz', '/metrics', '/other'])('a worker answers %s with the security headers', async (path) => {
-  exposed = await serveMetrics(parseEnv({}));
-  const { headers } = await fetch(new URL(path, exposed.url));
-  for (const [name, value] of SECURITY_HEADERS) expect([name, headers.get(name)]).toEqual([name, value]);
-});
+it.each(['/healthz', '/readyz', '/metrics', '/other'])(
+  'a worker answers %s with the security headers',
+  async (path) => {
+    exposed = await serveMetrics(parseEnv({}));
+    const { headers } = await fetch(new URL(path, exposed.url));
+    for (const [name, value] of SECURITY_HEADERS) expect([name, headers.get(name)]).toEqual([name, value]);
+  },
+);
 
 it('a worker that others reach tells API processes no address, so that nobody counts it twice', async () => {
   const port = await freePort();
   exposed = await serveMetrics(parseEnv({ SERVICE_PIPELINE_HOST: '0.0.0.0', SERVICE_PIPELINE_PORT: String(port) }));
   expect(exposed.url).toBe('');
   expect((await fetch(`http://127.0.0.1:${String(port)}/healthz`)).status).toBe(200);
-  await expect(serveMetrics(parseEnv({ SERVICE_PIPELINE_HOST: '0.0.0.0', SERVICE_PIPELINE_PORT: String(port) }))).rejects.toThrow(
-    `SERVICE_PIPELINE_PORT: 0.0.0.0:${String(port)} cannot be listened on`,
-  );
+  await expect(
+    serveMetrics(parseEnv({ SERVICE_PIPELINE_HOST: '0.0.0.0', SERVICE_PIPELINE_PORT: String(port) })),
+  ).rejects.toThrow(`SERVICE_PIPELINE_PORT: 0.0.0.0:${String(port)} cannot be listened on`);
 });
 
 it('an API process shows what /readyz says, partitions without a worker, and how full bounded streams are', async () => {
-  const stream = (name: string, max_bytes: number) => ({ config: { name, max_bytes }, state: { messages: 3, bytes: 70 } });
+  const stream = (name: string, max_bytes: number) => ({
+    config: { name, max_bytes },
+    state: { messages: 3, bytes: 70 },
+  });
   const streams = { list: () => [stream('INGEST', 100), stream('KV_orgs', -1)] };
   const stop = startServiceGauges({
     readiness: {
-      check: () => Promise.resolve({ status: 'unavailable', checks: { nats: 'ok', clickhouse: 'down', consumers: 'down', budgets: 'ok' } }),
+      check: () =>
+        Promise.resolve({
+          status: 'unavailable',
+          checks: { nats: 'ok', clickhouse: 'down', consumers: 'down', budgets: 'ok' },
+        }),
       unowned: () => 2,
     },
     jsm: { streams } as never,
@@ -73,7 +83,11 @@ it('an API process shows what /readyz says, partitions without a worker, and how
     { what: 'the first look' },
   );
   stop();
-  for (const line of ['millrace_check_ok{check="nats"} 1', 'millrace_check_ok{check="clickhouse"} 0', 'millrace_partitions_unowned 2'])
+  for (const line of [
+    'millrace_check_ok{check="nats"} 1',
+    'millrace_check_ok{check="clickhouse"} 0',
+    'millrace_partitions_unowned 2',
+  ])
     expect(shown).toContain(line);
   for (const line of ['millrace_stream_bytes{stream="INGEST"} 70', 'millrace_stream_messages{stream="INGEST"} 3'])
     expect(shown).toContain(line);

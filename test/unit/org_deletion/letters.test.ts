@@ -4,7 +4,15 @@ import { isLetterOf } from '../../../pipeline/org_deletion/queues.ts';
 import { mailCodec } from '../../../schemas/codec.ts';
 
 const mailOf = (org_id: string): Uint8Array =>
-  mailCodec.encode({ mail_id: 'm', org_id, to: 'a@example.com', subject: `to ${org_id}x`, text: 't', secret: '', created_at: 0 });
+  mailCodec.encode({
+    mail_id: 'm',
+    org_id,
+    to: 'a@example.com',
+    subject: `to ${org_id}x`,
+    text: 't',
+    secret: '',
+    created_at: 0,
+  });
 
 test('a letter of an event is its org’s, whatever its body says', () => {
   expect(isLetterOf({ org_id: 'org_a', body: Buffer.from('{}') }, 'org_a')).toBe(true);

@@ -15,7 +15,11 @@ const aBody = (expires_at: string) => ({
 
 async function granted(expires_at: string) {
   const stored: GrantRecord[] = [];
-  const grants = { sweep: () => Promise.resolve(), list: () => [], create: (grant: GrantRecord) => Promise.resolve(stored.push(grant)) };
+  const grants = {
+    sweep: () => Promise.resolve(),
+    list: () => [],
+    create: (grant: GrantRecord) => Promise.resolve(stored.push(grant)),
+  };
   const member = activeMember({ user_id: 'vic', email: 'vic@example.com' }, 'viewer', '2026-01-01T00:00:00.000Z');
   const deps = { grants, orgs: { memberOf: () => member }, exists: { trace: () => undefined }, now: () => NOW };
   const body = createGrantBody.parse(aBody(expires_at));

@@ -4,8 +4,20 @@ import { describe, expect, test } from 'vitest';
 import type { KeyMaker, OrgCredential } from '../../../api/http/credential.ts';
 import { ApiError, type ErrorCode } from '../../../api/http/errors.ts';
 import type { Scope } from '../../../api/http/permissions.ts';
-import { acceptInvite, changeRole, type Invitation, invite, removeMember, replaceOwner } from '../../../api/control/orgs/membership.ts';
-import { acceptTransfer, requestTransfer, transferStatus, withdrawTransfer } from '../../../api/control/orgs/ownership.ts';
+import {
+  acceptInvite,
+  changeRole,
+  type Invitation,
+  invite,
+  removeMember,
+  replaceOwner,
+} from '../../../api/control/orgs/membership.ts';
+import {
+  acceptTransfer,
+  requestTransfer,
+  transferStatus,
+  withdrawTransfer,
+} from '../../../api/control/orgs/ownership.ts';
 import {
   ACCEPT_MS_MAX,
   activeMember,
@@ -36,7 +48,13 @@ function anOrg(members: Record<string, MemberRole> = { ann: 'owner', bob: 'admin
 }
 
 /** A person; what the record says of their role counts, not what they had when they called. */
-const caller = (user_id: string, role: MemberRole): OrgCredential => ({ kind: 'user', org_id: 'org_a', user_id, email: null, role });
+const caller = (user_id: string, role: MemberRole): OrgCredential => ({
+  kind: 'user',
+  org_id: 'org_a',
+  user_id,
+  email: null,
+  role,
+});
 const aKey = (scopes: readonly Scope[], maker?: KeyMaker): OrgCredential => ({
   kind: 'api_key',
   org_id: 'org_a',
@@ -90,15 +108,27 @@ describe('invites', () => {
     ['admin', 'viewer', 'done'],
     ['owner', 'owner', 'done'],
   ])('by %s as %s: %s', (by, role, code) => {
-    expect(codeOf(() => invite(anOrg(), anInvitation({ by: caller(by === 'owner' ? 'ann' : 'bob', by), role })))).toBe(code);
+    expect(codeOf(() => invite(anOrg(), anInvitation({ by: caller(by === 'owner' ? 'ann' : 'bob', by), role })))).toBe(
+      code,
+    );
   });
 
   test.each<[string, readonly Scope[], MemberRole, ErrorCode | 'done']>([
     ['org:write alone', ['org:write'], 'admin', 'forbidden'],
     ['org:write alone', ['org:write'], 'member', 'forbidden'],
     ['org:write alone', ['org:write'], 'viewer', 'forbidden'],
-    ['org:write and all that a viewer may', ['org:write', 'org:read', 'agents:read', 'references:read'], 'viewer', 'done'],
-    ['org:write and all that a viewer may', ['org:write', 'org:read', 'agents:read', 'references:read'], 'member', 'forbidden'],
+    [
+      'org:write and all that a viewer may',
+      ['org:write', 'org:read', 'agents:read', 'references:read'],
+      'viewer',
+      'done',
+    ],
+    [
+      'org:write and all that a viewer may',
+      ['org:write', 'org:read', 'agents:read', 'references:read'],
+      'member',
+      'forbidden',
+    ],
     ['every scope', ['*'], 'admin', 'done'],
     ['every scope', ['*'], 'owner', 'forbidden'],
   ])('a key with %s (%j) that invites to %s gets %s', (_what, scopes, role, code) => {
@@ -113,23 +143,31 @@ describe('invites', () => {
 
   test('the role in the record decides, not the one that the caller had when the request came in', () => {
     const demoted = changeRole(anOrg(), 'bob', 'member', AT).org;
-    expect(codeOf(() => invite(demoted, anInvitation({ by: caller('bob', 'admin'), role: 'admin' })))).toBe('forbidden');
+    expect(codeOf(() => invite(demoted, anInvitation({ by: caller('bob', 'admin'), role: 'admin' })))).toBe(
+      'forbidden',
+    );
     const key = aKey(['*'], { user_id: 'bob', member_since: AT_ISO, role: 'admin' });
     expect(codeOf(() => invite(anOrg(), anInvitation({ by: key, role: 'admin' })))).toBe('done');
     expect(codeOf(() => invite(demoted, anInvitation({ by: key, role: 'viewer' })))).toBe('done');
     expect(codeOf(() => invite(demoted, anInvitation({ by: key, role: 'admin' })))).toBe('forbidden');
-    expect(codeOf(() => invite(removeMember(anOrg(), 'bob', AT).org, anInvitation({ by: key, role: 'viewer' })))).toBe('forbidden');
+    expect(codeOf(() => invite(removeMember(anOrg(), 'bob', AT).org, anInvitation({ by: key, role: 'viewer' })))).toBe(
+      'forbidden',
+    );
   });
 
   test('an open invite ends when the member who sent it may no longer invite to its role', () => {
-    const accept = (org: OrgRecord) => codeOf(() => acceptInvite(org, { token_hash: 'h1', person: person('new'), now: AT }));
+    const accept = (org: OrgRecord) =>
+      codeOf(() => acceptInvite(org, { token_hash: 'h1', person: person('new'), now: AT }));
     const { org } = invite(anOrg(), anInvitation({ by: caller('bob', 'admin'), role: 'admin' }));
     expect(accept(org)).toBe('done');
     expect(accept(changeRole(org, 'bob', 'member', AT).org)).toBe('expired');
     expect(accept(removeMember(org, 'bob', AT).org)).toBe('expired');
     const vouched = changeRole(changeRole(org, 'usr_1', 'member', AT).org, 'usr_1', 'admin', AT).org;
     expect(accept(removeMember(vouched, 'bob', AT).org)).toBe('done');
-    const byKey = invite(anOrg(), anInvitation({ by: aKey(['*'], { user_id: 'bob', member_since: AT_ISO, role: 'admin' }) })).org;
+    const byKey = invite(
+      anOrg(),
+      anInvitation({ by: aKey(['*'], { user_id: 'bob', member_since: AT_ISO, role: 'admin' }) }),
+    ).org;
     expect([accept(byKey), accept(removeMember(byKey, 'bob', AT).org)]).toEqual(['done', 'expired']);
     expect(accept(invite(anOrg(), anInvitation({ by: aKey(['*']) })).org)).toBe('done');
   });
@@ -145,17 +183,24 @@ describe('invites', () => {
 
   test('again: the old token is void, the id stays', () => {
     const first = invite(anOrg(), anInvitation());
-    const second = invite(first.org, anInvitation({ email: 'New@example.com', user_id: 'usr_2', token_hash: 'h2', role: 'viewer' }));
+    const second = invite(
+      first.org,
+      anInvitation({ email: 'New@example.com', user_id: 'usr_2', token_hash: 'h2', role: 'viewer' }),
+    );
     expect(second.member).toMatchObject({ user_id: 'usr_1', role: 'viewer', invite_token_hash: 'h2' });
     expect(second.org.members).toHaveLength(4);
     const accept = (token_hash: string) =>
-      codeOf(() => acceptInvite(second.org, { token_hash, person: { user_id: 'n', email: 'new@example.com' }, now: AT }));
+      codeOf(() =>
+        acceptInvite(second.org, { token_hash, person: { user_id: 'n', email: 'new@example.com' }, now: AT }),
+      );
     expect([accept('h1'), accept('h2')]).toEqual(['member_not_found', 'done']);
   });
 
   test('stop at the bound; one that is out can still be renewed', () => {
     const full = anOrg(
-      Object.fromEntries(Array.from({ length: MEMBERS_MAX - 1 }, (_, n) => (n === 0 ? ['ann', 'owner'] : [`m${String(n)}`, 'viewer']))),
+      Object.fromEntries(
+        Array.from({ length: MEMBERS_MAX - 1 }, (_, n) => (n === 0 ? ['ann', 'owner'] : [`m${String(n)}`, 'viewer'])),
+      ),
     );
     const { org } = invite(full, anInvitation());
     expect(codeOf(() => invite(org, anInvitation({ email: 'more@example.com' })))).toBe('conflict');
@@ -181,8 +226,15 @@ describe('invites', () => {
     const { org } = invite(anOrg(), anInvitation({ role: 'admin' }));
     const accepted = acceptInvite(org, { token_hash: 'h1', person: person('new'), now: AT + 1 });
     expect(accepted.invited_id).toBe('usr_1');
-    expect(accepted.member).toMatchObject({ user_id: 'new', role: 'admin', status: 'active', joined_at: new Date(AT + 1).toISOString() });
-    expect(codeOf(() => acceptInvite(accepted.org, { token_hash: 'h1', person: person('other'), now: AT }))).toBe('member_not_found');
+    expect(accepted.member).toMatchObject({
+      user_id: 'new',
+      role: 'admin',
+      status: 'active',
+      joined_at: new Date(AT + 1).toISOString(),
+    });
+    expect(codeOf(() => acceptInvite(accepted.org, { token_hash: 'h1', person: person('other'), now: AT }))).toBe(
+      'member_not_found',
+    );
   });
 });
 
@@ -212,10 +264,9 @@ describe('roles and leaving', () => {
   });
 
   test('an unknown member is not found', () => {
-    expect([codeOf(() => removeMember(anOrg(), 'x', AT)), codeOf(() => changeRole(anOrg(), 'x', 'owner', AT))]).toEqual([
-      'member_not_found',
-      'member_not_found',
-    ]);
+    expect([codeOf(() => removeMember(anOrg(), 'x', AT)), codeOf(() => changeRole(anOrg(), 'x', 'owner', AT))]).toEqual(
+      ['member_not_found', 'member_not_found'],
+    );
   });
 
   test('whatever is tried in whatever order, an active owner stays, and no user is there twice', () => {
@@ -293,7 +344,13 @@ describe('roles and leaving', () => {
 
 describe('transfers', () => {
   const asked = (org = anOrg()) =>
-    requestTransfer(org, { transfer_id: 'tfr_1', from_user_id: 'ann', new_owner_user_id: 'bob', token_hash: 't1', now: AT });
+    requestTransfer(org, {
+      transfer_id: 'tfr_1',
+      from_user_id: 'ann',
+      new_owner_user_id: 'bob',
+      token_hash: 't1',
+      now: AT,
+    });
 
   test.each<[string, string, ErrorCode | 'done']>([
     ['a member', 'cat', 'done'],
@@ -306,14 +363,28 @@ describe('transfers', () => {
 
   test('to an invited member are not possible', () => {
     const { org } = invite(anOrg(), anInvitation());
-    const request = { transfer_id: 'tfr_1', from_user_id: 'ann', new_owner_user_id: 'usr_1', token_hash: 't1', now: AT };
+    const request = {
+      transfer_id: 'tfr_1',
+      from_user_id: 'ann',
+      new_owner_user_id: 'usr_1',
+      token_hash: 't1',
+      now: AT,
+    };
     expect(codeOf(() => requestTransfer(org, request))).toBe('member_not_found');
   });
 
   test('one waits at a time; a withdrawn or expired one makes room', () => {
     const { org } = asked();
     const again = (base: OrgRecord, now: number) =>
-      codeOf(() => requestTransfer(base, { transfer_id: 'tfr_2', from_user_id: 'ann', new_owner_user_id: 'cat', token_hash: 't2', now }));
+      codeOf(() =>
+        requestTransfer(base, {
+          transfer_id: 'tfr_2',
+          from_user_id: 'ann',
+          new_owner_user_id: 'cat',
+          token_hash: 't2',
+          now,
+        }),
+      );
     expect([again(org, AT + ACCEPT_MS_MAX - 1), again(org, AT + ACCEPT_MS_MAX)]).toEqual(['conflict', 'done']);
     expect(again(withdrawTransfer(org, AT).org, AT)).toBe('done');
     expect(codeOf(() => withdrawTransfer(withdrawTransfer(org, AT).org, AT))).toBe('conflict');
@@ -326,7 +397,9 @@ describe('transfers', () => {
     ['by a stranger', { user_id: 'x' }, 'forbidden'],
     ['with another token', { token_hash: 't2' }, 'invalid_request'],
   ])('are accepted %s', (_what, over, code) => {
-    expect(codeOf(() => acceptTransfer(asked().org, { token_hash: 't1', user_id: 'bob', now: AT, ...over }))).toBe(code);
+    expect(codeOf(() => acceptTransfer(asked().org, { token_hash: 't1', user_id: 'bob', now: AT, ...over }))).toBe(
+      code,
+    );
   });
 
   test('change both roles at once, and only once', () => {
@@ -369,7 +442,12 @@ describe("the operator's owner", () => {
   test('may be a member, an invited one, or the owner with another address', () => {
     expect(rolesOf(replaceOwner(anOrg(), person('cat'), AT))).toEqual({ cat: 'owner', ann: 'admin', bob: 'admin' });
     const { org } = invite(anOrg(), anInvitation({ email: 'eve@example.com' }));
-    expect(rolesOf(replaceOwner(org, person('eve'), AT))).toEqual({ eve: 'owner', ann: 'admin', bob: 'admin', cat: 'viewer' });
+    expect(rolesOf(replaceOwner(org, person('eve'), AT))).toEqual({
+      eve: 'owner',
+      ann: 'admin',
+      bob: 'admin',
+      cat: 'viewer',
+    });
     const same = replaceOwner(anOrg(), { user_id: 'ann', email: 'new@example.com' }, AT);
     expect([rolesOf(same), ownerOf(same).email]).toEqual([rolesOf(anOrg()), 'new@example.com']);
   });

@@ -23,7 +23,9 @@ const anOrg = (over: Partial<OrgRecord> = {}): OrgRecord => ({
 });
 
 async function patched(org: OrgRecord, body: PatchOrgBody) {
-  const orgs = { change: (_id: string, apply: (record: OrgRecord) => unknown) => Promise.resolve().then(() => apply(org)) };
+  const orgs = {
+    change: (_id: string, apply: (record: OrgRecord) => unknown) => Promise.resolve().then(() => apply(org)),
+  };
   const deps = { orgs, now: () => Date.parse(AT) + 1000 } as unknown as OrgsDeps;
   const { before, after } = await changeOrg(deps, org.org_id, patchOrgBody.parse(body));
   return { after, changes: fromTo(before, after, ['plan_name', 'rate_limits', 'name']) };
@@ -35,7 +37,10 @@ describe("an org's own limits", () => {
     async (plan_name) => {
       const { after, changes } = await patched(anOrg(), { plan_name });
       expect(after).toMatchObject({ plan_name, rate_limits: null });
-      expect(changes).toEqual({ plan_name: { from: 'enterprise', to: plan_name }, rate_limits: { from: LIMITS, to: null } });
+      expect(changes).toEqual({
+        plan_name: { from: 'enterprise', to: plan_name },
+        rate_limits: { from: LIMITS, to: null },
+      });
       expect((await patched(anOrg(), { plan_name, rate_limits: null })).changes).toEqual(changes);
     },
   );
@@ -52,7 +57,10 @@ describe("an org's own limits", () => {
     ] as const) {
       const error: unknown = await patched(org, body).catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(ApiError);
-      expect(error).toMatchObject({ code: 'invalid_request', detail: expect.stringMatching(/^rate_limits: /) as string });
+      expect(error).toMatchObject({
+        code: 'invalid_request',
+        detail: expect.stringMatching(/^rate_limits: /) as string,
+      });
     }
   });
 });

@@ -12,7 +12,12 @@ const key = { kind: 'api_key', org_id: 'org_a', key_id: 'k', scopes: new Set(['*
 
 /** Lets every token and KEY in. */
 function aHandler(statuses: number[]): ReturnType<typeof createOtlpHandler> {
-  const hold = { grow: () => null, admit: () => null, inTurn: (_: number, check: () => unknown) => check(), release: () => undefined };
+  const hold = {
+    grow: () => null,
+    admit: () => null,
+    inTurn: (_: number, check: () => unknown) => check(),
+    release: () => undefined,
+  };
   const deps = {
     edge: {
       auth: { tokens: { verify: () => person }, keys: { byHash: (hash: string) => ({ hash, credential: key }) } },
@@ -50,7 +55,11 @@ it('answers a body that is no OTLP with 400 and a Status, a token without an org
         expect(noOtlp).toMatchObject({ status: 400, said: { code: 3, details: [{ reason: 'invalid_request' }] } });
       const nowhere = await send('eyJhbGciOiJub25lIn0.e30.c2ln', good);
       expect(nowhere.status).toBe(422);
-      expect(nowhere.said).toEqual({ code: 'invalid_request', detail: 'X-Org-Id: is needed with a token', request_id: nowhere.id });
+      expect(nowhere.said).toEqual({
+        code: 'invalid_request',
+        detail: 'X-Org-Id: is needed with a token',
+        request_id: nowhere.id,
+      });
     },
   );
   // In the metrics too.

@@ -13,7 +13,10 @@ interface Recorded {
   name: string;
   attributes: Fields;
 }
-const RECORDED = JSON.parse(readFileSync(new URL('../../data/otlp_spans.json', import.meta.url), 'utf8')) as Record<string, Recorded[]>;
+const RECORDED = JSON.parse(readFileSync(new URL('../../data/otlp_spans.json', import.meta.url), 'utf8')) as Record<
+  string,
+  Recorded[]
+>;
 const NOW = Date.parse('2026-02-01T00:00:00.000Z');
 const prices = createPriceBook(() => []);
 
@@ -30,7 +33,14 @@ function decoded(span: Fields, resource: Fields = {}): Span {
       ...span,
     },
   });
-  const raw = { org_id: 'org_a', format: 'otlp' as const, event_hex: eventHex(body), trace_id: 't', received_at: NOW, body };
+  const raw = {
+    org_id: 'org_a',
+    format: 'otlp' as const,
+    event_hex: eventHex(body),
+    trace_id: 't',
+    received_at: NOW,
+    body,
+  };
   const spans = spansOf({ prices, maxPromptTokens: () => null, redactorOf: () => null }, raw, JSON.parse(body));
   if (typeof spans === 'string' || spans[0] === undefined) throw new Error(JSON.stringify(spans));
   expect(spans).toHaveLength(1);
@@ -47,13 +57,21 @@ const used = ({ kind, model, input_tokens, output_tokens, cached_input_tokens }:
 ];
 const SYSTEM = { role: 'system', content: 'Answer in one word.' };
 const QUESTION = [SYSTEM, { role: 'user', content: 'What is the capital of France?' }];
-const CALL = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai', 'gen_ai.request.model': 'gpt-4o-mini' };
+const CALL = {
+  'gen_ai.operation.name': 'chat',
+  'gen_ai.provider.name': 'openai',
+  'gen_ai.request.model': 'gpt-4o-mini',
+};
 
 describe('recorded spans', () => {
   it('of OpenInference: calls, a tool call, an embedding', () => {
     const call = recorded('openinference', 0);
     expect(used(call)).toEqual(['llm', 'gpt-4o-mini-2024-07-18', 100, 20, 40]);
-    expect([JSON.parse(call.prompt), call.response, call.name]).toEqual([QUESTION, 'Paris.', 'OpenAI Chat Completions']);
+    expect([JSON.parse(call.prompt), call.response, call.name]).toEqual([
+      QUESTION,
+      'Paris.',
+      'OpenAI Chat Completions',
+    ]);
     // 60 at 0.15 USD for a million, 40 from the cache at 0.075, 20 out at 0.60.
     expect(call.cost_pico_usd).toBe(24_000_000n);
     expect(Object.keys(call.attributes).filter((key) => /_messages\.|\.value$/.test(key))).toEqual([]);
@@ -93,7 +111,9 @@ describe('recorded spans', () => {
     const counted = (library: string) => RECORDED[library]?.map((_, index) => recorded(library, index).input_tokens);
     expect(counted('ai')).toEqual([100, 0, 0, 100, 0, 0, 7, 0]);
     expect(counted('ai_legacy')).toEqual([0, 100, 100, 0, 7, 0]);
-    expect(['ai', 'ai_legacy'].map((library) => RECORDED[library]?.map((_, index) => recorded(library, index).kind))).toEqual([
+    expect(
+      ['ai', 'ai_legacy'].map((library) => RECORDED[library]?.map((_, index) => recorded(library, index).kind)),
+    ).toEqual([
       ['llm', 'tool', 'event', 'llm', 'event', 'event', 'llm', 'llm'],
       ['tool', 'llm', 'llm', 'event', 'llm', 'event'],
     ]);
@@ -104,8 +124,16 @@ describe('recorded spans', () => {
       [SYSTEM, { role: 'user', content: 'What is the weather in the capital of France?' }],
     ]);
     const legacy = recorded('ai_legacy', 3);
-    expect([legacy.response, legacy.attributes['ai.usage.inputTokens'], legacy.cost_pico_usd]).toEqual(['Paris.', 200, 0n]);
-    expect(recorded('ai_legacy', 0)).toMatchObject({ kind: 'tool', prompt: '{"city":"Paris"}', response: '{"city":"Paris","temp":21}' });
+    expect([legacy.response, legacy.attributes['ai.usage.inputTokens'], legacy.cost_pico_usd]).toEqual([
+      'Paris.',
+      200,
+      0n,
+    ]);
+    expect(recorded('ai_legacy', 0)).toMatchObject({
+      kind: 'tool',
+      prompt: '{"city":"Paris"}',
+      response: '{"city":"Paris","temp":21}',
+    });
     expect(used(recorded('ai_legacy', 1))).toEqual(['llm', 'gpt-4o-mini', 100, 20, 40]);
   });
 });
@@ -158,21 +186,34 @@ describe('older conventions', () => {
   it('messages in one event, structured', () => {
     const attributes = {
       'gen_ai.input.messages': [{ role: 'user', parts: [{ type: 'text', content: 'Hi' }] }],
-      'gen_ai.output.messages': [{ role: 'assistant', parts: [{ type: 'text', content: 'Ho' }], finish_reason: 'stop' }],
+      'gen_ai.output.messages': [
+        { role: 'assistant', parts: [{ type: 'text', content: 'Ho' }], finish_reason: 'stop' },
+      ],
     };
     const events = [{ time_unix_nano: '1', name: 'gen_ai.client.inference.operation.details', attributes }];
-    expect(ofAttributes(CALL, { events })).toMatchObject({ prompt: '[{"role":"user","content":"Hi"}]', response: 'Ho' });
+    expect(ofAttributes(CALL, { events })).toMatchObject({
+      prompt: '[{"role":"user","content":"Hi"}]',
+      response: 'Ho',
+    });
   });
 
   it('cached tokens that a vendor counts apart from the input', () => {
-    const usage = { 'gen_ai.usage.input_tokens': 10, 'gen_ai.usage.output_tokens': 1, 'gen_ai.usage.cache_read_input_tokens': 90 };
+    const usage = {
+      'gen_ai.usage.input_tokens': 10,
+      'gen_ai.usage.output_tokens': 1,
+      'gen_ai.usage.cache_read_input_tokens': 90,
+    };
     expect(used(ofAttributes({ ...CALL, ...usage }))).toEqual(['llm', 'gpt-4o-mini', 100, 1, 90]);
   });
 });
 
 describe('a text that a span says twice', () => {
-  const asked = { 'gen_ai.input.messages': JSON.stringify([{ role: 'user', parts: [{ type: 'text', content: 'Where is it?' }] }]) };
-  const answered = { 'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', parts: [{ type: 'text', content: 'In Lisbon.' }] }]) };
+  const asked = {
+    'gen_ai.input.messages': JSON.stringify([{ role: 'user', parts: [{ type: 'text', content: 'Where is it?' }] }]),
+  };
+  const answered = {
+    'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', parts: [{ type: 'text', content: 'In Lisbon.' }] }]),
+  };
   const request = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Where is it?' }] });
   const chosen = JSON.stringify({ choices: [{ message: { content: 'In Lisbon.' } }] });
 
@@ -182,11 +223,19 @@ describe('a text that a span says twice', () => {
     ['OpenLLMetry', { 'traceloop.entity.input': JSON.stringify(request), 'traceloop.entity.output': chosen }],
     [
       'the AI SDK',
-      { 'ai.prompt': request, 'ai.prompt.messages': '[{"role":"user","content":"Where is it?"}]', 'ai.response.text': 'In Lisbon.' },
+      {
+        'ai.prompt': request,
+        'ai.prompt.messages': '[{"role":"user","content":"Where is it?"}]',
+        'ai.response.text': 'In Lisbon.',
+      },
     ],
     [
       'older names',
-      { 'gen_ai.prompt.0.role': 'user', 'gen_ai.prompt.0.content': 'Where is it?', 'gen_ai.completion.0.content': 'In Lisbon.' },
+      {
+        'gen_ai.prompt.0.role': 'user',
+        'gen_ai.prompt.0.content': 'Where is it?',
+        'gen_ai.completion.0.content': 'In Lisbon.',
+      },
     ],
     [
       'numbered messages',
@@ -201,10 +250,19 @@ describe('a text that a span says twice', () => {
   });
 
   it('is what was said where nothing else says it, and is kept once then too', () => {
-    const span = ofAttributes({ ...CALL, 'input.value': request, 'output.value': chosen, 'gen_ai.output.messages': '[]' });
+    const span = ofAttributes({
+      ...CALL,
+      'input.value': request,
+      'output.value': chosen,
+      'gen_ai.output.messages': '[]',
+    });
     expect([span.prompt, span.response]).toEqual([request, chosen]);
     expect(JSON.stringify(span.attributes)).not.toMatch(/Where|Lisbon/);
-    const cut = ofAttributes({ ...CALL, 'gen_ai.input.messages': '[{"role":"user","parts":[{"type":"te', 'gen_ai.output.messages': '[]' });
+    const cut = ofAttributes({
+      ...CALL,
+      'gen_ai.input.messages': '[{"role":"user","parts":[{"type":"te',
+      'gen_ai.output.messages': '[]',
+    });
     expect([cut.prompt, cut.attributes['gen_ai.input.messages'], cut.response]).toEqual([
       '[{"role":"user","parts":[{"type":"te',
       undefined,
@@ -246,7 +304,10 @@ describe('a text that a span says twice', () => {
     };
     expect(ofAttributes({ ...CALL, ...asked, ...answered, ...other }).attributes).toMatchObject(other);
     // The input of a run may be another one than that of its conversation.
-    const run = { 'gen_ai.operation.name': 'invoke_agent', 'traceloop.entity.input': '{"args":["Porto"],"kwargs":{"verbose":true}}' };
+    const run = {
+      'gen_ai.operation.name': 'invoke_agent',
+      'traceloop.entity.input': '{"args":["Porto"],"kwargs":{"verbose":true}}',
+    };
     expect(ofAttributes({ ...run, ...asked }).attributes).toMatchObject(run);
   });
 
@@ -259,7 +320,11 @@ describe('a text that a span says twice', () => {
   });
 
   it('is kept once of a tool’s call', () => {
-    const tool = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.call.arguments': '{"n":7}', 'input.value': '{"n":7}' };
+    const tool = {
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.call.arguments': '{"n":7}',
+      'input.value': '{"n":7}',
+    };
     const span = ofAttributes({ ...tool, 'gen_ai.tool.call.result': '"Lisbon"', 'output.value': '{"city":"Lisbon"}' });
     expect(span).toMatchObject({ prompt: '{"n":7}', response: '"Lisbon"' });
     expect(span.attributes).not.toHaveProperty('input.value');
@@ -294,7 +359,12 @@ describe('what a span is', () => {
 
   it('keeps its name, its times and its place', () => {
     const span = decoded({ name: 'GET /', parent_span_id: 'aaaaaaaaaaaaaaaa' });
-    expect(span).toMatchObject({ name: 'GET /', parent_span_id: 'aaaaaaaaaaaaaaaa', span_id: 'eee19b7ec3c1b174', source_format: 'otlp' });
+    expect(span).toMatchObject({
+      name: 'GET /',
+      parent_span_id: 'aaaaaaaaaaaaaaaa',
+      span_id: 'eee19b7ec3c1b174',
+      source_format: 'otlp',
+    });
     expect([span.started_at, span.ended_at]).toEqual([1_767_225_600_000, 1_767_225_600_840]);
     expect(decoded({ name: '' }).name).toBe('unknown');
   });
@@ -341,7 +411,12 @@ describe('what a span is', () => {
 
   it('belongs to a session, a user and an agent', () => {
     expect(
-      ofAttributes({ 'gen_ai.conversation.id': 's', 'enduser.id': 'u', 'gen_ai.agent.id': 'a', 'gen_ai.agent.name': 'n' }),
+      ofAttributes({
+        'gen_ai.conversation.id': 's',
+        'enduser.id': 'u',
+        'gen_ai.agent.id': 'a',
+        'gen_ai.agent.name': 'n',
+      }),
     ).toMatchObject({
       session_id: 's',
       user_id: 'u',
@@ -409,23 +484,38 @@ it('gives spans or a reason for whatever stands in a body', () => {
   expect(({} as Fields)['x']).toBeUndefined();
 });
 
-it.each([200, 20_000])('JSON of %d levels in an attribute is a text like any other, also where personal data is redacted', (levels) => {
-  const nested = `${'['.repeat(levels)}"ann@example.com"${']'.repeat(levels)}`;
-  const body = JSON.stringify({
-    resource: { attributes: {} },
-    scope: { name: 'test' },
-    span: {
-      trace_id: '5b8efff798038103d269b633813fc60c',
-      span_id: 'eee19b7ec3c1b174',
-      name: 'deep',
-      start_time_unix_nano: '1767225600000000000',
-      end_time_unix_nano: '1767225600840999999',
-      attributes: { 'gen_ai.operation.name': 'chat', 'input.value': nested, 'gen_ai.input.messages': nested, 'metadata.deep': nested },
-    },
-  });
-  const raw = { org_id: 'org_a', format: 'otlp' as const, event_hex: eventHex(body), trace_id: 't', received_at: NOW, body };
-  const policy = new PiiRedactor({ kinds: ['email'], custom: [], hash_key: null });
-  const [span] = spansOf({ prices, maxPromptTokens: () => null, redactorOf: () => policy }, raw, JSON.parse(body));
-  expect(typeof span === 'object' && JSON.stringify(span.attributes) + span.prompt).not.toContain('ann@example.com');
-  expect(typeof span === 'object' && span.name).toBe('deep');
-});
+it.each([200, 20_000])(
+  'JSON of %d levels in an attribute is a text like any other, also where personal data is redacted',
+  (levels) => {
+    const nested = `${'['.repeat(levels)}"ann@example.com"${']'.repeat(levels)}`;
+    const body = JSON.stringify({
+      resource: { attributes: {} },
+      scope: { name: 'test' },
+      span: {
+        trace_id: '5b8efff798038103d269b633813fc60c',
+        span_id: 'eee19b7ec3c1b174',
+        name: 'deep',
+        start_time_unix_nano: '1767225600000000000',
+        end_time_unix_nano: '1767225600840999999',
+        attributes: {
+          'gen_ai.operation.name': 'chat',
+          'input.value': nested,
+          'gen_ai.input.messages': nested,
+          'metadata.deep': nested,
+        },
+      },
+    });
+    const raw = {
+      org_id: 'org_a',
+      format: 'otlp' as const,
+      event_hex: eventHex(body),
+      trace_id: 't',
+      received_at: NOW,
+      body,
+    };
+    const policy = new PiiRedactor({ kinds: ['email'], custom: [], hash_key: null });
+    const [span] = spansOf({ prices, maxPromptTokens: () => null, redactorOf: () => policy }, raw, JSON.parse(body));
+    expect(typeof span === 'object' && JSON.stringify(span.attributes) + span.prompt).not.toContain('ann@example.com');
+    expect(typeof span === 'object' && span.name).toBe('deep');
+  },
+);

@@ -1,10 +1,25 @@
 // Reading exports: both encodings give the same events, digits stay, a bad span is refused alone, and nothing that can be sent breaks it.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EVENTS_BYTES_MAX, type Encoding, readExport, type ReadExport, SPANS_MAX } from '../../../api/intake/otlp/events.ts';
+import {
+  EVENTS_BYTES_MAX,
+  type Encoding,
+  readExport,
+  type ReadExport,
+  SPANS_MAX,
+} from '../../../api/intake/otlp/events.ts';
 import { ITEMS_MAX, VALUE_DEPTH_MAX } from '../../../api/intake/otlp/values.ts';
 import { ApiError } from '../../../api/http/errors.ts';
-import { asJson, asProtobuf, exportOf, field, keyValues, type OtlpObject, otlpSpan, spanBytes } from '../../support/otlp.ts';
+import {
+  asJson,
+  asProtobuf,
+  exportOf,
+  field,
+  keyValues,
+  type OtlpObject,
+  otlpSpan,
+  spanBytes,
+} from '../../support/otlp.ts';
 
 function read(encoding: Encoding, body: Buffer, grow: (bytes: number) => ApiError | null = () => null): ReadExport {
   return readExport(body, { encoding, org_id: 'org_a', received_at: Date.now(), partitions: 4, grow });
@@ -14,7 +29,8 @@ const both = (spans: readonly OtlpObject[], resource: OtlpObject = {}): [ReadExp
   read('json', asJson(exportOf(spans, resource))),
   read('protobuf', asProtobuf(exportOf(spans, resource))),
 ];
-const bodyOf = ({ events }: ReadExport, index = 0): OtlpObject => JSON.parse(events[index]?.event.body ?? '{}') as OtlpObject;
+const bodyOf = ({ events }: ReadExport, index = 0): OtlpObject =>
+  JSON.parse(events[index]?.event.body ?? '{}') as OtlpObject;
 const attributesOf = (out: ReadExport): unknown => (bodyOf(out)['span'] as OtlpObject)['attributes'];
 
 const FULL = otlpSpan(
@@ -39,7 +55,9 @@ const FULL = otlpSpan(
     flags: 257,
     kind: 3,
     droppedAttributesCount: 2,
-    events: [{ timeUnixNano: '1767225600000000001', name: 'exception', attributes: keyValues({ 'exception.message': 'no' }) }],
+    events: [
+      { timeUnixNano: '1767225600000000001', name: 'exception', attributes: keyValues({ 'exception.message': 'no' }) },
+    ],
     links: [{ traceId: 'ff'.repeat(16), spanId: 'ab'.repeat(8), attributes: keyValues({ why: 'batch' }) }],
     status: { code: 2, message: 'it broke' },
   },
@@ -92,17 +110,27 @@ describe('both encodings', () => {
     expect(raw).toContain('"intValue": 9007199254740993');
     expect(attributesOf(read('json', Buffer.from(raw)))).toMatchObject(kept);
     const times = raw.replaceAll(/"(startTimeUnixNano|endTimeUnixNano)":"(\d+)"/g, '"$1":$2');
-    expect(read('json', Buffer.from(times)).events[0]?.event.event_hex).toBe(both([FULL])[0].events[0]?.event.event_hex);
+    expect(read('json', Buffer.from(times)).events[0]?.event.event_hex).toBe(
+      both([FULL])[0].events[0]?.event.event_hex,
+    );
   });
 
   it('take ids in any case and give them in lower case', () => {
     const upper = otlpSpan(1, {}, { traceId: 'ABCDEF00'.repeat(4), spanId: 'ABCDEF0012345678' });
     const [json, protobuf] = both([upper]);
-    expect([json.events[0]?.event.trace_id, protobuf.events[0]?.event.trace_id]).toEqual(['abcdef00'.repeat(4), 'abcdef00'.repeat(4)]);
+    expect([json.events[0]?.event.trace_id, protobuf.events[0]?.event.trace_id]).toEqual([
+      'abcdef00'.repeat(4),
+      'abcdef00'.repeat(4),
+    ]);
   });
 
   it('take an export of nothing', () => {
-    for (const out of [read('json', Buffer.from('{}')), read('json', asJson([])), read('protobuf', Buffer.alloc(0)), ...both([])])
+    for (const out of [
+      read('json', Buffer.from('{}')),
+      read('json', asJson([])),
+      read('protobuf', Buffer.alloc(0)),
+      ...both([]),
+    ])
       expect(out).toEqual({ events: [], rejected: 0, reasons: [] });
   });
 });
@@ -119,7 +147,11 @@ describe('a bad span', () => {
     ['a short parent id', { parentSpanId: 'abcd' }, 'parentSpanId'],
     ['no start', { startTimeUnixNano: '0' }, 'startTimeUnixNano'],
     ['no end', { endTimeUnixNano: '0' }, 'endTimeUnixNano'],
-    ['a start in the future', { startTimeUnixNano: '9999999999999999999', endTimeUnixNano: '9999999999999999999' }, 'startTimeUnixNano'],
+    [
+      'a start in the future',
+      { startTimeUnixNano: '9999999999999999999', endTimeUnixNano: '9999999999999999999' },
+      'startTimeUnixNano',
+    ],
     ['a link without ids', { links: [{ traceId: '', spanId: '' }] }, 'links'],
     ['values nested deep', { attributes: keyValues(nested(VALUE_DEPTH_MAX + 2)) }, 'nested'],
     ['10,000 attributes', { attributes: keyValues(many) }, `at most ${String(ITEMS_MAX)}`],
@@ -223,7 +255,9 @@ describe('a body that is no export', () => {
 describe('the bounds of an export', () => {
   it('refuse more spans than one may carry', () => {
     const spans = Array.from({ length: SPANS_MAX + 1 }, () => Buffer.alloc(0));
-    expect(() => read('protobuf', asProtobuf(exportOf(spans)))).toThrow(expect.objectContaining({ code: 'payload_too_large' }) as Error);
+    expect(() => read('protobuf', asProtobuf(exportOf(spans)))).toThrow(
+      expect.objectContaining({ code: 'payload_too_large' }) as Error,
+    );
   });
 
   it.each([
@@ -232,7 +266,10 @@ describe('the bounds of an export', () => {
     ['spans', (empty: Buffer) => field(1, field(2, empty)), 'payload_too_large'],
     ['attributes of a resource', (empty: Buffer) => field(1, field(1, empty)), 'invalid_request'],
   ])('refuse a body of nothing but empty %s', (what, around, code) => {
-    const empty = Buffer.alloc(500_000, Buffer.from([what === 'resources' || what.startsWith('attributes') ? 0x0a : 0x12, 0]));
+    const empty = Buffer.alloc(
+      500_000,
+      Buffer.from([what === 'resources' || what.startsWith('attributes') ? 0x0a : 0x12, 0]),
+    );
     expect(() => read('protobuf', around(empty))).toThrow(expect.objectContaining({ code }) as Error);
   });
 

@@ -28,7 +28,10 @@ describe('chooseParts', () => {
   });
   it('takes the oldest first and stays within its bytes, but always at least one part', () => {
     const big = 150 * 1024 * 1024;
-    const parts = [part({ name: 'young', bytes: big, age_seconds: 1 }), part({ name: 'old', bytes: big, age_seconds: 9 })];
+    const parts = [
+      part({ name: 'young', bytes: big, age_seconds: 1 }),
+      part({ name: 'old', bytes: big, age_seconds: 9 }),
+    ];
     expect(chooseParts(parts).map(({ name }) => name)).toEqual(['old']);
     expect(chooseParts([part({ name: 'huge', bytes: 10 * big, age_seconds: 9 })])).toHaveLength(1);
   });

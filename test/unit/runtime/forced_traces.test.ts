@@ -5,7 +5,9 @@ import '../../support/properties.ts';
 import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/traces/keep_rules.ts';
 import { type Cut, GRACE_MS, IDLE_MS, MODEL_PARTITIONS, type ModelEvent, TailModel } from '../../support/tail_model.ts';
 
-const thinned = Array.from({ length: 100 }, (_, i) => `trace-${String(i)}`).filter((id) => !keptByRate(id, PROFILE_RATE.balanced));
+const thinned = Array.from({ length: 100 }, (_, i) => `trace-${String(i)}`).filter(
+  (id) => !keptByRate(id, PROFILE_RATE.balanced),
+);
 const nth = (at: number): string => thinned[at % thinned.length] ?? '';
 const FORCE: ModelEvent['span'] = { attributes: { force_trace: true }, parent_span_id: 'spn_root' };
 
@@ -15,8 +17,11 @@ function event(trace_id: string, span: ModelEvent['span'] = { parent_span_id: 's
   return { n: serial, trace_id, partition: Number(trace_id.split('-')[1]) % MODEL_PARTITIONS, span };
 }
 const rowsOf = (model: TailModel, trace_id: string) =>
-  model.spans.filter((row) => row.trace_id === trace_id).sort((a, b) => a.log_seq - b.log_seq || a.log_index - b.log_index);
-const sampledOf = (model: TailModel, trace_id: string): boolean[] => rowsOf(model, trace_id).map(({ sampled }) => sampled);
+  model.spans
+    .filter((row) => row.trace_id === trace_id)
+    .sort((a, b) => a.log_seq - b.log_seq || a.log_index - b.log_index);
+const sampledOf = (model: TailModel, trace_id: string): boolean[] =>
+  rowsOf(model, trace_id).map(({ sampled }) => sampled);
 const newModel = (): TailModel => new TailModel({}, false);
 
 describe('an event with force_trace, each event being decided by itself', () => {
@@ -78,7 +83,11 @@ describe('an event with force_trace, each event being decided by itself', () => 
         }),
       }),
       fc.record({ step: fc.integer({ min: 0, max: 4 }), cut: fc.option(cut, { freq: 2, nil: null }) }),
-      fc.constantFrom<{ also: 'checkpoint' | 'kill' | 'wait' }>({ also: 'checkpoint' }, { also: 'kill' }, { also: 'wait' }),
+      fc.constantFrom<{ also: 'checkpoint' | 'kill' | 'wait' }>(
+        { also: 'checkpoint' },
+        { also: 'kill' },
+        { also: 'wait' },
+      ),
     );
     await fc.assert(
       fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 30 }), async (acts) => {

@@ -66,7 +66,11 @@ class GivenStore implements JudgedStore {
 const runner = new PatternRunner();
 afterAll(() => runner.close());
 
-const deps = (store: JudgedStore, records: readonly JudgeRecord[] = [record()], over: Partial<ScoringDeps> = {}): ScoringDeps => ({
+const deps = (
+  store: JudgedStore,
+  records: readonly JudgeRecord[] = [record()],
+  over: Partial<ScoringDeps> = {},
+): ScoringDeps => ({
   judgesOf: () => ({
     rules: records.filter(({ kind }) => kind === 'deterministic').map(compileJudge),
     llm: records.filter(({ kind }) => kind === 'llm'),
@@ -165,7 +169,11 @@ describe('a trace that was taken over', () => {
     book.restore({ state: complete.state, version: 5 }, { open: true, announce: false, now: 0 });
     const records = [
       record(),
-      record({ judge_id: 'judge_0000000000000002', name: 'quick', rule: { type: 'max_duration_ms', fields: [], max: 1e9 } }),
+      record({
+        judge_id: 'judge_0000000000000002',
+        name: 'quick',
+        rule: { type: 'max_duration_ms', fields: [], max: 1e9 },
+      }),
     ];
     return scoreTraces(deps(store, records, over), 0, completeOf(book));
   };
@@ -181,7 +189,16 @@ describe('a trace that was taken over', () => {
 
   it('keeps what its former owner said: that is told again and not written again', async () => {
     const store = new GivenStore();
-    store.judged = [{ judge_id: 'judge_0000000000000001', judge_version: 7, judge_name: 'polite', score: 0, verdict: 'fail', reason: 'r' }];
+    store.judged = [
+      {
+        judge_id: 'judge_0000000000000001',
+        judge_version: 7,
+        judge_name: 'polite',
+        score: 0,
+        verdict: 'fail',
+        reason: 'r',
+      },
+    ];
     store.response = 'yes, please';
     const [scored] = await restored(store);
     expect(scored?.scores).toEqual({ polite: 0, quick: 1 });
@@ -197,7 +214,10 @@ describe('a trace that was taken over', () => {
 
 describe('judges', () => {
   const bucketOf = (records: readonly JudgeRecord[]) => {
-    const listeners: ((key: string, held: { value: JudgeRecord; revision: number; moved_at: number } | null) => void)[] = [];
+    const listeners: ((
+      key: string,
+      held: { value: JudgeRecord; revision: number; moved_at: number } | null,
+    ) => void)[] = [];
     const held = (value: JudgeRecord) => ({ value, revision: 1, moved_at: 0 });
     return {
       entries: () => new Map(records.map((one) => [judgeKey(one.org_id, one.judge_id), held(one)])).entries(),
@@ -215,7 +235,11 @@ describe('judges', () => {
   it('are those that are enabled and can be used; one without a rule is reported once and left out', () => {
     const problems: string[] = [];
     const broken = record({ judge_id: 'judge_0000000000000002', rule: null });
-    const bucket = bucketOf([record(), broken, record({ judge_id: 'judge_0000000000000003', kind: 'llm', rule: null })]);
+    const bucket = bucketOf([
+      record(),
+      broken,
+      record({ judge_id: 'judge_0000000000000003', kind: 'llm', rule: null }),
+    ]);
     const judges = followJudges(bucket, (problem) => problems.push(problem));
     const first = judges.of('org_a');
     expect(first?.rules.map(({ record: { judge_id } }) => judge_id)).toEqual(['judge_0000000000000001']);
@@ -286,15 +310,29 @@ describe('judges', () => {
   }, 60_000);
 
   it('whose schema or text is large are run in a thread, and say the same as in place', async () => {
-    const schema = { properties: Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`field${String(n)}`, { maxLength: 5 }])) };
-    const large = record({ judge_id: 'judge_0000000000000002', rule: { type: 'json_schema', fields: ['response'], schema } });
-    const regex = record({ judge_id: 'judge_0000000000000003', rule: { type: 'regex_present', fields: ['response'], pattern: 'q[xyz]' } });
+    const schema = {
+      properties: Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`field${String(n)}`, { maxLength: 5 }])),
+    };
+    const large = record({
+      judge_id: 'judge_0000000000000002',
+      rule: { type: 'json_schema', fields: ['response'], schema },
+    });
+    const regex = record({
+      judge_id: 'judge_0000000000000003',
+      rule: { type: 'regex_present', fields: ['response'], pattern: 'q[xyz]' },
+    });
     const contains = record({
       judge_id: 'judge_0000000000000004',
       rule: { type: 'contains', fields: ['response'], value: 'x'.repeat(10_000) },
     });
-    const said = await scoreOf([large, regex, contains], JSON.stringify({ field7: 'longer than five', text: 'x'.repeat(100_000) }));
-    expect(said.get(large.judge_id)).toMatchObject({ score: 0, reason: 'response /field7 must NOT have more than 5 characters' });
+    const said = await scoreOf(
+      [large, regex, contains],
+      JSON.stringify({ field7: 'longer than five', text: 'x'.repeat(100_000) }),
+    );
+    expect(said.get(large.judge_id)).toMatchObject({
+      score: 0,
+      reason: 'response /field7 must NOT have more than 5 characters',
+    });
     expect(said.get(regex.judge_id)).toMatchObject({ score: 0 });
     expect(said.get(contains.judge_id)).toMatchObject({ score: 1 });
   }, 60_000);

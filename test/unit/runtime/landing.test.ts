@@ -42,7 +42,11 @@ class FaultyStore implements LandingStore {
 
   landedKeys(_table: LandingTable, partition: number): Promise<ReadonlySet<string>> {
     return Promise.resolve(
-      new Set(this.rows.filter((line) => line.startsWith(`${String(partition)}:`)).map((line) => `${line.split(':')[1] ?? ''}:0:0`)),
+      new Set(
+        this.rows
+          .filter((line) => line.startsWith(`${String(partition)}:`))
+          .map((line) => `${line.split(':')[1] ?? ''}:0:0`),
+      ),
     );
   }
 
@@ -63,7 +67,11 @@ class FaultyStore implements LandingStore {
 /** A store that keeps the sizes of the inserts. */
 class CountingStore extends FaultyStore {
   readonly inserts: number[] = [];
-  override insert(spec: TableSpec, lines: readonly string[], owned: readonly (readonly [number, number])[]): Promise<number> {
+  override insert(
+    spec: TableSpec,
+    lines: readonly string[],
+    owned: readonly (readonly [number, number])[],
+  ): Promise<number> {
     this.inserts.push(lines.length);
     return super.insert(spec, lines, owned);
   }
@@ -72,7 +80,11 @@ class CountingStore extends FaultyStore {
 /** A store that keeps the order of what goes on: the table of each insert as it begins and as it ends. */
 class WatchedStore extends FaultyStore {
   readonly log: string[] = [];
-  override async insert(spec: TableSpec, lines: readonly string[], owned: readonly (readonly [number, number])[]): Promise<number> {
+  override async insert(
+    spec: TableSpec,
+    lines: readonly string[],
+    owned: readonly (readonly [number, number])[],
+  ): Promise<number> {
     this.log.push(`${spec.table} begins`);
     await new Promise((resolve) => setTimeout(resolve, spec.table === 'traces' ? 0 : 5));
     this.log.push(`${spec.table} ends`);
@@ -139,10 +151,17 @@ describe('Lander', () => {
   it('lands the texts of a span and its share of the costs before it, and what lists a trace after all its spans', async () => {
     const store = new WatchedStore();
     const rows = [row(0, 1)];
-    await lander(store).land({ spans: rows, span_texts_recent: rows, traces: rows, usage_events: rows, judge_scores: rows });
+    await lander(store).land({
+      spans: rows,
+      span_texts_recent: rows,
+      traces: rows,
+      usage_events: rows,
+      judge_scores: rows,
+    });
     const at = (what: string): number => store.log.indexOf(what);
     expect(store.log).toHaveLength(10);
-    for (const table of ['span_texts_recent', 'usage_events']) expect(at(`${table} ends`)).toBeLessThan(at('spans begins'));
+    for (const table of ['span_texts_recent', 'usage_events'])
+      expect(at(`${table} ends`)).toBeLessThan(at('spans begins'));
     for (const table of ['traces', 'judge_scores']) expect(at('spans ends')).toBeLessThan(at(`${table} begins`));
     expect(at('usage_events begins')).toBeLessThan(at('span_texts_recent ends'));
   });

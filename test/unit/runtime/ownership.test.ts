@@ -62,7 +62,8 @@ const SETTLED_TICKS = 4;
 
 it('claims what it can when the log fails for one partition, reads that, and takes the other later', async () => {
   const { ownership, reading } = aWorker('w1', 2);
-  log.fault = (method, key) => (key === 'partition.1' && method !== 'get' ? 'lost' : key === 'partition.1' ? 'away' : null);
+  log.fault = (method, key) =>
+    key === 'partition.1' && method !== 'get' ? 'lost' : key === 'partition.1' ? 'away' : null;
   await ownership.start();
   expect([...reading]).toEqual([[0, 1]]);
   await ticks(1);
@@ -167,26 +168,29 @@ it('beats while its first partitions are brought up', async () => {
   expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(2 * TTL_MS);
 });
 
-it.each(['reconnect', 'breakWatches'] as const)('sees after %s what was given back while it was not told', async (event) => {
-  log.put('partition.0', { partition: 0, owner: 'w2', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
-  const { ownership, reading } = aWorker('w1', 1);
-  const beats = setInterval(() => {
-    // It lives, and sorts behind.
-    sendBeat(log.nc, { worker_id: 'w2', metrics_url: '', ended: false });
-  }, BEAT_MS);
-  await ownership.start();
-  await ticks(1);
-  expect([...reading]).toEqual([]);
-  log.telling = false;
-  log.put('partition.0', { partition: 0, owner: '', epoch: 4, checkpoint: 11, completed_through: 9, at: '' });
-  log.telling = true;
-  await ticks(2);
-  log[event]();
-  await ticks(2);
-  clearInterval(beats);
-  expect([...reading]).toEqual([[0, 5]]);
-  expect(record(0)).toMatchObject({ owner: 'w1', checkpoint: 11 });
-});
+it.each(['reconnect', 'breakWatches'] as const)(
+  'sees after %s what was given back while it was not told',
+  async (event) => {
+    log.put('partition.0', { partition: 0, owner: 'w2', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
+    const { ownership, reading } = aWorker('w1', 1);
+    const beats = setInterval(() => {
+      // It lives, and sorts behind.
+      sendBeat(log.nc, { worker_id: 'w2', metrics_url: '', ended: false });
+    }, BEAT_MS);
+    await ownership.start();
+    await ticks(1);
+    expect([...reading]).toEqual([]);
+    log.telling = false;
+    log.put('partition.0', { partition: 0, owner: '', epoch: 4, checkpoint: 11, completed_through: 9, at: '' });
+    log.telling = true;
+    await ticks(2);
+    log[event]();
+    await ticks(2);
+    clearInterval(beats);
+    expect([...reading]).toEqual([[0, 5]]);
+    expect(record(0)).toMatchObject({ owner: 'w1', checkpoint: 11 });
+  },
+);
 
 it('claims anew what the store says is a newer owner’s, when the record says that it is nobody else’s', async () => {
   const { ownership, reading } = aWorker('w1', 1);

@@ -17,7 +17,13 @@ import {
 import type { Casualty } from '../../../pipeline/worker/prepare.ts';
 import type { BookEvent } from '../../../pipeline/traces/open_traces.ts';
 import { LIMITS } from '../../../pipeline/topology.ts';
-import { BODY_BYTES_HEADER, type DeadLetter, deadLetterCodec, type JudgingTask, serviceEventsCodec } from '../../../schemas/codec.ts';
+import {
+  BODY_BYTES_HEADER,
+  type DeadLetter,
+  deadLetterCodec,
+  type JudgingTask,
+  serviceEventsCodec,
+} from '../../../schemas/codec.ts';
 
 const MIB = 1024 * 1024;
 const full = (): Error => new JetStreamApiError({ code: 503, err_code: 10077, description: 'maximum bytes exceeded' });
@@ -47,7 +53,8 @@ class BoundedStreams {
         if (this.tries > 5000) throw new Error('tried for ever');
         const failure = this.failures.shift();
         if (failure !== undefined) return Promise.reject(failure);
-        if (data.length > this.payloadMax) return Promise.reject(InvalidArgumentError.format('payload', 'max_payload size exceeded'));
+        if (data.length > this.payloadMax)
+          return Promise.reject(InvalidArgumentError.format('payload', 'max_payload size exceeded'));
         if (subject.startsWith('dead.')) {
           if (this.lettersBytes + data.length > this.lettersMax) return Promise.reject(full());
           this.lettersBytes += data.length;
@@ -67,7 +74,9 @@ class BoundedStreams {
     return this.stored.flatMap(({ subject, data, head }) => {
       if (!subject.startsWith('dead.')) return [];
       const letter = deadLetterCodec.decode(data, deadLetterCodec.fingerprint);
-      return [{ letter, whole: head.has(BODY_BYTES_HEADER) ? Number(head.get(BODY_BYTES_HEADER)) : letter.body.length }];
+      return [
+        { letter, whole: head.has(BODY_BYTES_HEADER) ? Number(head.get(BODY_BYTES_HEADER)) : letter.body.length },
+      ];
     });
   }
 
@@ -75,7 +84,12 @@ class BoundedStreams {
     return this.stored.flatMap(({ subject, data }) => {
       if (subject !== EVENTS_SUBJECT) return [];
       const { events } = serviceEventsCodec.decode(data, serviceEventsCodec.fingerprint);
-      return [{ bytes: data.length, ids: events.map(({ payload }) => (JSON.parse(payload) as { trace_id: string }).trace_id) }];
+      return [
+        {
+          bytes: data.length,
+          ids: events.map(({ payload }) => (JSON.parse(payload) as { trace_id: string }).trace_id),
+        },
+      ];
     });
   }
 }
@@ -104,7 +118,9 @@ const completed = (trace_id: string, judges: number, name = '\u{1F600}'.repeat(1
   payload: {
     event: 'trace.completed',
     trace_id,
-    judge_scores: Object.fromEntries(Array.from({ length: judges }, (_, index) => [`${name}${String(index)}`, 0.123456789])),
+    judge_scores: Object.fromEntries(
+      Array.from({ length: judges }, (_, index) => [`${name}${String(index)}`, 0.123456789]),
+    ),
   },
 });
 const idsOf = (count: number): string[] => Array.from({ length: count }, (_, index) => `trc_${String(index)}`);
@@ -141,7 +157,10 @@ describe('telling events', () => {
   });
 
   it('tries again what another try can change', async () => {
-    streams.failures = [new Error('timeout'), new JetStreamApiError({ code: 503, err_code: 10008, description: 'no leader' })];
+    streams.failures = [
+      new Error('timeout'),
+      new JetStreamApiError({ code: 503, err_code: 10008, description: 'no leader' }),
+    ];
     await publisher().tell([completed('trc_1', 1)]);
     expect([streams.tries, streams.batches().length]).toEqual([3, 1]);
   });
@@ -160,7 +179,9 @@ it('a task that JUDGING does not take is kept, and its neighbours are handed on'
     trace_ids: ['trc_1'],
     created_at: 1,
   });
-  streams.failures = [new JetStreamApiError({ code: 400, err_code: 10054, description: 'message size exceeds maximum allowed' })];
+  streams.failures = [
+    new JetStreamApiError({ code: 400, err_code: 10054, description: 'message size exceeds maximum allowed' }),
+  ];
   await publisher().hand([task('task_1'), task('task_2')]);
   expect(streams.stored.map(({ subject, msgID }) => [subject, msgID])).toEqual([
     ['judging.live', 'task_2'],
@@ -169,7 +190,12 @@ it('a task that JUDGING does not take is kept, and its neighbours are handed on'
 });
 
 const casualty = (log_index: number, bytes: number, org_id = 'org_a'): Casualty => ({
-  dead: { stage: 'decode', reason: 'decode_failed', detail: 'x'.repeat(10_000), position: { partition: 1, log_seq: 9, log_index } },
+  dead: {
+    stage: 'decode',
+    reason: 'decode_failed',
+    detail: 'x'.repeat(10_000),
+    position: { partition: 1, log_seq: 9, log_index },
+  },
   event: {
     org_id,
     format: 'custom',
@@ -208,7 +234,12 @@ describe('burying', () => {
       expect(new Set(flood.map(({ letter }) => letter.body.length))).toEqual(new Set([MIB, CUT_BODY_BYTES_MAX, 0]));
       expect(new Set(flood.map(({ whole }) => whole))).toEqual(new Set([MIB]));
       await sender.bury([casualty(1000, 100, 'org_b')]);
-      expect(streams.letters().at(-1)?.letter).toMatchObject({ org_id: 'org_b', log_seq: 9, log_index: 1000, reason: 'decode_failed' });
+      expect(streams.letters().at(-1)?.letter).toMatchObject({
+        org_id: 'org_b',
+        log_seq: 9,
+        log_index: 1000,
+        reason: 'decode_failed',
+      });
       expect(lost).toBe(0);
       // Full to the last byte: landing goes on all the same.
       streams.lettersBytes = streams.lettersMax;
@@ -221,7 +252,10 @@ describe('burying', () => {
   });
 
   it('waits for a stream that does not answer', async () => {
-    streams.failures = [new Error('timeout'), new JetStreamApiError({ code: 503, err_code: 10077, description: 'error storing message' })];
+    streams.failures = [
+      new Error('timeout'),
+      new JetStreamApiError({ code: 503, err_code: 10077, description: 'error storing message' }),
+    ];
     await publisher().bury([casualty(0, 10)]);
     expect([streams.tries, streams.letters().length, lost]).toEqual([3, 1, 0]);
   });
@@ -229,7 +263,14 @@ describe('burying', () => {
 
 describe('a letter', () => {
   const letter = (bytes: number): DeadLetter =>
-    itemLetter({ stage: 'audit', reason: 'refused', detail: '', log_seq: 3, died_at: 1, body: Buffer.alloc(bytes, 'b') });
+    itemLetter({
+      stage: 'audit',
+      reason: 'refused',
+      detail: '',
+      log_seq: 3,
+      died_at: 1,
+      body: Buffer.alloc(bytes, 'b'),
+    });
 
   it('takes the less of its body along, the fuller the stream is', () => {
     expect([0, 0.49, 0.5, 0.89, 0.9, 1].map(bodyBytesMax)).toEqual([
@@ -245,7 +286,9 @@ describe('a letter', () => {
   it('is offered smaller where it is refused, and says when there is no room at all', async () => {
     streams.payloadMax = 128 * 1024;
     await new DeadLetters(streams.log).put(letter(MIB), 'one');
-    expect(streams.letters().map(({ letter: kept, whole }) => [kept.body.length, whole])).toEqual([[CUT_BODY_BYTES_MAX, MIB]]);
+    expect(streams.letters().map(({ letter: kept, whole }) => [kept.body.length, whole])).toEqual([
+      [CUT_BODY_BYTES_MAX, MIB],
+    ]);
     streams.lettersMax = streams.lettersBytes + 1024;
     await new DeadLetters(streams.log).put(letter(MIB), 'two');
     expect(streams.letters().at(-1)?.letter.body).toHaveLength(0);

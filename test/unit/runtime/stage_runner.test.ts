@@ -35,10 +35,15 @@ describe('stage runner', () => {
         const batch = fates.map((fate, log_index): Item => ({ fate, partition: 0, log_seq: 1, log_index }));
         const dead: DeadEvent[] = [];
         const out = await createStageRunner(observer, silent).run(stage, batch, dead);
-        const of = (...kinds: Item['fate'][]) => batch.filter(({ fate }) => kinds.includes(fate)).map(({ log_index }) => log_index);
+        const of = (...kinds: Item['fate'][]) =>
+          batch.filter(({ fate }) => kinds.includes(fate)).map(({ log_index }) => log_index);
         expect(out.map(({ log_index }) => log_index)).toEqual(of('emit'));
         expect(dead.map(({ position }) => position.log_index)).toEqual(of('dead', 'throw'));
-        expect(counts).toEqual({ emitted: of('emit').length, dropped: of('drop').length, dead: of('dead', 'throw').length });
+        expect(counts).toEqual({
+          emitted: of('emit').length,
+          dropped: of('drop').length,
+          dead: of('dead', 'throw').length,
+        });
       }),
     );
   });
@@ -62,7 +67,11 @@ describe('stage runner', () => {
         return tries < 3 ? Promise.reject(new Error('away')) : Promise.resolve();
       },
     };
-    await createStageRunner(observer, silent).run(fetching, [{ fate: 'emit', partition: 0, log_seq: 1, log_index: 0 }], []);
+    await createStageRunner(observer, silent).run(
+      fetching,
+      [{ fate: 'emit', partition: 0, log_seq: 1, log_index: 0 }],
+      [],
+    );
     expect(tries).toBe(3);
   });
 });

@@ -8,7 +8,15 @@ import { heldAmong } from '../../../pipeline/traces/tail_sampling.ts';
 import { traceKey } from '../../../pipeline/traces/open_traces.ts';
 import { HeldTraces } from '../../../pipeline/traces/buffered_traces.ts';
 import { anEvent, aSpan } from '../../support/spans.ts';
-import { type Cut, GRACE_MS, SLOW_MS, IDLE_MS, MODEL_PARTITIONS, type ModelEvent, TailModel } from '../../support/tail_model.ts';
+import {
+  type Cut,
+  GRACE_MS,
+  SLOW_MS,
+  IDLE_MS,
+  MODEL_PARTITIONS,
+  type ModelEvent,
+  TailModel,
+} from '../../support/tail_model.ts';
 
 const RATE = PROFILE_RATE.balanced;
 const ids = Array.from({ length: 400 }, (_, i) => `trace-${String(i)}`);
@@ -23,11 +31,15 @@ const event = (trace_id: string, span: ModelEvent['span'] = {}): ModelEvent => {
   serial += 1;
   return { n: serial, trace_id, partition: partitionOf(trace_id), span };
 };
-const child = (trace_id: string, span: ModelEvent['span'] = {}): ModelEvent => event(trace_id, { parent_span_id: 'spn_root', ...span });
+const child = (trace_id: string, span: ModelEvent['span'] = {}): ModelEvent =>
+  event(trace_id, { parent_span_id: 'spn_root', ...span });
 
 const rowsOf = (model: TailModel, trace_id: string) =>
-  model.spans.filter((row) => row.trace_id === trace_id).sort((a, b) => a.log_seq - b.log_seq || a.log_index - b.log_index);
-const sampledOf = (model: TailModel, trace_id: string): boolean[] => rowsOf(model, trace_id).map(({ sampled }) => sampled);
+  model.spans
+    .filter((row) => row.trace_id === trace_id)
+    .sort((a, b) => a.log_seq - b.log_seq || a.log_index - b.log_index);
+const sampledOf = (model: TailModel, trace_id: string): boolean[] =>
+  rowsOf(model, trace_id).map(({ sampled }) => sampled);
 
 describe('tail sampling', () => {
   const [a, b, c] = [nth(thinned, 0), nth(thinned, 1), nth(thinned, 2)];
@@ -78,8 +90,14 @@ describe('tail sampling', () => {
   it('keeps a trace that lasts too long as a whole, though none of its spans does', async () => {
     const model = new TailModel();
     const at = model.now;
-    model.publish([event(a, { started_at: at, ended_at: at + 2000 }), child(a, { started_at: at + 3000, ended_at: at + 5000 })]);
-    model.publish([event(b, { started_at: at, ended_at: at + 2000 }), child(b, { started_at: at + 3000, ended_at: at + 5001 })]);
+    model.publish([
+      event(a, { started_at: at, ended_at: at + 2000 }),
+      child(a, { started_at: at + 3000, ended_at: at + 5000 }),
+    ]);
+    model.publish([
+      event(b, { started_at: at, ended_at: at + 2000 }),
+      child(b, { started_at: at + 3000, ended_at: at + 5001 }),
+    ]);
     await model.step(5);
     expect([sampledOf(model, a), sampledOf(model, b)]).toEqual([[], [true, true]]);
   });
@@ -120,7 +138,11 @@ describe('tail sampling', () => {
     model.now += GRACE_MS;
     await model.step(0);
     expect(
-      model.judged.map(({ draft, stored_through, state }) => [findingOf(draft ?? emptyDraft()).prompt, stored_through, state.spans]),
+      model.judged.map(({ draft, stored_through, state }) => [
+        findingOf(draft ?? emptyDraft()).prompt,
+        stored_through,
+        state.spans,
+      ]),
     ).toEqual([['first question', 0, 2]]);
   });
 
@@ -217,7 +239,11 @@ describe('tail sampling', () => {
 describe('held traces', () => {
   const read = { events: 0, bytes: 0 };
   const hold = (traces: HeldTraces, log_seq: number, trace_id: string, hex: string) =>
-    traces.hold(traceKey('org_a', trace_id), { event: anEvent(log_seq, aSpan({ trace_id, event_hex: hex })), source: null }, read);
+    traces.hold(
+      traceKey('org_a', trace_id),
+      { event: anEvent(log_seq, aSpan({ trace_id, event_hex: hex })), source: null },
+      read,
+    );
 
   it('know a repeat of an event that has no row yet, and take no event for its own repeat', () => {
     const tail = new HeldTraces();
@@ -231,9 +257,9 @@ describe('held traces', () => {
       log_seq,
       log_index: 0,
     });
-    expect(heldAmong(states, [ref(6, 'aa'), ref(5, 'aa'), ref(6, 'bb'), ref(6, 'aa', 'b'), ref(6, 'aa', 'a', 1)])).toEqual([
-      eventIdentity({ org_id: 'org_a', event_hex: 'aa' }),
-    ]);
+    expect(
+      heldAmong(states, [ref(6, 'aa'), ref(5, 'aa'), ref(6, 'bb'), ref(6, 'aa', 'b'), ref(6, 'aa', 'a', 1)]),
+    ).toEqual([eventIdentity({ org_id: 'org_a', event_hex: 'aa' })]);
   });
 
   it('account for what they take', () => {
@@ -278,14 +304,20 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('step' as const),
       messages: fc.integer({ min: 0, max: 6 }),
-      cut: fc.option(fc.record({ spans: flags, texts: flags, traces: fc.boolean(), usage: fc.boolean() }), { freq: 3, nil: null }),
+      cut: fc.option(fc.record({ spans: flags, texts: flags, traces: fc.boolean(), usage: fc.boolean() }), {
+        freq: 3,
+        nil: null,
+      }),
     }),
   },
   { weight: 2, arbitrary: fc.constant<Action>({ kind: 'checkpoint' }) },
   { weight: 1, arbitrary: fc.constant<Action>({ kind: 'kill' }) },
   {
     weight: 3,
-    arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(1, GRACE_MS, IDLE_MS, 3 * IDLE_MS) }),
+    arbitrary: fc.record({
+      kind: fc.constant('wait' as const),
+      ms: fc.constantFrom(1, GRACE_MS, IDLE_MS, 3 * IDLE_MS),
+    }),
   },
 );
 
@@ -308,7 +340,10 @@ describe('tail sampling, whatever comes and whoever dies', () => {
                 if (before !== undefined) return before;
                 n += 1;
                 const trace_id = nth(traces, trace);
-                const span = { ...(root ? {} : { parent_span_id: 'spn_root' }), ...(error ? { outcome: 'error' as const } : {}) };
+                const span = {
+                  ...(root ? {} : { parent_span_id: 'spn_root' }),
+                  ...(error ? { outcome: 'error' as const } : {}),
+                };
                 const fresh = { n, trace_id, partition: partitionOf(trace_id), span };
                 sent.set(n, fresh);
                 return fresh;
@@ -337,7 +372,8 @@ function holds(model: TailModel, sent: readonly ModelEvent[]): void {
   expect(model.usage.reduce((sum, { events }) => sum + events, 0)).toBe(sent.length);
   for (const [trace_id, events] of Map.groupBy(sent, (one) => one.trace_id)) {
     const rows = model.traces.filter(({ trace }) => trace.state.trace_id === trace_id);
-    const sum = (of: (row: (typeof rows)[number]) => number): number => rows.reduce((total, row) => total + row.sign * of(row), 0);
+    const sum = (of: (row: (typeof rows)[number]) => number): number =>
+      rows.reduce((total, row) => total + row.sign * of(row), 0);
     const live = [sum(() => 1), sum(({ trace }) => trace.state.spans), sum((row) => Number(row.sampled))];
     const sampled = sampledOf(model, trace_id);
     expect(live).toEqual([1, events.length, Number(sampled.includes(true))]);
@@ -349,7 +385,8 @@ function holds(model: TailModel, sent: readonly ModelEvent[]): void {
     const order = rowsOf(model, trace_id);
     if (keptByRate(trace_id, RATE)) expect(turn).toBe(0);
     else if (turn > 0 && turn < sampled.length) expect(errors).toContain(order[turn]?.hex);
-    else if (turn === 0) expect(errors.size > 0 || sum(({ trace: { state } }) => state.ended_at - state.started_at) > SLOW_MS).toBe(true);
+    else if (turn === 0)
+      expect(errors.size > 0 || sum(({ trace: { state } }) => state.ended_at - state.started_at) > SLOW_MS).toBe(true);
     for (const row of order) if (errors.has(row.hex)) expect(row.sampled).toBe(true);
   }
 }

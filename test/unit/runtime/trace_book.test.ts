@@ -100,7 +100,8 @@ describe('TraceBook', () => {
 
   it('completes the trace that was quiet longest when too many are open', () => {
     const traces = book({ openMax: 2 });
-    for (const [seq, id] of ['a', 'b', 'c'].entries()) traces.apply(anEvent(seq + 1, aSpan({ trace_id: id, received_at: 1000 + seq })));
+    for (const [seq, id] of ['a', 'b', 'c'].entries())
+      traces.apply(anEvent(seq + 1, aSpan({ trace_id: id, received_at: 1000 + seq })));
     traces.takeEvents();
     traces.tick(0);
     expect(traces.takeEvents().map(({ event, trace_id }) => [event, trace_id])).toEqual([['trace.completed', 'a']]);
@@ -163,7 +164,13 @@ describe('TraceBook', () => {
     traces.correct('org_a', 'trc_unknown', { log_seq: 6, cost_pico_usd: 1n, heardAt: 0 });
     const rows = traces.takeRows();
     expect(
-      rows.map(({ trace_id, version, line }) => [trace_id, version, signOf(line), cells(line)[SPANS_CELL], cells(line)[COST_CELL]]),
+      rows.map(({ trace_id, version, line }) => [
+        trace_id,
+        version,
+        signOf(line),
+        cells(line)[SPANS_CELL],
+        cells(line)[COST_CELL],
+      ]),
     ).toEqual([
       ['trc_1', 6, -1, 1, '0.000000000100'],
       ['trc_1', 6, 1, 1, '0.000000000061'],
@@ -194,8 +201,12 @@ describe('TraceBook', () => {
 
   it('takes outcome, root, agent and tags as defined', () => {
     const traces = book();
-    traces.apply(anEvent(1, aSpan({ parent_span_id: 'p', agent_id: 'first', tags: ['x'], outcome: 'timeout', started_at: 900 })));
-    traces.apply(anEvent(2, aSpan({ agent_id: 'root', tags: ['y', 'x'], name: 'late root', started_at: 800, ended_at: 5000 })));
+    traces.apply(
+      anEvent(1, aSpan({ parent_span_id: 'p', agent_id: 'first', tags: ['x'], outcome: 'timeout', started_at: 900 })),
+    );
+    traces.apply(
+      anEvent(2, aSpan({ agent_id: 'root', tags: ['y', 'x'], name: 'late root', started_at: 800, ended_at: 5000 })),
+    );
     traces.apply(anEvent(3, aSpan({ agent_id: 'other', name: 'later root', started_at: 1200, ended_at: 1300 })));
     const row = cells(traces.takeRows()[0]?.line ?? '');
     expect(row).toContain('late root');

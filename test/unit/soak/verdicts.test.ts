@@ -45,7 +45,9 @@ function samplesOf({
       ack_p50_ms: 5,
       ack_p99_ms: 20,
       landed,
-      processes: [{ part: 'worker', pid: 100 + life, rss_bytes: worker(inLife) * MIB, descriptors: descriptors(inLife) }],
+      processes: [
+        { part: 'worker', pid: 100 + life, rss_bytes: worker(inLife) * MIB, descriptors: descriptors(inLife) },
+      ],
       heap_bytes: {},
       event_loop_p99_ms: {},
       lag_seconds: 0.3,
@@ -62,8 +64,16 @@ function samplesOf({
   });
 }
 
-const OUTCOME: Outcome = { acknowledged: 10, landed: 10, abandoned: 0, faults: [], log_bytes_max: 2 * GIB, restarts: 0 };
-const judged = (shape: Shape, outcome: Partial<Outcome> = {}): Verdict[] => verdictsOf(samplesOf(shape), { ...OUTCOME, ...outcome });
+const OUTCOME: Outcome = {
+  acknowledged: 10,
+  landed: 10,
+  abandoned: 0,
+  faults: [],
+  log_bytes_max: 2 * GIB,
+  restarts: 0,
+};
+const judged = (shape: Shape, outcome: Partial<Outcome> = {}): Verdict[] =>
+  verdictsOf(samplesOf(shape), { ...OUTCOME, ...outcome });
 const verdict = (verdicts: readonly Verdict[], what: RegExp): Verdict => {
   const found = verdicts.find((one) => what.test(one.what));
   if (found === undefined) throw new Error(`no verdict ${String(what)}`);
@@ -86,7 +96,9 @@ describe('verdicts', () => {
 
   it('see a leak, also where restarts cut it into lives', () => {
     expect(verdict(judged({ worker: (s) => 400 + (50 * s) / HOUR }), /memory of worker/).ok).toBe(false);
-    expect(verdict(judged({ worker: (s) => 400 + (50 * s) / HOUR, lifeS: 2400 }, { restarts: 2 }), /memory of worker/).ok).toBe(false);
+    expect(
+      verdict(judged({ worker: (s) => 400 + (50 * s) / HOUR, lifeS: 2400 }, { restarts: 2 }), /memory of worker/).ok,
+    ).toBe(false);
   });
 
   it('take a warm-up after each start for none', () => {

@@ -18,7 +18,9 @@ beforeEach(async () => {
     answers.push(res);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  clickhouse = createClickHouse({ url: `http://app:x@127.0.0.1:${String((server.address() as AddressInfo).port)}/millrace` });
+  clickhouse = createClickHouse({
+    url: `http://app:x@127.0.0.1:${String((server.address() as AddressInfo).port)}/millrace`,
+  });
 });
 afterEach(async () => {
   vi.useRealTimers();
@@ -48,9 +50,13 @@ interface Reading {
 }
 function read(): Reading {
   const reading: Reading = { records: 0, ended: Promise.resolve() };
-  reading.ended = clickhouse.records({ name: 'many', sql: 'SELECT 1 FORMAT RowBinary', timeoutMs: SILENCE_MS }, 4, (records) => {
-    reading.records += records.length / 4;
-  });
+  reading.ended = clickhouse.records(
+    { name: 'many', sql: 'SELECT 1 FORMAT RowBinary', timeoutMs: SILENCE_MS },
+    4,
+    (records) => {
+      reading.records += records.length / 4;
+    },
+  );
   reading.ended.catch(() => undefined);
   return reading;
 }

@@ -17,7 +17,8 @@ describe('the rewrite for a cluster', () => {
   });
 
   it('leaves statements without an engine as they are', () => {
-    for (const sql of statements.filter((text) => !text.startsWith('CREATE TABLE'))) expect(rewriteForCluster(sql)).toBe(sql);
+    for (const sql of statements.filter((text) => !text.startsWith('CREATE TABLE')))
+      expect(rewriteForCluster(sql)).toBe(sql);
   });
 
   it('keeps the parameters of an engine', () => {
@@ -36,7 +37,9 @@ describe('the rewrite for a cluster', () => {
 describe('statements of a script', () => {
   it('end with a semicolon at the end of a line and leave comments out', () => {
     expect(
-      splitStatements("-- why; because\nCREATE TABLE a (x String DEFAULT ';');\n\n  -- more\nALTER TABLE a\n  ADD INDEX y;\n"),
+      splitStatements(
+        "-- why; because\nCREATE TABLE a (x String DEFAULT ';');\n\n  -- more\nALTER TABLE a\n  ADD INDEX y;\n",
+      ),
     ).toEqual(["CREATE TABLE a (x String DEFAULT ';')", 'ALTER TABLE a\n  ADD INDEX y']);
   });
 });

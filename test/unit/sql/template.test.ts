@@ -25,12 +25,20 @@ describe('query templates', () => {
     ];
     expect(render(sql, { words })).toEqual({
       sql: 'SELECT f({words_word_0:String}, {words_hash_0:UInt32}) + f({words_word_1:String}, {words_hash_1:UInt32}) WHERE g({words_word_0:String}) OR g({words_word_1:String})',
-      params: { words_word_0: "x'; DROP TABLE spans --", words_hash_0: 1, words_word_1: '{words_hash:UInt32}', words_hash_1: 2 },
+      params: {
+        words_word_0: "x'; DROP TABLE spans --",
+        words_hash_0: 1,
+        words_word_1: '{words_hash:UInt32}',
+        words_hash_1: 2,
+      },
     });
   });
 
   it('leave nothing of an empty list', () => {
-    expect(render('SELECT 0 /*each words*/+ f({words_word:String})/*end*/', { words: [] })).toEqual({ sql: 'SELECT 0 ', params: {} });
+    expect(render('SELECT 0 /*each words*/+ f({words_word:String})/*end*/', { words: [] })).toEqual({
+      sql: 'SELECT 0 ',
+      params: {},
+    });
   });
 
   it('stand within each other', () => {

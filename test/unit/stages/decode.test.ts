@@ -12,10 +12,22 @@ import { foldTexts, unfoldTexts } from '../../../pipeline/domain/text/text_refs.
 import type { LoggedEvent } from '../../../pipeline/stage.ts';
 import { createDecodeStage } from '../../../pipeline/stages/decode.ts';
 import type { SourceFormat } from '../../../schemas/codec.ts';
-import { anthropicToolUse, customTool, langChainRun, openAiAnswer, openAiToolCall, pageView, withField } from '../formats/payloads.ts';
+import {
+  anthropicToolUse,
+  customTool,
+  langChainRun,
+  openAiAnswer,
+  openAiToolCall,
+  pageView,
+  withField,
+} from '../formats/payloads.ts';
 
 const NOW = Date.parse('2026-02-01T00:00:00.000Z');
-const stage = createDecodeStage({ prices: createPriceBook(() => []), maxPromptTokens: () => null, redactorOf: () => null });
+const stage = createDecodeStage({
+  prices: createPriceBook(() => []),
+  maxPromptTokens: () => null,
+  redactorOf: () => null,
+});
 
 function logged(format: SourceFormat, event: Record<string, unknown>, index = 0): LoggedEvent {
   const body = JSON.stringify(event);
@@ -75,7 +87,12 @@ describe('chatcompletion', () => {
         cached_input_tokens: 1024,
         // 176 × 2.5 + 1024 × 1.25 + 30 × 10 USD per million
         cost_pico_usd: usdToPico('0.00202'),
-        price: { source: `${TABLE_NAME}:openai/gpt-4o`, input_usd_per_mtok: 2.5, output_usd_per_mtok: 10, cached_input_usd_per_mtok: 1.25 },
+        price: {
+          source: `${TABLE_NAME}:openai/gpt-4o`,
+          input_usd_per_mtok: 2.5,
+          output_usd_per_mtok: 10,
+          cached_input_usd_per_mtok: 1.25,
+        },
         attributes: {
           agent_id: 'agent_1',
           department: 'sales',
@@ -84,7 +101,9 @@ describe('chatcompletion', () => {
           'gen_ai.request.temperature': 0.2,
           'gen_ai.request.max_tokens': 500,
           'gen_ai.request.top_p': 1,
-          'gen_ai.tool.definitions': [{ type: 'function', function: { name: 'search', parameters: { type: 'object' } } }],
+          'gen_ai.tool.definitions': [
+            { type: 'function', function: { name: 'search', parameters: { type: 'object' } } },
+          ],
           'gen_ai.response.id': 'chatcmpl-BxYz',
           'gen_ai.response.model': 'gpt-4o-2024-08-06',
           'gen_ai.response.finish_reasons': ['tool_calls'],
@@ -120,12 +139,21 @@ describe('chatcompletion', () => {
       'chatcompletion',
       openAiAnswer({ outcome: 'error', response: null, error: { message: 'overloaded', code: 529 } }),
     );
-    expect(span).toMatchObject({ outcome: 'error', response: '', input_tokens: 0, output_tokens: 0, cost_pico_usd: 0n });
+    expect(span).toMatchObject({
+      outcome: 'error',
+      response: '',
+      input_tokens: 0,
+      output_tokens: 0,
+      cost_pico_usd: 0n,
+    });
     expect(span.attributes).toEqual({ error: { message: 'overloaded', code: 529 } });
   });
 
   it('never replaces an attribute that the sender wrote', () => {
-    const span = decodeOne('chatcompletion', openAiToolCall({ attributes: { tool_calls: 'mine', 'gen_ai.response.id': 7 } }));
+    const span = decodeOne(
+      'chatcompletion',
+      openAiToolCall({ attributes: { tool_calls: 'mine', 'gen_ai.response.id': 7 } }),
+    );
     expect(span.attributes).toMatchObject({ tool_calls: 'mine', 'gen_ai.response.id': 7 });
   });
 });
@@ -166,7 +194,12 @@ describe('messages', () => {
 
 describe('chain', () => {
   it('is a span named after the chain and a tool child for each step', () => {
-    const event = langChainRun({ attributes: { agent_id: 'agent_9' }, tags: ['t'], span_id: 'root', trace_id: 'run-1' });
+    const event = langChainRun({
+      attributes: { agent_id: 'agent_9' },
+      tags: ['t'],
+      span_id: 'root',
+      trace_id: 'run-1',
+    });
     const body = JSON.stringify(event);
     const [chain, ...steps] = decode('chain', event);
     expect(chain).toMatchObject({
@@ -245,7 +278,9 @@ describe('custom', () => {
     const span = decodeOne('custom', sent);
     expect(span.attributes).toEqual({ event_type: 'click', 'event.event_type': 'loop' });
     expect(keepRule([span], 5000)).toBe('loop');
-    expect(keepRule([decodeOne('custom', { ...sent, event_type: 'click', attributes: { event_type: 'loop' } })], 5000)).toBe('loop');
+    expect(
+      keepRule([decodeOne('custom', { ...sent, event_type: 'click', attributes: { event_type: 'loop' } })], 5000),
+    ).toBe('loop');
   });
 
   it('is an event by default, named by event_type', () => {
@@ -260,11 +295,18 @@ describe('custom', () => {
   });
 
   it.each([
-    ["OpenAI's names", { usage: { prompt_tokens: 1000, completion_tokens: 100, prompt_tokens_details: { cached_tokens: 600 } } }],
+    [
+      "OpenAI's names",
+      { usage: { prompt_tokens: 1000, completion_tokens: 100, prompt_tokens_details: { cached_tokens: 600 } } },
+    ],
     ['plain names', { input_tokens: 1000, output_tokens: 100, cached_input_tokens: 600 }],
     [
       "OpenTelemetry's names",
-      { 'gen_ai.usage.input_tokens': 1000, 'gen_ai.usage.output_tokens': 100, 'gen_ai.usage.cache_read.input_tokens': 600 },
+      {
+        'gen_ai.usage.input_tokens': 1000,
+        'gen_ai.usage.output_tokens': 100,
+        'gen_ai.usage.cache_read.input_tokens': 600,
+      },
     ],
     ["Anthropic's names", { usage: { input_tokens: 400, cache_read_input_tokens: 600, output_tokens: 100 } }],
   ])('is a priced llm span with usage in %s', (_name, usage) => {
@@ -292,7 +334,10 @@ describe('cached tokens beyond the input tokens', () => {
   const chat = (cached_tokens: number) => ({
     ...about,
     request: { model: 'gpt-4o', messages },
-    response: { choices: [], usage: { prompt_tokens: 10, completion_tokens: 1, prompt_tokens_details: { cached_tokens } } },
+    response: {
+      choices: [],
+      usage: { prompt_tokens: 10, completion_tokens: 1, prompt_tokens_details: { cached_tokens } },
+    },
   });
   const hits = (prompt_cache_hit_tokens: number) => ({
     ...about,
@@ -330,7 +375,11 @@ describe('cached tokens beyond the input tokens', () => {
 
   it('are part of the input in messages, whose vendor counts them apart', () => {
     const usage = { input_tokens: 10, cache_read_input_tokens: 1000, output_tokens: 1 };
-    const event = { ...about, request: { model: 'claude-sonnet-4-5', messages, max_tokens: 5 }, response: { content: [], usage } };
+    const event = {
+      ...about,
+      request: { model: 'claude-sonnet-4-5', messages, max_tokens: 5 },
+      response: { content: [], usage },
+    };
     expect(decodeOne('messages', event)).toMatchObject({ input_tokens: 1010, cached_input_tokens: 1000 });
   });
 });
@@ -371,14 +420,23 @@ describe('every format', () => {
   });
 
   it('takes times as given and keeps a duration that says otherwise', () => {
-    const span = decodeOne('custom', customTool({ started_at: '2026-01-01T00:00:00Z', ended_at: '2026-01-01T00:00:01Z' }));
-    expect([span.started_at, span.ended_at]).toEqual([Date.parse('2026-01-01T00:00:00Z'), Date.parse('2026-01-01T00:00:01Z')]);
+    const span = decodeOne(
+      'custom',
+      customTool({ started_at: '2026-01-01T00:00:00Z', ended_at: '2026-01-01T00:00:01Z' }),
+    );
+    expect([span.started_at, span.ended_at]).toEqual([
+      Date.parse('2026-01-01T00:00:00Z'),
+      Date.parse('2026-01-01T00:00:01Z'),
+    ]);
     expect(span.attributes['duration_ms']).toBe(240);
   });
 
   it('makes a span that is its own parent a root', () => {
     expect(decodeOne('custom', customTool({ span_id: 'a', parent_span_id: 'a' })).parent_span_id).toBe('');
-    expect(decodeOne('custom', customTool({ span_id: 'a', parent_span_id: 'b' }))).toMatchObject({ span_id: 'a', parent_span_id: 'b' });
+    expect(decodeOne('custom', customTool({ span_id: 'a', parent_span_id: 'b' }))).toMatchObject({
+      span_id: 'a',
+      parent_span_id: 'b',
+    });
   });
 
   it('makes every text well-formed, so that the store can hold it', () => {
@@ -391,13 +449,20 @@ describe('every format', () => {
         attributes: { agent_id: lone, department: lone, session_id: lone, input: lone, output: lone },
       }),
     );
-    expect([span.name, ...span.tags, span.agent_id, span.department, span.session_id, span.prompt, span.response]).toEqual(
-      Array.from({ length: 7 }, () => 'a\ufffdb'),
-    );
+    expect([
+      span.name,
+      ...span.tags,
+      span.agent_id,
+      span.department,
+      span.session_id,
+      span.prompt,
+      span.response,
+    ]).toEqual(Array.from({ length: 7 }, () => 'a\ufffdb'));
   });
 
   it('keeps a hostile __proto__ key from changing anything', () => {
-    const body = '{"name":"x","outcome":"success","__proto__":{"kind":"evil"},"attributes":{"__proto__":{"polluted":true}}}';
+    const body =
+      '{"name":"x","outcome":"success","__proto__":{"kind":"evil"},"attributes":{"__proto__":{"polluted":true}}}';
     const outcomes = stage.run([{ ...logged('custom', {}), body }]);
     expect(outcomes[0]?.kind).toBe('emit');
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
@@ -422,8 +487,12 @@ describe('tokens and price', () => {
   it('says that tokens of no model have no price', () => {
     const tokens = { span_kind: 'llm', input_tokens: 1000, output_tokens: 10 };
     expect(decodeOne('custom', customTool({ attributes: tokens })).attributes['price_missing']).toBe(true);
-    expect(decodeOne('custom', customTool({ attributes: { span_kind: 'llm' } })).attributes).not.toHaveProperty('price_missing');
-    expect(decodeOne('custom', customTool({ attributes: { ...tokens, cost_usd: 1 } })).attributes).not.toHaveProperty('price_missing');
+    expect(decodeOne('custom', customTool({ attributes: { span_kind: 'llm' } })).attributes).not.toHaveProperty(
+      'price_missing',
+    );
+    expect(decodeOne('custom', customTool({ attributes: { ...tokens, cost_usd: 1 } })).attributes).not.toHaveProperty(
+      'price_missing',
+    );
   });
 
   it('estimates usage that is missing, and says so', () => {
@@ -435,7 +504,9 @@ describe('tokens and price', () => {
   });
 
   it('estimates only the part that is missing', () => {
-    expect(decodeOne('chatcompletion', withField(openAiAnswer(), ['response', 'usage'], { prompt_tokens: 77 }))).toMatchObject({
+    expect(
+      decodeOne('chatcompletion', withField(openAiAnswer(), ['response', 'usage'], { prompt_tokens: 77 })),
+    ).toMatchObject({
       input_tokens: 77,
       output_tokens: 2,
     });
@@ -455,7 +526,11 @@ describe('tokens and price', () => {
     );
     // The answered model's name has a price; without it there is none.
     expect(span.price.source).toContain('gpt-4o');
-    expect(unnamed).toMatchObject({ cost_pico_usd: 0n, price: { source: 'missing' }, attributes: { price_missing: true } });
+    expect(unnamed).toMatchObject({
+      cost_pico_usd: 0n,
+      price: { source: 'missing' },
+      attributes: { price_missing: true },
+    });
     expect(decodeOne('custom', customTool()).attributes).not.toHaveProperty('price_missing');
   });
 
@@ -472,7 +547,10 @@ describe('tokens and price', () => {
     ['app', pageView()],
   ] as const)('takes the amounts of a %s event beside its attributes too, where those have none', (format, event) => {
     const beside = { cost_usd: '0.1', sandbox_seconds: 7 };
-    expect(decodeOne(format, { ...event, ...beside })).toMatchObject({ cost_pico_usd: usdToPico('0.1'), sandbox_seconds: 7 });
+    expect(decodeOne(format, { ...event, ...beside })).toMatchObject({
+      cost_pico_usd: usdToPico('0.1'),
+      sandbox_seconds: 7,
+    });
     const both = { ...event, ...beside, attributes: { cost_usd: 0.2, sandbox_seconds: '8' } };
     expect(decodeOne(format, both)).toMatchObject({ cost_pico_usd: usdToPico('0.2'), sandbox_seconds: 8 });
     expect(stage.run([logged(format, { ...event, cost_usd: -5 })])).toMatchObject([
@@ -509,7 +587,10 @@ describe('max_prompt_tokens', () => {
   it.each([
     ['a text', { input: long, prompt: long, note: 'kept' }],
     ['JSON', { input: { question: long } }],
-    ['the messages of a model call', { span_kind: 'llm', model: 'gpt-4o', messages: [{ role: 'user', content: long }] }],
+    [
+      'the messages of a model call',
+      { span_kind: 'llm', model: 'gpt-4o', messages: [{ role: 'user', content: long }] },
+    ],
   ])('leaves no more of %s in the attributes that repeat it', (_, attributes) => {
     const span = decodeOne('custom', customTool({ event_type: 'step', attributes }), bounded);
     expect(span.attributes).toMatchObject({ prompt_truncated: true });
@@ -555,8 +636,16 @@ describe('max_prompt_tokens', () => {
   });
 
   it("cuts the prompts of a chain's tools", () => {
-    const [, tool] = decode('chain', withField(langChainRun(), ['intermediate_steps'], [[`search(${long})`, 'found']]), bounded);
-    expect([tool?.name, tool?.attributes['prompt_truncated'], (tool?.prompt.length ?? 0) < 650]).toEqual(['search', true, true]);
+    const [, tool] = decode(
+      'chain',
+      withField(langChainRun(), ['intermediate_steps'], [[`search(${long})`, 'found']]),
+      bounded,
+    );
+    expect([tool?.name, tool?.attributes['prompt_truncated'], (tool?.prompt.length ?? 0) < 650]).toEqual([
+      'search',
+      true,
+      true,
+    ]);
   });
 
   it('cuts a plain prompt, and leaves what is short enough alone', () => {
@@ -592,7 +681,15 @@ describe('the stage', () => {
         .constantFrom(openAiToolCall(), openAiAnswer(), anthropicToolUse(), langChainRun(), customTool(), pageView())
         .map((event) => JSON.stringify(event)),
     );
-    const format = fc.constantFrom<SourceFormat>('chatcompletion', 'messages', 'chain', 'custom', 'app', 'otlp', 'gateway');
+    const format = fc.constantFrom<SourceFormat>(
+      'chatcompletion',
+      'messages',
+      'chain',
+      'custom',
+      'app',
+      'otlp',
+      'gateway',
+    );
     fc.assert(
       fc.property(fc.array(fc.tuple(format, body), { maxLength: 20 }), (pairs) => {
         const batch = pairs.map(([one, text], index) => ({ ...logged('custom', {}, index), format: one, body: text }));
@@ -600,7 +697,8 @@ describe('the stage', () => {
         expect(outcomes).toHaveLength(batch.length);
         for (const [index, outcome] of outcomes.entries()) {
           expect(['emit', 'dead']).toContain(outcome.kind);
-          if (outcome.kind === 'emit') expect(outcome.out).toMatchObject({ partition: 3, log_seq: 17, log_index: index });
+          if (outcome.kind === 'emit')
+            expect(outcome.out).toMatchObject({ partition: 3, log_seq: 17, log_index: index });
         }
       }),
     );
@@ -609,7 +707,11 @@ describe('the stage', () => {
   it('gives the same spans for the same event', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (attributes) => {
-        const event = { name: 'step', outcome: 'success', attributes: { ...attributes, cost_usd: 1, sandbox_seconds: 0 } };
+        const event = {
+          name: 'step',
+          outcome: 'success',
+          attributes: { ...attributes, cost_usd: 1, sandbox_seconds: 0 },
+        };
         expect(stage.run([logged('custom', event)])).toEqual(stage.run([logged('custom', event)]));
       }),
     );
@@ -624,7 +726,10 @@ describe('the stage', () => {
       output_tokens: 1_000_000_000,
     };
     const spans = [
-      decodeOne('chatcompletion', withField(openAiAnswer({ attributes: { cost_usd: 999_999 } }), ['response', 'usage'], most)),
+      decodeOne(
+        'chatcompletion',
+        withField(openAiAnswer({ attributes: { cost_usd: 999_999 } }), ['response', 'usage'], most),
+      ),
       decodeOne('messages', withField(anthropicToolUse(), ['response', 'usage'], all)),
     ];
     for (const span of spans) {

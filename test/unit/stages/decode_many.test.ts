@@ -8,7 +8,11 @@ import type { SourceFormat } from '../../../schemas/codec.ts';
 
 const BODY_BYTES_MAX = 5 * 1024 * 1024;
 const COUNT = 200_000;
-const stage = createDecodeStage({ prices: createPriceBook(() => []), maxPromptTokens: () => null, redactorOf: () => null });
+const stage = createDecodeStage({
+  prices: createPriceBook(() => []),
+  maxPromptTokens: () => null,
+  redactorOf: () => null,
+});
 
 function decoded(format: SourceFormat, event: Record<string, unknown>): Span {
   const body = JSON.stringify(event);
@@ -40,10 +44,15 @@ const otlp = (span: Record<string, unknown>): Record<string, unknown> => ({
     start_time_unix_nano: '1767225600000000000',
     end_time_unix_nano: '1767225600840999999',
     ...span,
-    attributes: { 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'm', ...(span['attributes'] as object | undefined) },
+    attributes: {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.request.model': 'm',
+      ...(span['attributes'] as object | undefined),
+    },
   },
 });
-const answered = (message: Record<string, unknown>) => otlp({ attributes: { 'gen_ai.output.messages': JSON.stringify([message]) } });
+const answered = (message: Record<string, unknown>) =>
+  otlp({ attributes: { 'gen_ai.output.messages': JSON.stringify([message]) } });
 const generation = (message: Record<string, unknown>) => ({
   chain_name: 'c',
   request,
@@ -52,18 +61,35 @@ const generation = (message: Record<string, unknown>) => ({
 });
 
 it.each<[string, SourceFormat, Record<string, unknown>]>([
-  ['chatcompletion', 'chatcompletion', { request, response: { choices: [{ message: { content: '', tool_calls: many({}) } }] }, ...call }],
-  ['messages', 'messages', { request: { ...request, max_tokens: 1 }, response: { content: many({ type: 'tool_use' }) }, ...call }],
+  [
+    'chatcompletion',
+    'chatcompletion',
+    { request, response: { choices: [{ message: { content: '', tool_calls: many({}) } }] }, ...call },
+  ],
+  [
+    'messages',
+    'messages',
+    { request: { ...request, max_tokens: 1 }, response: { content: many({ type: 'tool_use' }) }, ...call },
+  ],
   ['chain', 'chain', generation({ tool_calls: many({}) })],
   ['chain, as LangChain serialises it', 'chain', generation({ kwargs: { tool_calls: many({}) } })],
   ['custom', 'custom', { name: 'n', ...call, attributes: { span_kind: 'llm', tool_calls: many({}) } }],
-  ['app', 'app', { event_type: 'e', session_id: 's', timestamp: '2026-01-31T00:00:00Z', attributes: { tool_calls: many({}) } }],
+  [
+    'app',
+    'app',
+    { event_type: 'e', session_id: 's', timestamp: '2026-01-31T00:00:00Z', attributes: { tool_calls: many({}) } },
+  ],
   ['otlp, in messages', 'otlp', answered({ role: 'assistant', tool_calls: many({}) })],
   ['otlp, in parts of a message', 'otlp', answered({ role: 'assistant', parts: many({ type: 'tool_call' }) })],
   [
     'gateway',
     'gateway',
-    { operation: 'responses', request: { model: 'm', input: '' }, response: { output: many({ type: 'a_call' }) }, ...call },
+    {
+      operation: 'responses',
+      request: { model: 'm', input: '' },
+      response: { output: many({ type: 'a_call' }) },
+      ...call,
+    },
   ],
 ])('200,000 tool calls of %s land', (_what, format, event) => {
   expect(decoded(format, event).attributes['tool_calls']).toHaveLength(COUNT);

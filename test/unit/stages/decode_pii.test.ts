@@ -14,7 +14,11 @@ const CARD = '4111 1111 1111 1111';
 const redactor = new PiiRedactor({ kinds: PII_KINDS, custom: [], hash_key: null });
 
 /** The spans of an event, as an org that has everything redacted stores them, or as one that has nothing. */
-function decoded(format: SourceFormat, event: Record<string, unknown>, options: { redact?: boolean; max?: number } = {}): Span[] {
+function decoded(
+  format: SourceFormat,
+  event: Record<string, unknown>,
+  options: { redact?: boolean; max?: number } = {},
+): Span[] {
   const stage = createDecodeStage({
     prices: createPriceBook(() => []),
     maxPromptTokens: () => options.max ?? null,
@@ -47,7 +51,11 @@ const chat = {
           role: 'assistant',
           content: `Dear ${MAIL}`,
           tool_calls: [
-            { id: 'c1', type: 'function', function: { name: 'mail', arguments: JSON.stringify({ to: MAIL, phone: '5551234567' }) } },
+            {
+              id: 'c1',
+              type: 'function',
+              function: { name: 'mail', arguments: JSON.stringify({ to: MAIL, phone: '5551234567' }) },
+            },
           ],
         },
         finish_reason: 'stop',
@@ -57,7 +65,13 @@ const chat = {
   outcome: 'error',
   duration_ms: 10,
   tags: ['vip', MAIL],
-  attributes: { user_id: MAIL, session_id: `s-${MAIL}`, agent_id: 'agent@example.com', error_message: `no such user ${MAIL}`, [MAIL]: 1 },
+  attributes: {
+    user_id: MAIL,
+    session_id: `s-${MAIL}`,
+    agent_id: 'agent@example.com',
+    error_message: `no such user ${MAIL}`,
+    [MAIL]: 1,
+  },
 };
 
 const custom = {
@@ -77,7 +91,10 @@ describe('what decode gives of an org that has personal data redacted', () => {
   it.each([
     ['chatcompletion', chat],
     ['custom', custom],
-    ['app', { event_type: 'click', user_id: MAIL, session_id: MAIL, url: `/u?mail=${MAIL}`, attributes: { ip: '10.0.0.1' } }],
+    [
+      'app',
+      { event_type: 'click', user_id: MAIL, session_id: MAIL, url: `/u?mail=${MAIL}`, attributes: { ip: '10.0.0.1' } },
+    ],
     [
       'messages',
       {
@@ -126,7 +143,11 @@ describe('what decode gives of an org that has personal data redacted', () => {
       agent_id: 'agent@example.com',
       tags: ['vip', '[EMAIL]'],
     });
-    expect(span?.attributes).toMatchObject({ error_message: 'no such user [EMAIL]', '[EMAIL]': 1, agent_id: 'agent@example.com' });
+    expect(span?.attributes).toMatchObject({
+      error_message: 'no such user [EMAIL]',
+      '[EMAIL]': 1,
+      agent_id: 'agent@example.com',
+    });
     expect(span?.redacted).toEqual(['card', 'email', 'phone']);
   });
 
@@ -135,7 +156,8 @@ describe('what decode gives of an org that has personal data redacted', () => {
       ['chatcompletion', chat],
       ['custom', custom],
     ] as const) {
-      const usage = (redact: boolean) => usageOf({ org_id: 'org_a', received_at: NOW, spans: decoded(format, event, { redact }) });
+      const usage = (redact: boolean) =>
+        usageOf({ org_id: 'org_a', received_at: NOW, spans: decoded(format, event, { redact }) });
       expect(usage(true)).toEqual(usage(false));
     }
   });
@@ -187,7 +209,12 @@ describe('what decode gives of an org that has personal data redacted', () => {
   });
 
   it('is what was sent where nothing is found', () => {
-    const plain = { name: 'step', outcome: 'success', duration_ms: 1, attributes: { a: [1, { b: 'c' }], input: 'hello' } };
+    const plain = {
+      name: 'step',
+      outcome: 'success',
+      duration_ms: 1,
+      attributes: { a: [1, { b: 'c' }], input: 'hello' },
+    };
     expect(decoded('custom', plain)).toEqual(decoded('custom', plain, { redact: false }));
   });
 });

@@ -19,7 +19,12 @@ const event = (org_id: string, event_hex: string, log_seq: number): DecodedEvent
 });
 
 function stage(window: IdWindow, landed: ReadonlySet<string> = new Set()) {
-  return createDedupeStage({ windowOf: () => window, forgottenOf: () => null, findLanded: () => Promise.resolve(landed), now: () => 2000 });
+  return createDedupeStage({
+    windowOf: () => window,
+    forgottenOf: () => null,
+    findLanded: () => Promise.resolve(landed),
+    now: () => 2000,
+  });
 }
 const kinds = (outcomes: readonly { kind: string }[]): string[] => outcomes.map(({ kind }) => kind);
 
@@ -27,12 +32,11 @@ describe('dedupe', () => {
   it('drops what an org sends again, and nothing of what another org sends alike', () => {
     const dedupe = stage(new IdWindow(HOUR_MS, 1000));
     const hex = '00112233445566ff';
-    expect(kinds(dedupe.run([event('org_a', hex, 1), event('org_b', hex, 2), event('org_a', hex, 3), event('org_b', hex, 4)]))).toEqual([
-      'emit',
-      'emit',
-      'drop',
-      'drop',
-    ]);
+    expect(
+      kinds(
+        dedupe.run([event('org_a', hex, 1), event('org_b', hex, 2), event('org_a', hex, 3), event('org_b', hex, 4)]),
+      ),
+    ).toEqual(['emit', 'emit', 'drop', 'drop']);
   });
 
   it('takes the word of the store by org too, where the window is unsure', async () => {
@@ -57,8 +61,14 @@ describe('dedupe', () => {
       now: () => 100 * HOUR_MS,
     });
     const hex = '00112233445566ff';
-    const at = (received_at: number, log_seq: number): DecodedEvent => ({ ...event('org_a', hex, log_seq), received_at });
-    const other = (received_at: number, log_seq: number): DecodedEvent => ({ ...event('org_b', hex, log_seq), received_at });
+    const at = (received_at: number, log_seq: number): DecodedEvent => ({
+      ...event('org_a', hex, log_seq),
+      received_at,
+    });
+    const other = (received_at: number, log_seq: number): DecodedEvent => ({
+      ...event('org_b', hex, log_seq),
+      received_at,
+    });
     // A log of three days ago that is read only now.
     expect(kinds(dedupe.run([at(10 * HOUR_MS, 1)]))).toEqual(['emit']);
     expect(kinds(dedupe.run([other(10.4 * HOUR_MS, 2)]))).toEqual(['emit']);
@@ -69,7 +79,9 @@ describe('dedupe', () => {
 
 describe('the identity of an event', () => {
   it('is 16 hex characters, another for every org, and the same for the same', () => {
-    const ids = Array.from({ length: 1000 }, (_, n) => eventIdentity({ org_id: `org_${String(n)}`, event_hex: '0000000000000000' }));
+    const ids = Array.from({ length: 1000 }, (_, n) =>
+      eventIdentity({ org_id: `org_${String(n)}`, event_hex: '0000000000000000' }),
+    );
     expect(new Set(ids).size).toBe(1000);
     expect(ids.every((id) => /^[0-9a-f]{16}$/.test(id))).toBe(true);
     expect(eventIdentity({ org_id: 'org_7', event_hex: '0000000000000000' })).toBe(ids[7]);
@@ -122,35 +134,44 @@ describe('dedupe after an erasure', () => {
     ],
   ];
 
-  it.each(scopes)('lets the first identical event through once %s was erased, and drops its repeats', async (_, forget) => {
-    const stage = erased(forget);
-    expect(await stage.run(event('org_a', hex, 1), event('org_a', hex, 2))).toEqual(['emit', 'drop']);
-    stage.forget();
-    expect(await stage.run(event('org_a', hex, 3), event('org_a', hex, 4))).toEqual(['emit', 'drop']);
-    // Its row need not be in the store yet.
-    expect(await stage.run(event('org_a', hex, 5))).toEqual(['drop']);
-    // A second erasure makes it new once more.
-    stage.forget();
-    expect(await stage.run(event('org_a', hex, 6), event('org_a', hex, 7))).toEqual(['emit', 'drop']);
-  });
+  it.each(scopes)(
+    'lets the first identical event through once %s was erased, and drops its repeats',
+    async (_, forget) => {
+      const stage = erased(forget);
+      expect(await stage.run(event('org_a', hex, 1), event('org_a', hex, 2))).toEqual(['emit', 'drop']);
+      stage.forget();
+      expect(await stage.run(event('org_a', hex, 3), event('org_a', hex, 4))).toEqual(['emit', 'drop']);
+      // Its row need not be in the store yet.
+      expect(await stage.run(event('org_a', hex, 5))).toEqual(['drop']);
+      // A second erasure makes it new once more.
+      stage.forget();
+      expect(await stage.run(event('org_a', hex, 6), event('org_a', hex, 7))).toEqual(['emit', 'drop']);
+    },
+  );
 
-  it.each(scopes)('asks the store about an event that arrived before the end of the erasure of %s', async (_, forget) => {
-    const stage = erased(forget);
-    await stage.run(event('org_a', hex, 1));
-    stage.forget();
-    stage.stored.add(eventIdentity({ org_id: 'org_a', event_hex: hex }));
-    expect(await stage.run(event('org_a', hex, 2))).toEqual(['drop']);
-    expect(stage.asked).toEqual([eventIdentity({ org_id: 'org_a', event_hex: hex })]);
-  });
+  it.each(scopes)(
+    'asks the store about an event that arrived before the end of the erasure of %s',
+    async (_, forget) => {
+      const stage = erased(forget);
+      await stage.run(event('org_a', hex, 1));
+      stage.forget();
+      stage.stored.add(eventIdentity({ org_id: 'org_a', event_hex: hex }));
+      expect(await stage.run(event('org_a', hex, 2))).toEqual(['drop']);
+      expect(stage.asked).toEqual([eventIdentity({ org_id: 'org_a', event_hex: hex })]);
+    },
+  );
 
-  it.each(scopes)('asks nothing about events of others when %s was erased, and drops their repeats', async (_, forget) => {
-    const stage = erased(forget);
-    const other = { ...event('org_b', hex, 1), trace_id: 'other' };
-    await stage.run(other);
-    stage.forget();
-    expect(await stage.run({ ...other, log_seq: 2 })).toEqual(['drop']);
-    expect(stage.asked).toEqual([]);
-  });
+  it.each(scopes)(
+    'asks nothing about events of others when %s was erased, and drops their repeats',
+    async (_, forget) => {
+      const stage = erased(forget);
+      const other = { ...event('org_b', hex, 1), trace_id: 'other' };
+      await stage.run(other);
+      stage.forget();
+      expect(await stage.run({ ...other, log_seq: 2 })).toEqual(['drop']);
+      expect(stage.asked).toEqual([]);
+    },
+  );
 
   it('forgets an erasure when no id of before it can be in the window any more', () => {
     const stage = erased((forgotten) => {

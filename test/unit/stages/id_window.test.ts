@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { IdWindow } from '../../../pipeline/stages/id_window.ts';
 
 const HOUR_MS = 3_600_000;
-const id = (n: number): string => ((BigInt(n) * 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn).toString(16).padStart(16, '0');
+const id = (n: number): string =>
+  ((BigInt(n) * 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn).toString(16).padStart(16, '0');
 
 /** How many ids that were never added it is not sure of: one in two thousand for each filter. */
 function unsureOf(window: IdWindow, from: number, to: number): number {
@@ -67,7 +68,8 @@ describe('IdWindow', () => {
       expect(window.size).toBeLessThanOrEqual(bound + 200);
       bytesMax = Math.max(bytesMax, window.bytes);
     }
-    for (let n = 0; n < count; n += 1) if (window.look(id(n)) === 'new') throw new Error(`id ${String(n)} was forgotten`);
+    for (let n = 0; n < count; n += 1)
+      if (window.look(id(n)) === 'new') throw new Error(`id ${String(n)} was forgotten`);
     for (let n = count - bound / 2; n < count; n += 1) expect(window.look(id(n))).toBe('seen');
     expect(unsureOf(window, count, count + 10_000)).toBeLessThan(300);
     // Two bytes an id in filters, the last of which is a third full at worst, and the exact tables of seven generations.
@@ -76,7 +78,8 @@ describe('IdWindow', () => {
 });
 
 describe('ids that a caller has chosen', () => {
-  const hex = (high: number, low: number): string => high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');
+  const hex = (high: number, low: number): string =>
+    high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');
 
   it('take no longer than others when all of them end in the same bits', () => {
     // In a table that is placed by the low bits these ids take the square of their number: minutes.

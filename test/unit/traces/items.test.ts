@@ -10,7 +10,8 @@ describe('attributes', () => {
   });
 
   it('are written again digit by digit', () => {
-    const text = '{"a":12345678901234567890,"b":[-9007199254740993],"c":9007199254740991,"d":1.5,"e":"12345678901234567890","f":1e400}';
+    const text =
+      '{"a":12345678901234567890,"b":[-9007199254740993],"c":9007199254740991,"d":1.5,"e":"12345678901234567890","f":1e400}';
     expect(JSON.stringify(readAttributes(text, 'llm'))).toBe(
       '{"a":12345678901234567890,"b":[-9007199254740993],"c":9007199254740991,"d":1.5,"e":"12345678901234567890","f":null,"span_kind":"llm"}',
     );
@@ -33,7 +34,9 @@ describe('chunks of an export', () => {
   };
 
   it('are bounded in spans', async () => {
-    expect(await sizes([Array.from({ length: 700 }, () => 10), Array.from({ length: 400 }, () => 10)])).toEqual([500, 500, 100]);
+    expect(await sizes([Array.from({ length: 700 }, () => 10), Array.from({ length: 400 }, () => 10)])).toEqual([
+      500, 500, 100,
+    ]);
   });
 
   it('are bounded in bytes', async () => {

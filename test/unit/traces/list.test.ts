@@ -67,7 +67,9 @@ describe('pairs', () => {
         at =
           folded.last === null
             ? rows.length
-            : rows.findLastIndex((other) => other.trace_key === folded.last?.trace_key && other.version === folded.last.version) + 1;
+            : rows.findLastIndex(
+                (other) => other.trace_key === folded.last?.trace_key && other.version === folded.last.version,
+              ) + 1;
       }
       expect(live).toEqual(whole);
     }

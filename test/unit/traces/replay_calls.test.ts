@@ -70,7 +70,9 @@ describe('the calls of a replay', () => {
     const upstream: Upstream = {
       chat({ model }, { signal }) {
         asked.push(model);
-        return model === 'model-1' ? Promise.reject(new UpstreamFailed('refused', 'no such model', { status: 404 })) : untilEnded(signal);
+        return model === 'model-1'
+          ? Promise.reject(new UpstreamFailed('refused', 'no such model', { status: 404 }))
+          : untilEnded(signal);
       },
     };
     await expect(makeCalls(upstream, calls(5), never, BOUNDS)).rejects.toMatchObject({
@@ -82,7 +84,9 @@ describe('the calls of a replay', () => {
 
   it('tell what never works from what may work later', async () => {
     const codeOf = async (error: Error): Promise<unknown> => {
-      const failed = await makeCalls({ chat: () => Promise.reject(error) }, calls(1), never, BOUNDS).catch((cause: unknown) => cause);
+      const failed = await makeCalls({ chat: () => Promise.reject(error) }, calls(1), never, BOUNDS).catch(
+        (cause: unknown) => cause,
+      );
       return (failed as { code?: unknown }).code ?? (failed as Error).message;
     };
     expect(await codeOf(new UpstreamFailed('refused', 'too long', { status: 400 }))).toBe('replay_failed');
@@ -93,7 +97,9 @@ describe('the calls of a replay', () => {
 
   it('are bounded in time together', async () => {
     const upstream: Upstream = { chat: (_, { signal }) => untilEnded(signal) };
-    await expect(makeCalls(upstream, calls(3), never, { ...BOUNDS, replayMs: 5 })).rejects.toMatchObject({ code: 'upstream_unavailable' });
+    await expect(makeCalls(upstream, calls(3), never, { ...BOUNDS, replayMs: 5 })).rejects.toMatchObject({
+      code: 'upstream_unavailable',
+    });
   });
 
   it('are bounded in what they answer together', async () => {

@@ -38,7 +38,10 @@ describe('the query of a search', () => {
     ['1E+3', 1000],
     ['1e9', 1e9],
   ])('takes a cost as clients write floats: %s', (text, cost) => {
-    expect(searchQuery.parse({ q: 'x', min_cost_usd: text, max_cost_usd: text })).toMatchObject({ min_cost_usd: cost, max_cost_usd: cost });
+    expect(searchQuery.parse({ q: 'x', min_cost_usd: text, max_cost_usd: text })).toMatchObject({
+      min_cost_usd: cost,
+      max_cost_usd: cost,
+    });
   });
 
   it.each([

@@ -17,7 +17,8 @@ function takeAll(turns: FairTurns, bodies: readonly (readonly [org: string, byte
   const gone: string[] = [];
   for (const [org, bytes] of bodies) {
     const ran = turns.run(org, bytes, () => gone.push(org));
-    if (typeof ran !== 'number') ran.catch((error: unknown) => gone.push(`${org}: ${(error as { code: string }).code}`));
+    if (typeof ran !== 'number')
+      ran.catch((error: unknown) => gone.push(`${org}: ${(error as { code: string }).code}`));
   }
   return gone;
 }

@@ -73,7 +73,11 @@ describe('fair level', () => {
 describe('shares', () => {
   it('refuses who floods, with Retry-After, and nobody else', () => {
     flood();
-    expect(shares.refusal('noisy')).toMatchObject({ code: 'rate_limited', status: 429, headers: { 'Retry-After': '1' } });
+    expect(shares.refusal('noisy')).toMatchObject({
+      code: 'rate_limited',
+      status: 429,
+      headers: { 'Retry-After': '1' },
+    });
     expect(shares.refusal('quiet')).toBeNull();
     expect(shares.refusal('never seen')).toBeNull();
     store('quiet', 5000);
