@@ -5,7 +5,12 @@ import type { SourceFormat } from '../schemas/codec.ts';
 import type { Outcomes } from './domain/pricing/outcomes.ts';
 import type { Span } from './domain/traces/span.ts';
 
-export type StageName = 'decode' | 'dedupe' | 'sample' | 'meter' | 'score' | 'land';
+export type StageName = 'decode' | 'dedupe' | 'sample' | 'meter';
+/**
+ * What metrics and dead letters call a step of a batch: a stage, or one of the two steps after the stages, which are not
+ * stages. `score` judges the traces that the batch completes; `land` writes its rows to the store.
+ */
+export type StepName = StageName | 'score' | 'land';
 export type DropReason = 'duplicate';
 export type DeadReason =
   'unknown_schema' | 'unreadable_message' | 'decode_failed' | 'refused_by_store' | 'internal_error';

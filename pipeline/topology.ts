@@ -1,67 +1,40 @@
-// The table of contents of the data plane: every stage that an event passes, in order, and the bounds of the way.
+// The stages that every event passes, in the order in which they run. createTopology is what runs, not a description of it.
 //
-//   ingest.<partition>  ──▶ decode ▸ dedupe ▸ sample ▸ meter ▸ score ▸ land ──▶ spans, span_texts, traces, usage_events, judge_scores
-//                                                                     ├──▶ events.batch (trace.started, trace.completed, judge.threshold_breach)
-//                                                                     └──▶ judging.live (traces for LLM judges)
-//   score is not for events: it judges the traces that a batch completes (stages/score/score.ts, judging/score_completed.ts).
-//   what can never land ──▶ dead.<stage>
+//   ingest.<partition> ─▶ decode ▸ dedupe ▸ sample ▸ meter ─▶ MeteredEvent
 //
-// Corrections of costs (a schema of their own on ingest.<partition>, sent by a repricing) pass no stage: they go to land alone.
-import type { IngestEvent } from '../schemas/codec.ts';
-import type { DecodedEvent, LoggedEvent, MeteredEvent, SampledEvent, Stage } from './stage.ts';
+// After the stages, a batch is no longer a matter of single events. worker/prepare.ts adds it to the open traces, takes
+// what tail sampling decides, and has the traces that it completes judged (judging/completed_traces.ts, the step `score`).
+// worker/worker.ts then lands the rows (landing/lander.ts, the step `land`) and publishes what follows from them:
+//
+//   rows of the batch           ─▶ spans, span_texts_recent, traces, usage_events, judge_scores
+//   platform events             ─▶ events.batch (trace.started, trace.completed, judge.threshold_breach, pii.match)
+//   completed traces            ─▶ judging.live, for LLM judges
+//   what can never be stored    ─▶ dead.<step>
+//
+// Cost corrections, which a repricing sends on ingest.<partition> in a schema of their own, pass no stage.
+import { type Flow, startWith } from './flow.ts';
+import type { SpanDeps } from './domain/decode/span.ts';
+import type { LoggedEvent, MeteredEvent } from './stage.ts';
+import { createDecodeStage } from './stages/decode.ts';
+import { createDedupeStage, type DedupeDeps } from './stages/dedupe.ts';
+import { createMeterStage } from './stages/meter.ts';
+import { createSampleStage, type SampleOptions } from './stages/sample.ts';
 
-/**
- * The stages of one worker. They hold no event between two batches: traces that wait for tail sampling are the runtime's
- * (traces/tail_sampling.ts), as is land (landing/landing.ts).
- */
-export interface Topology {
-  /** Five formats to one canonical span; truncation, tokens, price. */
-  decode: Stage<LoggedEvent, DecodedEvent>;
-  /** An event seen within the window is dropped. */
-  dedupe: Stage<DecodedEvent, DecodedEvent>;
-  /** Marks what is stored in full and what leaves a summary row. */
-  sample: Stage<DecodedEvent, SampledEvent>;
-  /** What the event used, whatever sampling said. */
-  meter: Stage<SampledEvent, MeteredEvent>;
+export type Topology = Flow<LoggedEvent, MeteredEvent>;
+
+export interface TopologyDeps {
+  decode: SpanDeps;
+  dedupe: DedupeDeps;
+  sample: SampleOptions;
 }
 
-export const LIMITS = {
-  /** Bytes of log messages that one landing takes; two landings are in memory at a time. */
-  batch_bytes_max: 8 * 1024 * 1024,
-  /** A landing begins at most this often: fewer, larger parts. */
-  landing_interval_ms: 100,
-  /** How often the place in the log is written down; after a crash at most this much is read again. */
-  checkpoint_interval_ms: 1000,
-  /** Stages yield to timers (heartbeats) after this many bytes of messages. */
-  slice_bytes: 512 * 1024,
-  /** Event ids that the dedupe windows of a worker hold exactly, 13 to 27 bytes each; older ones become a filter. */
-  dedupe_ids_exact_max: 24_000_000,
-  open_traces_max: 200_000,
-  done_traces_max: 20_000,
-  /** What judges see of open traces, in memory; beyond it is read back from the store when the trace is complete. */
-  judged_bytes_max: 64 * 1024 * 1024,
-  /** Tasks for LLM judges that are on their way to JetStream at a time. */
-  judging_publishes_max: 64,
-  /** Estimated memory of the traces that tail sampling holds, and of one of them; their number is a setting. */
-  held_bytes_max: 256 * 1024 * 1024,
-  held_trace_bytes_max: 16 * 1024 * 1024,
-  /** How much of the log may be read after the oldest event held, before its trace is decided: it is read again after a crash. */
-  held_read_events_max: 500_000,
-  held_read_bytes_max: 512 * 1024 * 1024,
-  /** A trace that never rests is held for this many times the quiet time that completes one. */
-  held_idles_max: 4,
-  /** Bytes of one insert: what many held traces become at once goes in pieces. */
-  insert_bytes_max: 32 * 1024 * 1024,
-  /**
-   * Platform events of one message, and their bytes. An event is some hundred bytes; a trace.completed with the scores of 200 judges of the
-   * longest names, each escaped, 250 KB; with those of all 2,000 judges that an org can have made, 2.5 MB. So each fits a message alone.
-   */
-  service_events_batch_max: 2000,
-  service_events_bytes_max: 1024 * 1024,
-  /** The janitor keeps consumed messages for re-reading until the log is this full. */
-  log_keep_fraction: 0.5,
-} as const;
-
-export function loggedEvent(event: IngestEvent, partition: number, logSeq: number, logIndex: number): LoggedEvent {
-  return { ...event, partition, log_seq: logSeq, log_index: logIndex };
+/**
+ * Returns the stages of one worker. They keep no event from one batch to the next: the tail buffer, which does, comes
+ * after them (traces/tail_sampling.ts).
+ */
+export function createTopology({ decode, dedupe, sample }: TopologyDeps): Topology {
+  return startWith(createDecodeStage(decode))
+    .followedBy(createDedupeStage(dedupe))
+    .followedBy(createSampleStage(sample))
+    .followedBy(createMeterStage());
 }

@@ -15,7 +15,7 @@ import type { Policies } from '../settings/org_policies.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 import type { Prepared } from '../worker/prepare.ts';
 import { UsageReports } from './feed.ts';
-import { BudgetKeeper } from './keeper.ts';
+import { BudgetKeeper, type KeeperDeps } from './keeper.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
 
@@ -27,15 +27,15 @@ export interface BudgetsOptions {
   /** As opened by records.ts. */
   records: WatchedBucket<BudgetRecord>;
   isLeader: () => boolean;
-  onTold: (event: string) => void;
+  onPublished: (event: string) => void;
 }
 
 export interface Budgets {
   keeper: BudgetKeeper;
   /** Reports a landing of this worker, with what orgs that have a budget used. */
-  landed: (prepared: Pick<Prepared, 'usage' | 'progress'>) => void;
+  reportLanded: (prepared: Pick<Prepared, 'usage' | 'progress'>) => void;
   /** Says again how far the partitions are: a report may have been lost, and nothing may land after it. */
-  progress: (
+  reportProgress: (
     states: Iterable<
       Pick<PartitionState, 'partition' | 'epoch' | 'landed_through' | 'read_through'> & { behind: boolean }
     >,
@@ -51,7 +51,7 @@ export async function openBudgets({
   policies,
   records,
   isLeader,
-  onTold,
+  onPublished,
 }: BudgetsOptions): Promise<Budgets> {
   const onProblem = (problem: string, cause: unknown) => {
     logger.warn({ err: cause }, problem);
@@ -69,45 +69,19 @@ export async function openBudgets({
       const org = orgs.get(orgKey(org_id));
       return org === undefined ? null : { name: org.name, owner_email: ownerOf(org).email };
     },
-    tell: async (org_id, events) => {
-      const told = events.map(({ event_id, event, payload }) => ({
-        event_id,
-        event,
-        org_id,
-        created_at: Date.now(),
-        payload: JSON.stringify(payload),
-      }));
-      const msgID = told.map(({ event_id }) => event_id).join('+');
-      await publishRecord(
-        log,
-        EVENTS_SUBJECT,
-        serviceEventsCodec,
-        { events: told },
-        { msgID, timeoutMs: PUBLISH_TIMEOUT_MS },
-      );
-      for (const { event } of told) onTold(event);
-    },
-    mail: (mail) => queueMail(log, mail),
-    alertWebhook: ({ org_id }, { event_id, event, payload }) => {
-      const target = { org_id, target_kind: 'alert' as const, target_id: ALERT_TARGET_ID };
-      return publishDelivery(
-        log,
-        freshDelivery({ ...target, event_id, event, body: JSON.stringify(payload), created_at: Date.now() }),
-        'alert',
-      );
-    },
+    ...notificationsOf(log, onPublished),
   });
   const reports = new UsageReports();
   return {
     keeper,
-    landed: (prepared) => {
+    reportLanded: (prepared) => {
       const landed = reports.ofLanding(prepared, {
         isBudgeted: (org_id) => keeper.isBudgeted(org_id),
         limitedAgents: (org_id) => keeper.limitedAgents(org_id),
       });
       if (!log.nc.isClosed()) tellLanded(log.nc, landed);
     },
-    progress: (states) => {
+    reportProgress: (states) => {
       if (log.nc.isClosed()) return;
       tellLanded(
         log.nc,
@@ -117,6 +91,42 @@ export async function openBudgets({
     stop: async () => {
       await keeper.stop();
       orgs.close();
+    },
+  };
+}
+
+/** How the keeper notifies: platform events to EVENTS, and alerts as mails and webhooks. */
+function notificationsOf(
+  log: Log,
+  onPublished: BudgetsOptions['onPublished'],
+): Pick<KeeperDeps, 'tell' | 'mail' | 'alertWebhook'> {
+  return {
+    tell: async (org_id, events) => {
+      const published = events.map(({ event_id, event, payload }) => ({
+        event_id,
+        event,
+        org_id,
+        created_at: Date.now(),
+        payload: JSON.stringify(payload),
+      }));
+      const msgID = published.map(({ event_id }) => event_id).join('+');
+      await publishRecord(
+        log,
+        EVENTS_SUBJECT,
+        serviceEventsCodec,
+        { events: published },
+        { msgID, timeoutMs: PUBLISH_TIMEOUT_MS },
+      );
+      for (const { event } of published) onPublished(event);
+    },
+    mail: (mail) => queueMail(log, mail),
+    alertWebhook: ({ org_id }, { event_id, event, payload }) => {
+      const target = { org_id, target_kind: 'alert' as const, target_id: ALERT_TARGET_ID };
+      return publishDelivery(
+        log,
+        freshDelivery({ ...target, event_id, event, body: JSON.stringify(payload), created_at: Date.now() }),
+        'alert',
+      );
     },
   };
 }

@@ -12,7 +12,7 @@ import {
 } from '../../schemas/codec.ts';
 import { partitionOf } from '../domain/traces/ids.ts';
 import { pieces } from '../domain/text/pieces.ts';
-import { partitionRecord } from '../worker/ownership.ts';
+import { partitionRecord } from '../worker/partition_record.ts';
 
 /** Changes of one message: each is a few hundred bytes as a rule, and 8 KiB with the longest names in the longest UTF-8. */
 const MESSAGE_CHANGES = { count: 2000, bytes: MESSAGE_BYTES_MAX - 64 * 1024 };

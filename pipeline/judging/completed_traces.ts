@@ -3,7 +3,7 @@
 import type { JudgingTask } from '../../schemas/codec.ts';
 import { scoresLine } from '../landing/row_encoders.ts';
 import type { CompleteTrace } from './judged_inputs.ts';
-import type { LandingUnit } from '../landing/landing.ts';
+import type { LandingUnit } from '../landing/lander.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 import type { ScoredTrace } from './score_completed.ts';
 import type { StageObserver } from '../worker/stage_runner.ts';

@@ -25,7 +25,7 @@ export interface TextStore {
 export interface TextMoverOptions {
   store: TextStore;
   workerId: string;
-  log: Logger;
+  logger: Logger;
   isLeader(): boolean;
   /** Resolves when everything written before the call would survive power loss. */
   sync(): Promise<void>;
@@ -99,7 +99,7 @@ export class TextMover {
         if (await this.#step()) wait = 0;
         failures = 0;
       } catch (error) {
-        this.#options.log.warn({ err: error }, 'texts could not be moved; trying again');
+        this.#options.logger.warn({ err: error }, 'texts could not be moved; trying again');
         wait = backoffMs(failures);
         failures += 1;
       }
@@ -141,7 +141,7 @@ export class TextMover {
     this.#moves += 1;
     const began = performance.now();
     if (!(await this.#move(chosen, this.#epoch))) {
-      this.#options.log.warn('another worker moves texts by now');
+      this.#options.logger.warn('another worker moves texts by now');
       this.#epoch = null;
       return false;
     }

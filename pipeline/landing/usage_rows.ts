@@ -4,7 +4,7 @@ import { addOutcomes } from '../domain/pricing/outcomes.ts';
 import type { MeteredEvent, Usage } from '../stage.ts';
 import { usageLine } from './row_encoders.ts';
 import type { Correction } from './corrections.ts';
-import type { LandingUnit } from './landing.ts';
+import type { LandingUnit } from './lander.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 
 /** What a landing counts, with the place of its row in the store. */

@@ -60,7 +60,7 @@ interface Entry {
   heard_at: number;
   open: boolean;
   /** Tail sampling holds its events: it gets no row yet. */
-  held: boolean;
+  buffered: boolean;
 }
 
 /** A trace's key within its partition. */
@@ -120,7 +120,7 @@ export class TraceBook {
       cells: traceCells(state, this.#partition, version),
       heard_at: options.now,
       open: options.open,
-      held: false,
+      buffered: false,
     };
     this.#known.add(traceHash(state.org_id, state.trace_id));
     this.#place(entry);
@@ -130,7 +130,7 @@ export class TraceBook {
   /** What sampling has made of a trace, by its key; null for one that is held, or not in memory. */
   decided(key: string): Retain | null {
     const entry = this.#find(key);
-    if (entry === undefined || entry.held) return null;
+    if (entry === undefined || entry.buffered) return null;
     return entry.state.sampled ? 'full' : 'summary';
   }
 
@@ -143,14 +143,14 @@ export class TraceBook {
   /** Gives a held trace its row. */
   release(key: string): void {
     const entry = this.#find(key);
-    if (entry !== undefined) entry.held = false;
+    if (entry !== undefined) entry.buffered = false;
   }
 
   /**
    * Adds an event's spans to its trace. Events that a restored row holds already change nothing.
-   * @param held true when the event, as all of its trace before it, is held by tail sampling
+   * @param buffered true when the event, as all of its trace before it, is held by tail sampling
    */
-  apply(event: MeteredEvent, held = false): void {
+  apply(event: MeteredEvent, buffered = false): void {
     const [first] = event.spans;
     if (first === undefined) return;
     const key = traceKey(event.org_id, event.trace_id);
@@ -160,7 +160,7 @@ export class TraceBook {
     for (const span of event.spans) addSpan(entry.state, span, event.retain === 'full');
     if (entry.state.forced_from === 0 && event.spans.some(forcesTrace)) entry.state.forced_from = event.log_seq;
     entry.version = event.log_seq;
-    entry.held = held;
+    entry.buffered = buffered;
     entry.heard_at = Math.max(entry.heard_at, event.received_at);
     if (entry.cells === '' && !this.#touched.has(entry)) this.#events.push(started(entry.state));
     this.#touched.add(entry);
@@ -191,7 +191,7 @@ export class TraceBook {
     const rows: TraceRow[] = [];
     const handedOut = new Set<string>();
     for (const entry of this.#touched) {
-      if (entry.held) continue;
+      if (entry.buffered) continue;
       this.#touched.delete(entry);
       handedOut.add(entry.key);
       const { state, version } = entry;
@@ -224,7 +224,7 @@ export class TraceBook {
       const key = traceKey(org_id, trace_id);
       const entry = this.#find(key);
       // Nothing of one that is held is in the store yet, and its events still need it.
-      if (entry === undefined || entry.held) continue;
+      if (entry === undefined || entry.buffered) continue;
       for (const map of [this.#rooted, this.#rootless, this.#done]) map.delete(key);
       this.#touched.delete(entry);
       this.#inputs?.take(key, org_id, entry.version);
@@ -250,7 +250,7 @@ export class TraceBook {
 
   /** Keeps what judges will see of open traces within its bound. @param landedThrough log_seq up to which everything has landed */
   trimInputs(landedThrough: number): void {
-    this.#inputs?.trim(landedThrough, (key) => this.#find(key)?.held === true);
+    this.#inputs?.trim(landedThrough, (key) => this.#find(key)?.buffered === true);
   }
 
   /** Keys of the held traces that became complete since the last call: what they are is to be decided before their rows are taken. */
@@ -305,7 +305,7 @@ export class TraceBook {
       cells: '',
       heard_at: first.received_at,
       open: true,
-      held: false,
+      buffered: false,
     };
   }
 
@@ -330,7 +330,7 @@ export class TraceBook {
     this.#rooted.delete(entry.key);
     this.#rootless.delete(entry.key);
     entry.open = false;
-    if (entry.held) this.#settled.push(entry.key);
+    if (entry.buffered) this.#settled.push(entry.key);
     this.#events.push({ ...completed(entry), ...this.#judgedOf(entry) });
     this.#keepDone(entry);
   }

@@ -13,7 +13,7 @@ import { addEvent } from '../judging/judged_inputs.ts';
 import { type BookEvent, traceKey } from './open_traces.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 import type { LogPosition, Retain, MeteredEvent } from '../stage.ts';
-import { bounds, type HeldTrace, type LandingEvent, type LogRead } from './buffered_traces.ts';
+import { bounds, type BufferedTrace, type LandingEvent, type LogRead } from './tail_buffer.ts';
 
 export interface TailLimits {
   /** Traces held by a worker. */
@@ -56,7 +56,7 @@ export class TailSampler {
     const decision = this.#decide(state, key, one.event, held);
     if (decision === null) {
       state.book.apply(one.event, true);
-      const trace = state.tail.hold(key, one, this.#read);
+      const trace = state.tail.add(key, one, this.#read);
       if (trace.bytes > this.#limits.traceBytes) release(state, trace, 'summary', 'evicted_bytes', decided);
       this.#makeRoom(states, null, decided);
       return;
@@ -93,7 +93,7 @@ export class TailSampler {
     state: PartitionState,
     key: string,
     event: MeteredEvent,
-    held: HeldTrace | undefined,
+    held: BufferedTrace | undefined,
   ): { retain: Retain; reason: string } | null {
     const { retain, sample_reason: reason } = event;
     const isKept = retain === 'full' && reason !== 'profile';
@@ -117,7 +117,7 @@ export class TailSampler {
     return bytes > this.#limits.bytes ? 'evicted_bytes' : null;
   }
 
-  #overdue({ read, since }: HeldTrace, now: number): Shortage | null {
+  #overdue({ read, since }: BufferedTrace, now: number): Shortage | null {
     const { events, bytes } = this.#limits.read;
     if (this.#read.events - read.events > events || this.#read.bytes - read.bytes > bytes) return 'evicted_read';
     return now - since > this.#limits.holdMs ? 'evicted_age' : null;
@@ -125,13 +125,13 @@ export class TailSampler {
 }
 
 /** Ids of those events that are held from another place of the log: the store does not know them yet. */
-export function heldAmong(
+export function bufferedAmong(
   states: ReadonlyMap<number, Pick<PartitionState, 'tail'>>,
   events: readonly (LogPosition & { org_id: string; trace_id: string; event_hex: string })[],
 ): string[] {
   return events
     .filter(
-      (event) => states.get(event.partition)?.tail.holdsOther(traceKey(event.org_id, event.trace_id), event) === true,
+      (event) => states.get(event.partition)?.tail.hasOther(traceKey(event.org_id, event.trace_id), event) === true,
     )
     .map(eventIdentity);
 }
@@ -161,7 +161,7 @@ export function withReleased<T extends BookEvent>(told: readonly T[], decided: r
       wanted.set(traceKey(complete.state.org_id, complete.state.trace_id), []);
   if (wanted.size === 0) return [...told];
   for (const one of decided)
-    if (one.wasHeld === true) wanted.get(traceKey(one.event.org_id, one.event.trace_id))?.push(one);
+    if (one.wasBuffered === true) wanted.get(traceKey(one.event.org_id, one.event.trace_id))?.push(one);
   return told.map((event) => {
     const { complete } = event;
     const released =
@@ -173,8 +173,8 @@ export function withReleased<T extends BookEvent>(told: readonly T[], decided: r
   });
 }
 
-function oldestOf(states: readonly PartitionState[]): { state: PartitionState; trace: HeldTrace } | null {
-  let oldest: { state: PartitionState; trace: HeldTrace } | null = null;
+function oldestOf(states: readonly PartitionState[]): { state: PartitionState; trace: BufferedTrace } | null {
+  let oldest: { state: PartitionState; trace: BufferedTrace } | null = null;
   for (const state of states) {
     const trace = state.tail.oldest;
     if (trace !== undefined && (oldest === null || trace.log_seq < oldest.trace.log_seq)) oldest = { state, trace };
@@ -184,14 +184,14 @@ function oldestOf(states: readonly PartitionState[]): { state: PartitionState; t
 
 function release(
   state: PartitionState,
-  { key }: HeldTrace,
+  { key }: BufferedTrace,
   retain: Retain,
   reason: string,
   decided: LandingEvent[],
 ): void {
   state.book.release(key);
   for (const { event, source } of state.tail.release(key)?.events ?? [])
-    decided.push({ event: marked(event, retain, reason), source, wasHeld: true });
+    decided.push({ event: marked(event, retain, reason), source, wasBuffered: true });
 }
 
 function marked(event: MeteredEvent, retain: Retain, sample_reason: string): MeteredEvent {

@@ -9,7 +9,7 @@ import { createMailer } from '../delivery/mail.ts';
 import { createScoreLander } from '../delivery/score_lander.ts';
 import { startWebhooks } from '../delivery/webhooks.ts';
 import type { PiiPolicies } from '../settings/pii_policies.ts';
-import { onTold, type WorkerParts } from './parts.ts';
+import { countPublished, type WorkerParts } from './parts.ts';
 
 interface DeliveryParts {
   sealer: Sealer;
@@ -57,7 +57,7 @@ export async function startDelivery(
       metrics.clickhouseInsertSeconds.observe({ table: 'audit_log' }, seconds);
       metrics.clickhouseInsertRowsTotal.inc({ table: 'audit_log' }, rows);
     },
-    onTold,
+    onTold: countPublished,
     storeUp,
   });
   audit.start();

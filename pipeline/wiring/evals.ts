@@ -7,7 +7,7 @@ import type { PiiPolicies } from '../settings/pii_policies.ts';
 import type { Policies } from '../settings/org_policies.ts';
 import type { Prices } from '../settings/prices.ts';
 import type { Models } from './judging.ts';
-import { onTold, type WorkerParts } from './parts.ts';
+import { countPublished, type WorkerParts } from './parts.ts';
 
 const GAUGE_MS = 5000;
 
@@ -40,7 +40,7 @@ export async function startEvals(
     onScored: (verdict, count) => {
       metrics.evalScoresTotal.inc({ verdict }, count);
     },
-    onTold,
+    onTold: countPublished,
     now: () => Date.now(),
   });
   evals.start();

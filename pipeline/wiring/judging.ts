@@ -11,7 +11,7 @@ import { LlmJudges } from '../judging/llm_judges.ts';
 import { RecordedCalls } from '../judging/recorded_calls.ts';
 import type { PiiPolicies } from '../settings/pii_policies.ts';
 import type { Policies } from '../settings/org_policies.ts';
-import { onTold, type WorkerParts } from './parts.ts';
+import { countPublished, type WorkerParts } from './parts.ts';
 
 /** Calls of models under way in this process, of all orgs and of one. */
 const CALLS = { totalMax: 16, orgMax: 4 };
@@ -65,7 +65,7 @@ export async function startJudging(
       const result = outcome === 'retried' || outcome === 'dead' ? outcome : 'done';
       metrics.queueMessagesTotal.inc({ queue: 'judging', result });
     },
-    onTold,
+    onTold: countPublished,
     ...(timings === undefined ? {} : { timings }),
   });
   live.start();

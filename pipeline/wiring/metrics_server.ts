@@ -7,24 +7,28 @@ import { SECURITY_HEADERS } from '../../ops/platform/security_headers.ts';
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 
-export interface Exposed {
+export interface MetricsServer {
   /** Where API processes read the metrics; empty when they are scraped by whoever reaches the worker, and must not be counted twice. */
   url: string;
   /** From now on /readyz answers 200: the store is up and partitions are being read. */
   ready(): void;
+  isReady(): boolean;
   close(): void;
 }
 
 /** Resolves when it listens. /healthz answers as long as the process does, also while it waits for ClickHouse. @throws when it cannot listen */
-export function serveMetrics({ SERVICE_PIPELINE_HOST: host, SERVICE_PIPELINE_PORT: wanted }: Env): Promise<Exposed> {
-  let isReady = false;
+export function serveMetrics({
+  SERVICE_PIPELINE_HOST: host,
+  SERVICE_PIPELINE_PORT: wanted,
+}: Env): Promise<MetricsServer> {
+  let ready = false;
   const server = createServer((req, res) => {
     for (const [name, value] of SECURITY_HEADERS) res.setHeader(name, value);
     const json = (status: number, body: object) =>
       res.writeHead(status, { 'Content-Type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
     const path = req.url?.split('?')[0];
     if (path === '/healthz') json(200, { status: 'ok' });
-    else if (path === '/readyz') json(isReady ? 200 : 503, { status: isReady ? 'ready' : 'unavailable' });
+    else if (path === '/readyz') json(ready ? 200 : 503, { status: ready ? 'ready' : 'unavailable' });
     else if (path !== '/metrics') json(404, { status: 'not found' });
     else
       void metrics.registry.metrics().then((text) => {
@@ -44,8 +48,9 @@ export function serveMetrics({ SERVICE_PIPELINE_HOST: host, SERVICE_PIPELINE_POR
       resolve({
         url: LOOPBACK.has(host) ? `http://${host.includes(':') ? `[${host}]` : host}:${String(port)}/metrics` : '',
         ready: () => {
-          isReady = true;
+          ready = true;
         },
+        isReady: () => ready,
         close: () => {
           server.closeAllConnections();
           server.close();

@@ -15,8 +15,8 @@ export interface WorkerParts {
   onProblem: (problem: string, cause: unknown) => void;
 }
 
-/** Counts a platform event that went out. */
-export const onTold = (event: string, count = 1): void => {
+/** Counts platform events that were published. */
+export const countPublished = (event: string, count = 1): void => {
   metrics.serviceEventsPublishedTotal.inc({ event }, count);
 };
 

@@ -4,10 +4,12 @@ import { spreadParts } from '../../ops/platform/clickhouse/spread.ts';
 import { LOG_PLACE_KEY, settle } from '../../ops/platform/nats/open_log.ts';
 import { ensureAnalyst } from '../../sql/analysts/analyst.ts';
 import { migrate } from '../../sql/client/migrate.ts';
+import { Fences } from '../landing/fences.ts';
 import { ClickHouseLandingStore } from '../landing/landing_store.ts';
 import { untilDone, type WorkerParts } from './parts.ts';
 
 export interface StoreUp {
+  fences: Fences;
   store: ClickHouseLandingStore;
   /** What the store adds to JetStream sequences. */
   logBase: number;
@@ -20,19 +22,20 @@ export interface StoreUp {
 /** Resolves when the store is ready, however long it is away. */
 export async function bringUpStore(parts: WorkerParts): Promise<StoreUp> {
   const { logger, log, clickhouse, workerId } = parts;
-  const store = new ClickHouseLandingStore(clickhouse, workerId);
+  const fences = new Fences(clickhouse, workerId);
+  const store = new ClickHouseLandingStore(clickhouse, fences);
   await untilDone(logger, 'waiting for ClickHouse', () => newestSchema(parts));
   const { base, epochs } = await untilDone(logger, 'placing the log', () =>
     settle<{ base: number; epochs?: number }>(log, LOG_PLACE_KEY, async () => ({
       base: await store.newestPosition(),
-      epochs: await store.newestEpoch(),
+      epochs: await fences.newestEpoch(),
     })),
   );
   const sync = await untilDone(logger, 'choosing durability', () => chooseDurability(parts, store));
   const { SERVICE_CLICKHOUSE_DATA_DIR: dir } = parts.env;
   if (dir !== undefined && (await spreadParts(dir)))
     logger.debug({ dir }, 'the file system has no journal; parts are spread over it');
-  return { store, logBase: base, epochBase: epochs ?? 0, sync };
+  return { fences, store, logBase: base, epochBase: epochs ?? 0, sync };
 }
 
 /** Newest schema, and the analysts' user where the server keeps its users by SQL. */

@@ -8,7 +8,7 @@ import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { publishRecord } from '../../ops/platform/nats/publish_record.ts';
 import { INGEST_STREAM, MIXED_SUBJECT } from '../../schemas/streams.ts';
 import { ingestBatchCodec } from '../../schemas/codec.ts';
-import { LIMITS } from '../topology.ts';
+import { LIMITS } from '../limits.ts';
 
 const LOOK_MS = 5000;
 const NUDGE_MS_MAX = 2000;

@@ -20,7 +20,7 @@ export interface LogMessage {
 /** Messages that are asked for ahead. A message is about 1 MiB at most, 8 MiB where one event is that large. */
 const PREFETCH_MESSAGES = 16;
 /** Bytes that are held before no more is asked for. */
-const HELD_BYTES_MAX = 16 * 1024 * 1024;
+const BUFFERED_BYTES_MAX = 16 * 1024 * 1024;
 const REOPEN_WAIT_MS = 250;
 /** A reading that has been silent for this long is asked whether there is something to read. */
 const STILL_MS = 5000;
@@ -36,7 +36,7 @@ const LOST: ReadonlySet<string> = new Set([
 ]);
 
 /** One reading of the log, from a position, until it is closed. */
-interface Session {
+interface Reading {
   subjects: Map<string, number | null>;
   nextSeq: number;
   consumer: Consumer | null;
@@ -48,21 +48,25 @@ interface Session {
 
 export class LogReader {
   readonly #js: JetStreamClient;
-  readonly #log: Logger;
+  readonly #logger: Logger;
   readonly #stillMs: number;
-  readonly #onMessage: () => void;
   readonly #queue: LogMessage[] = [];
-  #heldBytes = 0;
+  #bufferedBytes = 0;
   /** Messages behind the newest one read; unknown, so not none, until the log was asked. */
   #pending = 1;
-  #session: Session | null = null;
-  #room: (() => void) | null = null;
+  #reading: Reading | null = null;
+  #wakeReading: (() => void) | null = null;
+  #onMessage: () => void = () => undefined;
 
-  constructor(options: { js: JetStreamClient; log: Logger; onMessage: () => void; stillMs?: number }) {
+  constructor(options: { js: JetStreamClient; logger: Logger; stillMs?: number }) {
     this.#stillMs = options.stillMs ?? STILL_MS;
     this.#js = options.js;
-    this.#log = options.log;
-    this.#onMessage = options.onMessage;
+    this.#logger = options.logger;
+  }
+
+  /** Sets what is called after each message that was read, before reading begins. */
+  onMessage(listener: () => void): void {
+    this.#onMessage = listener;
   }
 
   /** Messages of the log that were not taken yet. */
@@ -71,7 +75,7 @@ export class LogReader {
   }
 
   /** Messages read and not taken. */
-  get held(): number {
+  get buffered(): number {
     return this.#queue.length;
   }
 
@@ -85,8 +89,8 @@ export class LogReader {
     this.#open(subjects, Math.max(1, fromSeq));
   }
 
-  #open(subjects: Session['subjects'], nextSeq: number): void {
-    const session: Session = {
+  #open(subjects: Reading['subjects'], nextSeq: number): void {
+    const reading: Reading = {
       subjects,
       nextSeq,
       consumer: null,
@@ -94,76 +98,76 @@ export class LogReader {
       heardAt: performance.now(),
       closed: false,
     };
-    this.#session = session;
-    void this.#run(session);
-    void this.#guard(session);
+    this.#reading = reading;
+    void this.#run(reading);
+    void this.#guard(reading);
   }
 
   stop(): void {
-    const session = this.#session;
-    this.#session = null;
+    const reading = this.#reading;
+    this.#reading = null;
     this.#queue.length = 0;
-    this.#heldBytes = 0;
+    this.#bufferedBytes = 0;
     this.#pending = 0;
-    if (session === null) return;
-    session.closed = true;
-    session.messages?.stop();
-    this.#room?.();
+    if (reading === null) return;
+    reading.closed = true;
+    reading.messages?.stop();
+    this.#wakeReading?.();
   }
 
   /** The oldest message read, or undefined. */
   take(): LogMessage | undefined {
     const message = this.#queue.shift();
     if (message !== undefined) {
-      this.#heldBytes -= message.data.length;
-      this.#room?.();
+      this.#bufferedBytes -= message.data.length;
+      this.#wakeReading?.();
     }
     return message;
   }
 
-  async #run(session: Session): Promise<void> {
-    while (!session.closed) {
+  async #run(reading: Reading): Promise<void> {
+    while (!reading.closed) {
       try {
-        await this.#consume(session);
+        await this.#consume(reading);
       } catch (error) {
-        if (isOpen(session)) this.#log.warn({ err: error }, 'reading the log failed; opening it again');
+        if (isOpen(reading)) this.#logger.warn({ err: error }, 'reading the log failed; opening it again');
       }
-      if (isOpen(session)) await new Promise((resolve) => setTimeout(resolve, REOPEN_WAIT_MS));
+      if (isOpen(reading)) await new Promise((resolve) => setTimeout(resolve, REOPEN_WAIT_MS));
     }
   }
 
-  async #consume(session: Session): Promise<void> {
+  async #consume(reading: Reading): Promise<void> {
     const consumer = await this.#js.consumers.get(INGEST_STREAM, {
-      filter_subjects: [...session.subjects.keys()],
+      filter_subjects: [...reading.subjects.keys()],
       deliver_policy: DeliverPolicy.StartSequence,
-      opt_start_seq: session.nextSeq,
+      opt_start_seq: reading.nextSeq,
     });
     const info = await consumer.info();
-    if (!isOpen(session)) return;
-    session.consumer = consumer;
+    if (!isOpen(reading)) return;
+    reading.consumer = consumer;
     this.#pending = info.num_pending;
-    session.messages = await consumer.consume({ max_messages: PREFETCH_MESSAGES });
-    if (!isOpen(session)) {
-      session.messages.stop();
+    reading.messages = await consumer.consume({ max_messages: PREFETCH_MESSAGES });
+    if (!isOpen(reading)) {
+      reading.messages.stop();
       return;
     }
-    void this.#watch(session.messages);
-    for await (const message of session.messages) {
-      if (!isOpen(session)) return;
-      session.heardAt = performance.now();
+    void this.#watch(reading.messages);
+    for await (const message of reading.messages) {
+      if (!isOpen(reading)) return;
+      reading.heardAt = performance.now();
       this.#pending = message.info.pending;
-      if (message.seq < session.nextSeq) continue;
-      session.nextSeq = message.seq + 1;
-      const partition = session.subjects.get(message.subject) ?? null;
+      if (message.seq < reading.nextSeq) continue;
+      reading.nextSeq = message.seq + 1;
+      const partition = reading.subjects.get(message.subject) ?? null;
       this.#queue.push({
         partition,
         seq: message.seq,
         data: message.data,
         fingerprint: message.headers?.get(FINGERPRINT_HEADER),
       });
-      this.#heldBytes += message.data.length;
+      this.#bufferedBytes += message.data.length;
       this.#onMessage();
-      while (this.#heldBytes > HELD_BYTES_MAX && isOpen(session)) await this.#waitForRoom();
+      while (this.#bufferedBytes > BUFFERED_BYTES_MAX && isOpen(reading)) await this.#waitForRoom();
     }
   }
 
@@ -171,7 +175,7 @@ export class LogReader {
   async #watch(messages: ConsumerMessages): Promise<void> {
     for await (const { type } of messages.status()) {
       if (!LOST.has(type)) continue;
-      this.#log.info({ type }, 'the log was interrupted; reading on');
+      this.#logger.info({ type }, 'the log was interrupted; reading on');
       messages.stop();
       return;
     }
@@ -181,38 +185,39 @@ export class LogReader {
    * Opens a reading anew that is silent although there is something to read. Seen with three servers when one of them was sent away: the
    * consumer was made again on another server and nobody pulled from it, without a notice.
    */
-  async #guard(session: Session): Promise<void> {
-    while (isOpen(session)) {
+  async #guard(reading: Reading): Promise<void> {
+    while (isOpen(reading)) {
       await sleep(this.#stillMs, undefined, { ref: false });
-      if (!isOpen(session) || this.#room !== null || performance.now() - session.heardAt < this.#stillMs) continue;
-      const { heardAt } = session;
+      if (!isOpen(reading) || this.#wakeReading !== null || performance.now() - reading.heardAt < this.#stillMs)
+        continue;
+      const { heardAt } = reading;
       // No answer says no more than silence does.
-      const pending = await (session.consumer?.info() ?? Promise.reject(new Error('not open yet'))).then(
+      const pending = await (reading.consumer?.info() ?? Promise.reject(new Error('not open yet'))).then(
         ({ num_pending }) => num_pending,
         () => 1,
       );
-      if (!isOpen(session) || session.heardAt !== heardAt) continue;
+      if (!isOpen(reading) || reading.heardAt !== heardAt) continue;
       this.#pending = pending;
       if (pending === 0) continue;
-      this.#log.warn(
+      this.#logger.warn(
         { pending, silent_ms: Math.round(performance.now() - heardAt) },
         'the log is silent; opening it again',
       );
-      session.closed = true;
-      session.messages?.stop();
-      this.#open(session.subjects, session.nextSeq);
+      reading.closed = true;
+      reading.messages?.stop();
+      this.#open(reading.subjects, reading.nextSeq);
     }
   }
 
   async #waitForRoom(): Promise<void> {
     await new Promise<void>((resolve) => {
-      this.#room = resolve;
+      this.#wakeReading = resolve;
     });
-    this.#room = null;
+    this.#wakeReading = null;
   }
 }
 
 /** As a function: the flag changes while its reader waits. */
-function isOpen(session: Session): boolean {
-  return !session.closed;
+function isOpen(reading: Reading): boolean {
+  return !reading.closed;
 }

@@ -5,24 +5,9 @@
 // store, not this clock.
 import type { KV, KvEntry } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
 import { HeartbeatListener, sendBeat } from '../../ops/exchange/heartbeats.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
-
-export const partitionRecord = z.object({
-  partition: z.number().int(),
-  /** Empty when nobody owns it. */
-  owner: z.string(),
-  epoch: z.number().int(),
-  /** JetStream sequence up to which all has landed. */
-  checkpoint: z.number().int(),
-  /** JetStream sequence up to which every trace is complete and told. */
-  completed_through: z.number().int(),
-  /** Whether its owner has brought it up, and written a checkpoint since. Unset by workers of an older version. */
-  up: z.boolean().optional(),
-  at: z.string(),
-});
-export type PartitionRecord = z.infer<typeof partitionRecord>;
+import { type PartitionRecord, partitionRecord } from './partition_record.ts';
 
 export interface OwnershipOptions {
   nc: NatsConnection;
@@ -34,23 +19,28 @@ export interface OwnershipOptions {
   isUp?: () => boolean;
   /** Epochs begin after this one: where the log is newer than the store, the store knows fences of an older log. Unset: 0. */
   epochBase?: number;
-  log: Logger;
-  /** Brings partitions up; resolves when they are being read. After a rejection it is asked again, also for those that are up already. */
+  logger: Logger;
+}
+
+/** The part of a worker that processes the partitions which the worker owns. */
+export interface PartitionHolder {
+  /** Brings partitions up; resolves when they are being read. After a rejection it is called again, also for those that are up already. */
   acquire(records: PartitionRecord[]): Promise<void>;
-  /** Finishes a partition that is to be given back: no more is read, what was read has landed and is checkpointed. */
+  /** Finishes partitions that another worker is to take over: resolves when nothing more is read of them, and all that was read has landed and is checkpointed. */
   release(partitions: number[]): Promise<void>;
-  /** A partition was taken by another worker: drop it at once, write nothing. */
+  /** Drops a partition that another worker has taken over, at once and without writing anything. */
   lose(partition: number): void;
 }
 
-interface Held {
+/** The record of a partition at a revision of the bucket. */
+interface RecordRevision {
   record: PartitionRecord;
   revision: number;
 }
 
-/** A record by which this worker owns the partition. */
-interface Own extends Held {
-  /** Whether acquire is through with it. Until then every tick asks again. */
+/** The record by which this worker owns a partition. */
+interface OwnedPartition extends RecordRevision {
+  /** True once the holder has acquired the partition. Until then every tick asks it again. */
   acquired: boolean;
 }
 
@@ -67,10 +57,12 @@ const encode = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value)
 
 export class Ownership {
   readonly #options: OwnershipOptions;
-  readonly #held = new Map<number, Own>();
+  readonly #owned = new Map<number, OwnedPartition>();
   /** All records as the watch shows them. */
-  readonly #records = new Map<number, Held>();
+  readonly #records = new Map<number, RecordRevision>();
   readonly #heartbeats: HeartbeatListener;
+  /** null until the start: nothing is owned before. */
+  #holder: PartitionHolder | null = null;
   #membersSince = 0;
   #members = '';
   #lastTickAt = performance.now();
@@ -89,16 +81,16 @@ export class Ownership {
 
   /** Partitions held, with their epochs. */
   get owned(): [partition: number, epoch: number][] {
-    return [...this.#held.values()].map(({ record }) => [record.partition, record.epoch]);
+    return [...this.#owned.values()].map(({ record }) => [record.partition, record.epoch]);
   }
 
   /** Epoch under which a partition is held; undefined when it is not. */
   epochOf(partition: number): number | undefined {
-    return this.#held.get(partition)?.record.epoch;
+    return this.#owned.get(partition)?.record.epoch;
   }
 
   isOwner(partition: number): boolean {
-    return this.#held.has(partition);
+    return this.#owned.has(partition);
   }
 
   /** JetStream sequence up to which every partition, whoever owns it, has landed; 0 while some are unknown. */
@@ -109,10 +101,11 @@ export class Ownership {
 
   /** True for one live worker at a time (as far as it can know): it does the work that belongs to no partition. */
   get isLeader(): boolean {
-    return this.#held.size > 0 && this.#liveWorkers(performance.now())[0] === this.#options.workerId;
+    return this.#owned.size > 0 && this.#liveWorkers(performance.now())[0] === this.#options.workerId;
   }
 
-  async start(): Promise<void> {
+  async start(holder: PartitionHolder): Promise<void> {
+    this.#holder = holder;
     await this.#watch();
     void this.#followConnection();
     this.#listeningSince = performance.now();
@@ -125,7 +118,7 @@ export class Ownership {
     await this.#options.nc.flush();
     const tick = async (): Promise<void> => {
       this.#working = this.#rebalance().catch((error: unknown) => {
-        this.#options.log.warn({ err: error }, 'partitions could not be rebalanced; trying again');
+        this.#options.logger.warn({ err: error }, 'partitions could not be rebalanced; trying again');
       });
       await this.#working;
     };
@@ -142,14 +135,14 @@ export class Ownership {
    * @returns false when the partition is another's by now; it has been dropped then.
    */
   async checkpoint(partition: number, checkpoint: number, completedThrough: number): Promise<boolean> {
-    const held = this.#held.get(partition);
-    if (held === undefined) return false;
-    return this.#write(held, { ...held.record, checkpoint, completed_through: completedThrough, up: true });
+    const own = this.#owned.get(partition);
+    if (own === undefined) return false;
+    return this.#write(own, { ...own.record, checkpoint, completed_through: completedThrough, up: true });
   }
 
   /** The store knows a newer owner. It is dropped; where the record still names this worker, the next tick claims it anew. */
   fenced(partition: number): void {
-    if (this.#held.has(partition)) this.#drop(partition);
+    if (this.#owned.has(partition)) this.#drop(partition);
   }
 
   /** Gives everything back in order and says that this worker ends. */
@@ -158,7 +151,7 @@ export class Ownership {
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#working;
     if (this.#beats !== null) clearInterval(this.#beats);
-    await this.#giveBack([...this.#held.keys()]);
+    await this.#handOver([...this.#owned.keys()]);
     this.#stopWatch?.();
     this.#heartbeats.stop();
     this.#beat(true);
@@ -189,7 +182,7 @@ export class Ownership {
         await this.#watch();
         return;
       } catch (error) {
-        this.#options.log.warn({ err: error }, 'partitions could not be watched; trying again');
+        this.#options.logger.warn({ err: error }, 'partitions could not be watched; trying again');
         await new Promise((resolve) => setTimeout(resolve, WATCH_AGAIN_MS));
       }
     }
@@ -210,14 +203,14 @@ export class Ownership {
     if (!entry.key.startsWith('partition.') || entry.operation !== 'PUT') return;
     const record = partitionRecord.parse(entry.json());
     this.#records.set(record.partition, { record, revision: entry.revision });
-    const held = this.#held.get(record.partition);
-    if (held !== undefined && record.epoch > held.record.epoch) this.#drop(record.partition);
+    const own = this.#owned.get(record.partition);
+    if (own !== undefined && record.epoch > own.record.epoch) this.#drop(record.partition);
   }
 
   #drop(partition: number): void {
-    this.#held.delete(partition);
-    this.#options.log.warn({ partition }, 'partition was taken by another worker');
-    this.#options.lose(partition);
+    this.#owned.delete(partition);
+    this.#options.logger.warn({ partition }, 'partition was taken by another worker');
+    this.#holder?.lose(partition);
   }
 
   #beat(ended = false): void {
@@ -255,10 +248,10 @@ export class Ownership {
     const mine = (partition: number): boolean => live[partition % live.length] === workerId;
     const all = Array.from({ length: partitions }, (_, partition) => partition);
     if (now - this.#membersSince >= SETTLE_MS) {
-      await this.#giveBack([...this.#held.keys()].filter((partition) => !mine(partition)));
+      await this.#handOver([...this.#owned.keys()].filter((partition) => !mine(partition)));
       await Promise.all(
         all
-          .filter((partition) => !mine(partition) && !this.#held.has(partition))
+          .filter((partition) => !mine(partition) && !this.#owned.has(partition))
           .map((partition) => this.#free(partition)),
       );
     }
@@ -267,24 +260,24 @@ export class Ownership {
       const dead = !live.includes(owner) && now - this.#listeningSince > TTL_MS;
       return owner === '' || dead || owner === workerId;
     };
-    await this.#take(all.filter((partition) => mine(partition) && !this.#held.has(partition) && isFree(partition)));
+    await this.#take(all.filter((partition) => mine(partition) && !this.#owned.has(partition) && isFree(partition)));
     await this.#bringUp();
   }
 
   async #take(partitions: number[]): Promise<void> {
     await Promise.all(partitions.map((partition) => this.#claim(partition)));
-    const taken = partitions.filter((partition) => this.#held.has(partition));
-    if (taken.length > 0) this.#options.log.info({ partitions: taken }, 'partitions taken');
+    const taken = partitions.filter((partition) => this.#owned.has(partition));
+    if (taken.length > 0) this.#options.logger.info({ partitions: taken }, 'partitions taken');
   }
 
   /** Brings up whatever is held and not up: just claimed, or left by a round that failed. */
   async #bringUp(): Promise<void> {
-    const down = [...this.#held.values()].filter(({ acquired }) => !acquired);
+    const down = [...this.#owned.values()].filter(({ acquired }) => !acquired);
     if (down.length === 0) return;
     try {
-      await this.#options.acquire(down.map(({ record }) => record));
+      await this.#holder?.acquire(down.map(({ record }) => record));
     } catch (error) {
-      this.#options.log.warn({ err: error }, 'partitions could not be brought up; trying again');
+      this.#options.logger.warn({ err: error }, 'partitions could not be brought up; trying again');
       return;
     }
     for (const own of down) own.acquired = true;
@@ -304,7 +297,7 @@ export class Ownership {
     };
     await this.#attempt(partition, async () => {
       const revision = await this.#put(record, known?.revision);
-      this.#held.set(partition, { record, revision, acquired: false });
+      this.#owned.set(partition, { record, revision, acquired: false });
     });
   }
 
@@ -325,10 +318,10 @@ export class Ownership {
     try {
       await write();
     } catch (error) {
-      this.#options.log.debug({ err: error, partition }, 'the record of a partition was not written');
+      this.#options.logger.debug({ err: error, partition }, 'the record of a partition was not written');
       // Our view of the record may be old; the watch brings the new one, or this look does.
       await this.#reread(partition).catch((cause: unknown) => {
-        this.#options.log.warn({ err: cause, partition }, 'partition could not be looked at; trying again');
+        this.#options.logger.warn({ err: cause, partition }, 'partition could not be looked at; trying again');
       });
     }
   }
@@ -342,53 +335,53 @@ export class Ownership {
     return written;
   }
 
-  async #reread(partition: number): Promise<Held | null> {
+  async #reread(partition: number): Promise<RecordRevision | null> {
     const entry = await this.#options.kv.get(keyOf(partition));
     if (entry?.operation !== 'PUT') return null;
-    const held = { record: partitionRecord.parse(entry.json()), revision: entry.revision };
-    this.#records.set(partition, held);
-    return held;
+    const current = { record: partitionRecord.parse(entry.json()), revision: entry.revision };
+    this.#records.set(partition, current);
+    return current;
   }
 
-  async #giveBack(partitions: number[]): Promise<void> {
+  async #handOver(partitions: number[]): Promise<void> {
     if (partitions.length === 0) return;
-    await this.#options.release(partitions);
+    await this.#holder?.release(partitions);
     await Promise.all(partitions.map((partition) => this.#disown(partition)));
-    this.#options.log.info({ partitions }, 'partitions given back');
+    this.#options.logger.info({ partitions }, 'partitions given back');
   }
 
   /** Lets go of a partition that is released. Where that cannot be written, #free tries again, as the record names this worker still. */
   async #disown(partition: number): Promise<void> {
-    const held = this.#held.get(partition);
-    if (held === undefined) return;
-    await this.#write(held, { ...held.record, owner: '' }).catch((error: unknown) => {
-      this.#options.log.warn(
+    const own = this.#owned.get(partition);
+    if (own === undefined) return;
+    await this.#write(own, { ...own.record, owner: '' }).catch((error: unknown) => {
+      this.#options.logger.warn(
         { err: error, partition },
         'partition could not be marked free; trying again, and others take it when this worker is gone',
       );
     });
-    this.#held.delete(partition);
+    this.#owned.delete(partition);
   }
 
-  async #write(held: Held, record: PartitionRecord): Promise<boolean> {
+  async #write(own: RecordRevision, record: PartitionRecord): Promise<boolean> {
     const { partition } = record;
     const next = { ...record, at: new Date().toISOString() };
     const put = async (revision: number): Promise<void> => {
-      held.revision = await this.#put(next, revision);
-      held.record = next;
+      own.revision = await this.#put(next, revision);
+      own.record = next;
     };
     try {
-      await put(held.revision);
+      await put(own.revision);
       return true;
     } catch (error) {
       // Refused, or the answer got lost: the record itself tells which.
       const now = await this.#reread(partition);
-      if (now?.record.epoch === held.record.epoch && now.record.owner === this.#options.workerId) {
+      if (now?.record.epoch === own.record.epoch && now.record.owner === this.#options.workerId) {
         await put(now.revision);
         return true;
       }
       if (now === null) throw error;
-      if (this.#held.get(partition) === held) this.#drop(partition);
+      if (this.#owned.get(partition) === own) this.#drop(partition);
       return false;
     }
   }

@@ -7,8 +7,8 @@ import { TraceFilter } from '../traces/trace_filter.ts';
 import type { LogPosition } from '../stage.ts';
 import { Forgotten } from '../stages/forgotten.ts';
 import { IdWindow } from '../stages/id_window.ts';
-import { HeldTraces } from '../traces/buffered_traces.ts';
-import type { PartitionRecord } from './ownership.ts';
+import { TailBuffer } from '../traces/tail_buffer.ts';
+import type { PartitionRecord } from './partition_record.ts';
 
 const TRIM_EVERY_IDS = 1_000_000;
 
@@ -37,7 +37,7 @@ export interface PartitionState {
   /** Traces and organizations that were erased while this worker owned the partition; a later owner finds no row of theirs to recall. */
   forgotten: Forgotten;
   book: TraceBook;
-  tail: HeldTraces;
+  tail: TailBuffer;
   replay: Replay | null;
   /** received_at of the newest event prepared, of any partition: the time of the log, milliseconds; 0 before the first. */
   heard_at: number;
@@ -147,7 +147,7 @@ export function rebuild(
     window,
     forgotten,
     book,
-    tail: new HeldTraces(),
+    tail: new TailBuffer(),
     replay: until > checkpoint ? { ...replayOf(history), until } : null,
     heard_at: 0,
     taken_through: record.checkpoint,

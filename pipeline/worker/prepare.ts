@@ -6,16 +6,18 @@ import { partitionOf } from '../domain/traces/ids.ts';
 import { piiMatches } from '../domain/pii/match_sample.ts';
 import type { DeadReason, LogPosition, LoggedEvent, MeteredEvent } from '../stage.ts';
 import { spanLine, textLine } from '../landing/row_encoders.ts';
-import type { LandingEvent } from '../traces/buffered_traces.ts';
-import { LIMITS, loggedEvent, type Topology } from '../topology.ts';
+import type { LandingEvent } from '../traces/tail_buffer.ts';
+import type { Topology } from '../topology.ts';
+import { LIMITS } from '../limits.ts';
 import { correctionsOf, freshCorrections, type Correction } from '../landing/corrections.ts';
 import { type Changes, type CountedUsage, countUsage } from '../landing/usage_rows.ts';
 import { keepForced } from '../traces/forced_traces.ts';
-import { emptyUnit, rowKey, traceRowKey, type LandingUnit } from '../landing/landing.ts';
+import { emptyUnit, rowKey, traceRowKey, type LandingUnit } from '../landing/lander.ts';
 import type { LogMessage } from './log_reader.ts';
 import { judgeCompleted, type Judging, type JudgingOf } from '../judging/completed_traces.ts';
 import type { PartitionState } from './partition_state.ts';
-import type { DeadEvent, StageObserver, StageRunner } from './stage_runner.ts';
+import type { DeadEvent, StageRunner } from '../flow.ts';
+import type { StageObserver } from './stage_runner.ts';
 import { type TailSampler, withReleased } from '../traces/tail_sampling.ts';
 import type { BookEvent, StoredTrace } from '../traces/open_traces.ts';
 
@@ -24,8 +26,8 @@ export interface TakenMessage extends LogMessage {
   partitions: ReadonlySet<number>;
 }
 
-/** An event (or a whole message that could not be read) that can never land. */
-export interface Casualty {
+/** An event, or a whole message that could not be read, on its way to DEAD_LETTERS. */
+export interface DeadLetterEntry {
   dead: DeadEvent;
   event: LoggedEvent | null;
   raw: Uint8Array | null;
@@ -44,7 +46,7 @@ export interface Progress {
 export interface Prepared {
   rows: LandingUnit;
   usage: CountedUsage[];
-  casualties: Casualty[];
+  deadLetters: DeadLetterEntry[];
   events: (BookEvent & { partition: number })[];
   /** What LLM judges are asked. */
   tasks: Judging['tasks'];
@@ -54,7 +56,7 @@ export interface Prepared {
 
 export interface PrepareDeps {
   topology: Topology;
-  stages: StageRunner;
+  runner: StageRunner;
   /** null: every event is decided by itself, in stage sample. */
   tail: TailSampler | null;
   observer: StageObserver;
@@ -88,16 +90,16 @@ export async function prepare(
   messages: readonly TakenMessage[],
   landed: () => Promise<void>,
 ): Promise<Prepared> {
-  const casualties: Casualty[] = [];
+  const deadLetters: DeadLetterEntry[] = [];
   const metered: MeteredEvent[] = [];
   const sent: Correction[] = [];
   const sources: Sources = new Map();
   for (const slice of slices(messages)) {
-    const events = slice.flatMap((message) => readMessage(deps, message, casualties, sent));
+    const events = slice.flatMap((message) => readMessage(deps, message, deadLetters, sent));
     for (const event of events) addSource(sources, event);
     const dead: DeadEvent[] = [];
-    for (const event of await runStages(deps, events, dead)) metered.push(event);
-    for (const one of dead) casualties.push({ dead: one, event: sourceOf(sources, one.position), raw: null });
+    for (const event of await deps.topology.run(deps.runner, events, dead)) metered.push(event);
+    for (const one of dead) deadLetters.push({ dead: one, event: sourceOf(sources, one.position), raw: null });
     await deps.yield();
   }
   const corrections = await freshCorrections(deps, states, sent);
@@ -119,7 +121,7 @@ export async function prepare(
   for (const { state } of progress) state.book.trimInputs(deps.logBase + state.landed_through);
   for (const { partition, spans } of metered)
     events.push(...piiMatches(spans).map((match) => ({ ...match, partition })));
-  return { rows, usage, casualties, events, tasks, progress, count: metered.length };
+  return { rows, usage, deadLetters, events, tasks, progress, count: metered.length };
 }
 
 /** The events of a batch as they were logged: by message, then by index in it. */
@@ -154,7 +156,7 @@ function* slices(messages: readonly TakenMessage[]): Generator<TakenMessage[]> {
 function readMessage(
   deps: PrepareDeps,
   message: TakenMessage,
-  casualties: Casualty[],
+  deadLetters: DeadLetterEntry[],
   corrections: Correction[],
 ): LoggedEvent[] {
   const logSeq = deps.logBase + message.seq;
@@ -168,14 +170,14 @@ function readMessage(
     return events.flatMap((event, index) => {
       if (deps.isDeleted(event.org_id)) return [];
       const partition = message.partition ?? partitionOf(event.org_id, event.trace_id, deps.partitions);
-      return message.partitions.has(partition) ? [loggedEvent(event, partition, logSeq, index)] : [];
+      return message.partitions.has(partition) ? [{ ...event, partition, log_seq: logSeq, log_index: index }] : [];
     });
   } catch (error) {
     const reason: DeadReason = error instanceof UnknownSchemaError ? 'unknown_schema' : 'unreadable_message';
     const detail = error instanceof Error ? error.message : String(error);
-    casualties.push({
+    deadLetters.push({
       dead: {
-        stage: 'decode',
+        step: 'decode',
         reason,
         detail,
         position: { partition: message.partition ?? Math.min(...message.partitions), log_seq: logSeq, log_index: -1 },
@@ -186,17 +188,6 @@ function readMessage(
     deps.observer.dead('decode', reason, 1);
     return [];
   }
-}
-
-async function runStages(
-  { topology, stages }: PrepareDeps,
-  events: LoggedEvent[],
-  dead: DeadEvent[],
-): Promise<MeteredEvent[]> {
-  const decoded = await stages.run(topology.decode, events, dead);
-  const fresh = await stages.run(topology.dedupe, decoded, dead);
-  const sampled = await stages.run(topology.sample, fresh, dead);
-  return stages.run(topology.meter, sampled, dead);
 }
 
 async function restoreForgotten(

@@ -2,36 +2,25 @@
 // declares dead is handed back; a stage that throws has its batch run again one by one, so that only the event that is
 // to blame dies. Metrics are an observer's.
 import type { Logger } from '../../ops/platform/logger.ts';
-import type { DeadReason, LogPosition, Outcome, Retain, Stage, StageName } from '../stage.ts';
+import type { StageRunner } from '../flow.ts';
+import type { Outcome, Retain, Stage, StageName, StepName } from '../stage.ts';
 import { backoffMs } from '../queues/backoff.ts';
 
-export interface DeadEvent {
-  stage: StageName;
-  reason: DeadReason;
-  detail: string;
-  position: LogPosition;
-}
-
 export interface StageObserver {
-  batch(stage: StageName, seconds: number, received: number, emitted: number): void;
+  batch(step: StepName, seconds: number, received: number, emitted: number): void;
   dropped(stage: StageName, reason: string, count: number): void;
   dead(stage: StageName, reason: string, count: number): void;
   /** Events that were decided: how much of each is stored, and why. */
   sampled(retain: Retain, reason: string, count: number): void;
 }
 
-export interface StageRunner {
-  /** Emitted events in order; dead ones are added to `dead`. */
-  run<In extends LogPosition, Out>(stage: Stage<In, Out>, batch: readonly In[], dead: DeadEvent[]): Promise<Out[]>;
-}
-
-export function createStageRunner(observer: StageObserver, log: Logger): StageRunner {
+export function createStageRunner(observer: StageObserver, logger: Logger): StageRunner {
   return {
     async run(stage, batch, dead) {
       if (batch.length === 0) return [];
-      await prefetch(stage, batch, log);
+      await prefetch(stage, batch, logger);
       const began = performance.now();
-      const outcomes = runGuarded(stage, batch, log);
+      const outcomes = runGuarded(stage, batch, logger);
       const out = [];
       let drops = 0;
       for (const [index, outcome] of outcomes.entries()) {
@@ -43,34 +32,37 @@ export function createStageRunner(observer: StageObserver, log: Logger): StageRu
         } else {
           const input = batch[index];
           if (input !== undefined)
-            dead.push({ stage: stage.name, reason: outcome.reason, detail: outcome.detail, position: input });
+            dead.push({ step: stage.name, reason: outcome.reason, detail: outcome.detail, position: input });
           observer.dead(stage.name, outcome.reason, 1);
         }
       }
-      if (drops > 0) log.debug({ stage: stage.name, drops }, 'events dropped on purpose');
+      if (drops > 0) logger.debug({ stage: stage.name, drops }, 'events dropped on purpose');
       observer.batch(stage.name, (performance.now() - began) / 1000, batch.length, out.length);
       return out;
     },
   };
 }
 
-async function prefetch<In, Out>(stage: Stage<In, Out>, batch: readonly In[], log: Logger): Promise<void> {
+async function prefetch<In, Out>(stage: Stage<In, Out>, batch: readonly In[], logger: Logger): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     try {
       await stage.prefetch?.(batch);
       return;
     } catch (error) {
-      log.warn({ err: error, stage: stage.name, attempt }, 'a stage waits for the store');
+      logger.warn({ err: error, stage: stage.name, attempt }, 'a stage waits for the store');
       await new Promise((resolve) => setTimeout(resolve, backoffMs(attempt)));
     }
   }
 }
 
-function runGuarded<In, Out>(stage: Stage<In, Out>, batch: readonly In[], log: Logger): readonly Outcome<Out>[] {
+function runGuarded<In, Out>(stage: Stage<In, Out>, batch: readonly In[], logger: Logger): readonly Outcome<Out>[] {
   try {
     return checked(stage, batch);
   } catch (error) {
-    log.error({ err: error, stage: stage.name, events: batch.length }, 'a stage failed; running its batch one by one');
+    logger.error(
+      { err: error, stage: stage.name, events: batch.length },
+      'a stage failed; running its batch one by one',
+    );
     return batch.map((input): Outcome<Out> => {
       try {
         const [outcome] = checked(stage, [input]);

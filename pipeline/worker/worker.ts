@@ -3,32 +3,27 @@
 // Order of effects: rows, dead letters, platform events, checkpoint. So what the checkpoint covers is done, and what is
 // done twice after a crash is either recognised (rows) or carries a stable id (events, dead letters).
 import type { Logger } from '../../ops/platform/logger.ts';
-import type { JudgingTask } from '../../schemas/codec.ts';
-import { LIMITS } from '../topology.ts';
-import type { Lander } from '../landing/landing.ts';
+import { LIMITS } from '../limits.ts';
+import type { Lander } from '../landing/lander.ts';
 import type { LogReader } from './log_reader.ts';
 import type { PartitionState } from './partition_state.ts';
-import { prepare, type Casualty, type PrepareDeps, type Prepared, type TakenMessage } from './prepare.ts';
-import type { BookEvent } from '../traces/open_traces.ts';
+import type { Ownership } from './ownership.ts';
+import { prepare, type PrepareDeps, type Prepared, type TakenMessage } from './prepare.ts';
+import type { Publisher } from './publish.ts';
 
 export interface WorkerDeps {
+  /** State of the partitions that the worker owns, by partition. The worker alone adds and deletes. */
+  states: Map<number, PartitionState>;
   reader: LogReader;
   prepare: PrepareDeps;
-  lander: Lander;
-  log: Logger;
-  isOwner(partition: number): boolean;
-  /** Resolves when all are stored in DEAD_LETTERS, those that have no room there told of. */
-  bury(casualties: readonly Casualty[]): Promise<void>;
-  /** Resolves when all are stored in EVENTS, what no message can hold in DEAD_LETTERS. */
-  tell(events: readonly BookEvent[]): Promise<void>;
-  /** Resolves when all are stored in JUDGING. */
-  hand(tasks: readonly JudgingTask[]): Promise<void>;
-  /** Tells whoever keeps accounts, or counts what waits, what has landed; nothing waits for it. */
-  landed(prepared: Pick<Prepared, 'usage' | 'progress'>): void;
-  /** Resolves when everything that has landed before the call would survive power loss. */
+  lander: Pick<Lander, 'land'>;
+  ownership: Pick<Ownership, 'isOwner' | 'checkpoint'>;
+  publisher: Pick<Publisher, 'publishEvents' | 'enqueueTasks' | 'deadLetter'>;
+  logger: Logger;
+  /** Reports what has landed to the accounts of usage and to the API processes; nothing waits for it. */
+  reportLanded(prepared: Pick<Prepared, 'usage' | 'progress'>): void;
+  /** Resolves once everything that landed before the call would survive power loss. */
   sync(): Promise<void>;
-  /** @returns false when the partition is another's by now */
-  checkpoint(partition: number, settledThrough: number, completedThrough: number): Promise<boolean>;
 }
 
 /** How far the log was taken for a partition. */
@@ -39,7 +34,7 @@ interface Taken {
 
 export class Worker {
   readonly #deps: WorkerDeps;
-  readonly #states = new Map<number, PartitionState>();
+  readonly #states: Map<number, PartitionState>;
   #wake: (() => void) | null = null;
   #jobs: (() => Promise<void>)[] = [];
   #landing: Promise<void> = Promise.resolve();
@@ -52,10 +47,10 @@ export class Worker {
 
   constructor(deps: WorkerDeps) {
     this.#deps = deps;
-  }
-
-  get states(): ReadonlyMap<number, PartitionState> {
-    return this.#states;
+    this.#states = deps.states;
+    deps.reader.onMessage(() => {
+      this.wake();
+    });
   }
 
   /** @param onFailure called once when the loop ends by an error that is nobody's but ours */
@@ -101,7 +96,7 @@ export class Worker {
       this.#jobs.push(() => {
         const state = this.#states.get(partition);
         state?.book.forget(org_id, traceIds);
-        resolve(state !== undefined && this.#deps.isOwner(partition));
+        resolve(state !== undefined && this.#deps.ownership.isOwner(partition));
         return Promise.resolve();
       });
       this.wake();
@@ -120,7 +115,7 @@ export class Worker {
       this.#jobs.push(() => {
         const state = this.#states.get(partition);
         state?.forgotten.addTraces(org_id, traceIds, Math.max(state.heard_at, this.#deps.prepare.now()));
-        resolve(state !== undefined && this.#deps.isOwner(partition));
+        resolve(state !== undefined && this.#deps.ownership.isOwner(partition));
         return Promise.resolve();
       });
       this.wake();
@@ -140,7 +135,7 @@ export class Worker {
         state?.book.forgetOrg(org_id);
         state?.tail.forgetOrg(org_id);
         state?.forgotten.addOrg(org_id, Math.max(state.heard_at, this.#deps.prepare.now()));
-        resolve(state !== undefined && this.#deps.isOwner(partition));
+        resolve(state !== undefined && this.#deps.ownership.isOwner(partition));
         return Promise.resolve();
       });
       this.wake();
@@ -204,7 +199,7 @@ export class Worker {
       this.#landing = this.#finish(prepared);
     } catch (error) {
       // Nothing of the batch was written. Its partitions are read again from their checkpoint by whoever owns them next.
-      this.#deps.log.error({ err: error }, 'a batch could not be prepared; reading its partitions again');
+      this.#deps.logger.error({ err: error }, 'a batch could not be prepared; reading its partitions again');
       throw error;
     }
   }
@@ -212,10 +207,10 @@ export class Worker {
   async #finish(prepared: Prepared): Promise<void> {
     this.#lastLandingAt = performance.now();
     const refused = await this.#deps.lander.land(prepared.rows);
-    const casualties = prepared.casualties.concat(
+    const deadLetters = prepared.deadLetters.concat(
       refused.map(({ row, table, detail }) => ({
         dead: {
-          stage: 'land',
+          step: 'land',
           reason: 'refused_by_store',
           detail: `${table}: ${detail}`,
           position: row.event ?? { partition: row.partition, log_seq: row.log_seq, log_index: -1 },
@@ -225,13 +220,13 @@ export class Worker {
       })),
     );
     const owned = <T extends { partition: number }>(items: readonly T[]): T[] =>
-      items.filter((item) => this.#deps.isOwner(item.partition));
-    this.#deps.landed(prepared);
-    if (casualties.length > 0) await this.#deps.bury(casualties);
+      items.filter((item) => this.#deps.ownership.isOwner(item.partition));
+    this.#deps.reportLanded(prepared);
+    if (deadLetters.length > 0) await this.#deps.publisher.deadLetter(deadLetters);
     const events = owned(prepared.events);
-    if (events.length > 0) await this.#deps.tell(events);
+    if (events.length > 0) await this.#deps.publisher.publishEvents(events);
     const tasks = owned(prepared.tasks).map(({ task }) => task);
-    if (tasks.length > 0) await this.#deps.hand(tasks);
+    if (tasks.length > 0) await this.#deps.publisher.enqueueTasks(tasks);
     for (const { state, landed_through, settled_through, completed_through, heard_at } of prepared.progress) {
       state.landed_through = landed_through;
       state.settled_through = settled_through;
@@ -265,7 +260,7 @@ export class Worker {
   async #waitForWork(): Promise<void> {
     const since = performance.now() - this.#lastLandingAt;
     if (since < LIMITS.landing_interval_ms) await this.#sleep(LIMITS.landing_interval_ms - since);
-    const ready = this.#deps.reader.held > 0 || [...this.#states.values()].some((state) => this.#tickDue(state));
+    const ready = this.#deps.reader.buffered > 0 || [...this.#states.values()].some((state) => this.#tickDue(state));
     if (ready || this.#jobs.length > 0 || this.#stopped) return;
     const next = [...this.#states.values()].map((state) => state.book.nextTickAt() ?? Infinity);
     const untilTick = Math.min(...next, Infinity) - this.#deps.prepare.now();
@@ -312,7 +307,7 @@ export class Worker {
     this.#lastCheckpointAt = performance.now();
     this.#checkpointing = this.#writeCheckpoints([...this.#states.keys()])
       .catch((error: unknown) => {
-        this.#deps.log.warn({ err: error }, 'checkpoints could not be written; trying again');
+        this.#deps.logger.warn({ err: error }, 'checkpoints could not be written; trying again');
       })
       .finally(() => {
         this.#checkpointing = null;
@@ -332,7 +327,8 @@ export class Worker {
     await this.#deps.sync();
     await Promise.all(
       moved.map(async ({ state, settled_through, completed_through, mark }) => {
-        if (await this.#deps.checkpoint(state.partition, settled_through, completed_through)) state.checkpointed = mark;
+        if (await this.#deps.ownership.checkpoint(state.partition, settled_through, completed_through))
+          state.checkpointed = mark;
       }),
     );
   }

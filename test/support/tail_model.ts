@@ -2,7 +2,7 @@
 // in memory. The owner may be killed after any step, with any part of its last landing in the tables.
 import { createLogger } from '../../ops/platform/logger.ts';
 import type { Span } from '../../pipeline/domain/traces/span.ts';
-import type { LandingRow, LandingUnit } from '../../pipeline/landing/landing.ts';
+import type { LandingRow, LandingUnit } from '../../pipeline/landing/lander.ts';
 import { type CompleteTrace, JudgedInputs } from '../../pipeline/judging/judged_inputs.ts';
 import { emptyMemory, type FullFrom, type PartitionState, rebuild } from '../../pipeline/worker/partition_state.ts';
 import { prepare, type PrepareDeps, type TakenMessage } from '../../pipeline/worker/prepare.ts';
@@ -11,6 +11,7 @@ import { storedTrace } from '../../pipeline/traces/stored_trace.ts';
 import { type TailLimits, TailSampler } from '../../pipeline/traces/tail_sampling.ts';
 import { type StoredTrace, traceKey } from '../../pipeline/traces/open_traces.ts';
 import { traceHash } from '../../pipeline/traces/trace_filter.ts';
+import { startWith } from '../../pipeline/flow.ts';
 import type { DecodedEvent, LoggedEvent, Stage } from '../../pipeline/stage.ts';
 import { createDedupeStage } from '../../pipeline/stages/dedupe.ts';
 import { createMeterStage } from '../../pipeline/stages/meter.ts';
@@ -215,22 +216,22 @@ export class TailModel {
       states.set(partition, this.#rebuilt(partition, record));
     }
     const deps: PrepareDeps = {
-      topology: {
-        decode,
-        dedupe: createDedupeStage({
-          forgottenOf: () => null,
-          windowOf: (partition) => {
-            const state = states.get(partition);
-            if (state === undefined) throw new Error('a partition that nobody owns');
-            return state.window;
-          },
-          findLanded: () => Promise.resolve(new Set()),
-          now: () => this.now,
-        }),
-        sample: createSampleStage({ profile: 'balanced', enabled: true, slowMs: this.#limits.slowMs }),
-        meter: createMeterStage(),
-      },
-      stages: createStageRunner(silent, createLogger('test', 'silent')),
+      topology: startWith(decode)
+        .followedBy(
+          createDedupeStage({
+            forgottenOf: () => null,
+            windowOf: (partition) => {
+              const state = states.get(partition);
+              if (state === undefined) throw new Error('a partition that nobody owns');
+              return state.window;
+            },
+            findLanded: () => Promise.resolve(new Set()),
+            now: () => this.now,
+          }),
+        )
+        .followedBy(createSampleStage({ profile: 'balanced', enabled: true, slowMs: this.#limits.slowMs }))
+        .followedBy(createMeterStage()),
+      runner: createStageRunner(silent, createLogger('test', 'silent')),
       tail: this.#tail ? new TailSampler(this.#limits) : null,
       observer: silent,
       logBase: 0,

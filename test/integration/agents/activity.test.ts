@@ -3,11 +3,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AgentActivity, type ActivityOptions } from '../../../api/control/agents/activity.ts';
 import { AgentActivity as HeardAgents, type AgentHeard } from '../../../pipeline/landing/agent_activity.ts';
+import { Fences } from '../../../pipeline/landing/fences.ts';
+import { ClickHouseHistoryStore } from '../../../pipeline/landing/history_store.ts';
 import { ClickHouseLandingStore } from '../../../pipeline/landing/landing_store.ts';
 import { emptyMemory } from '../../../pipeline/worker/partition_state.ts';
 import { usageLine } from '../../../pipeline/landing/row_encoders.ts';
 import { USAGE_EVENTS } from '../../../pipeline/landing/tables.ts';
-import type { PartitionRecord } from '../../../pipeline/worker/ownership.ts';
+import type { PartitionRecord } from '../../../pipeline/worker/partition_record.ts';
 import { agentKey, type AgentRecord } from '../../../schemas/records/agent.ts';
 import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';
 import { migrate } from '../../../sql/client/migrate.ts';
@@ -45,6 +47,7 @@ class Registry {
 describe('agent activity', () => {
   let database: TestDatabase;
   let clickhouse: ClickHouse;
+  let fences: Fences;
   let store: ClickHouseLandingStore;
   let registry: Registry;
   const activities: AgentActivity[] = [];
@@ -54,8 +57,9 @@ describe('agent activity', () => {
     database = await createTestDatabase();
     clickhouse = createClickHouse({ url: database.url });
     await migrate(clickhouse, {});
-    store = new ClickHouseLandingStore(clickhouse, 'w1');
-    await store.fence([
+    fences = new Fences(clickhouse, 'w1');
+    store = new ClickHouseLandingStore(clickhouse, fences);
+    await fences.raise([
       [0, 1],
       [1, 1],
     ]);
@@ -110,16 +114,16 @@ describe('agent activity', () => {
       { agent_id: 'counted', at: 9, partition: 1 },
       { agent_id: 'other', at: 9, partition: 1 },
     ];
-    await store.fence([[1, 2]]);
+    await fences.raise([[1, 2]]);
     expect(await land(fencedOff)).toBe(1);
-    await store.fence([[1, 3]]);
+    await fences.raise([[1, 3]]);
     expect(
       await land(fencedOff, [
         [0, 1],
         [1, 3],
       ]),
     ).toBe(3);
-    await store.fence([[1, 4]]);
+    await fences.raise([[1, 4]]);
   });
 
   it('keeps the greatest time, in whatever order landings come and however often', async () => {
@@ -143,7 +147,7 @@ describe('agent activity', () => {
     const { usage } = anEvent(1);
     const line = (agent_id: string, at: number, logSeq: number): string =>
       usageLine({ ...usage, org_id: 'org_a', agent_id, last_received_at: at, hour: 0 }, 2, logSeq);
-    await store.fence([[2, 1]]);
+    await fences.raise([[2, 1]]);
     await store.insert(USAGE_EVENTS, [line('settled', 100, 500)], [[2, 1]], `settled-${database.database}`);
     await store.insert(
       USAGE_EVENTS,
@@ -159,7 +163,11 @@ describe('agent activity', () => {
       completed_through: 500,
     } as unknown as PartitionRecord;
     const memory = emptyMemory(1000, 10);
-    await store.partitionHistory(record, { logBase: 0, windowMs: 1000, tail: false }, memory);
+    await new ClickHouseHistoryStore(clickhouse, store).partitionHistory(
+      record,
+      { logBase: 0, windowMs: 1000, tail: false },
+      memory,
+    );
     // What a checkpoint covers was written before it.
     const seen = `SELECT agent_id, toUnixTimestamp64Milli(max(last_seen_at)) FROM agent_activity WHERE agent_id IN ('settled', 'orphan') GROUP BY agent_id FORMAT TSV`;
     expect((await database.run(seen)).trim()).toBe('orphan\t300');

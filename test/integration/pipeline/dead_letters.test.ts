@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { isFull } from '../../../ops/platform/nats/refused.ts';
 import { DEAD_LETTERS_STREAM, EVENTS_STREAM, MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
-import { createPublisher } from '../../../pipeline/worker/publish.ts';
+import { Publisher } from '../../../pipeline/worker/publish.ts';
 import { BODY_BYTES_HEADER, deadLetterCodec, FINGERPRINT_HEADER, type IngestEvent } from '../../../schemas/codec.ts';
 import { logged, startTestPipeline, type TestPipeline } from '../../support/pipeline.ts';
 import { toldEvents } from '../../support/told.ts';
@@ -143,16 +143,16 @@ it('letters shrink with the room that there is, landing goes on without any, and
 });
 
 it('events with more scores than one message holds are told in several, and the largest body that the log takes has a letter', async () => {
-  const publisher = createPublisher(log.log, createLogger('test', 'silent'), {
+  const publisher = new Publisher(log.log, createLogger('test', 'silent'), {
     now: () => Date.now(),
-    onTold: () => undefined,
+    onPublished: () => undefined,
     onLetterLost: () => undefined,
   });
   const judge_scores = Object.fromEntries(
     Array.from({ length: 200 }, (_, n) => [`${'\u{1F600}'.repeat(99)}${String(n)}`, 0.5]),
   );
   const before = (await log.log.jsm.streams.info(EVENTS_STREAM)).state.messages;
-  await publisher.tell(
+  await publisher.publishEvents(
     Array.from({ length: 150 }, (_, n) => ({
       event: 'trace.completed' as const,
       org_id: 'org_scores',
@@ -169,9 +169,9 @@ it('events with more scores than one message holds are told in several, and the 
     log_seq: 1_000_000,
     log_index: 0,
   };
-  await publisher.bury([
+  await publisher.deadLetter([
     {
-      dead: { stage: 'decode', reason: 'decode_failed', detail: '漢'.repeat(5000), position: event },
+      dead: { step: 'decode', reason: 'decode_failed', detail: '漢'.repeat(5000), position: event },
       event,
       raw: null,
     },

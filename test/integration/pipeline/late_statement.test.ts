@@ -8,7 +8,8 @@ import {
   type LandingUnit,
   rowKey,
   traceRowKey,
-} from '../../../pipeline/landing/landing.ts';
+} from '../../../pipeline/landing/lander.ts';
+import { Fences } from '../../../pipeline/landing/fences.ts';
 import { ClickHouseLandingStore } from '../../../pipeline/landing/landing_store.ts';
 import { usageOf } from '../../../pipeline/domain/budgets/usage.ts';
 import { spanLine, textLine, traceCells, traceLine, usageLine } from '../../../pipeline/landing/row_encoders.ts';
@@ -22,6 +23,7 @@ const ROWS = 5;
 let store: TestStore;
 let proxy: HoldingProxy;
 let client: ClickHouse;
+let fences: Fences;
 let landing: ClickHouseLandingStore;
 let lander: Lander;
 let next = 0;
@@ -34,11 +36,12 @@ afterAll(() => store.close());
 beforeEach(async () => {
   proxy = await startHoldingProxy(store.database.url);
   client = createClickHouse({ url: proxy.url });
-  landing = new ClickHouseLandingStore(client, 'w1');
+  fences = new Fences(client, 'w1');
+  landing = new ClickHouseLandingStore(client, fences);
   lander = new Lander({
     store: landing,
     workerId: `w${String(next)}`,
-    log: createLogger('test', 'silent'),
+    logger: createLogger('test', 'silent'),
     owned: () => [[0, 1]],
     onFenced: (partition) => {
       throw new Error(`partition ${String(partition)} is said to be another's`);
@@ -117,5 +120,5 @@ it('what was given up holds up no other statement, and no other owner counts on 
   await landing.end('land-w0-spans-1');
   expect(await lander.land(aUnit().unit)).toEqual([]);
   expect(await count('spans', before)).toBe(ROWS);
-  expect(await landing.newestEpoch()).toBe(1);
+  expect(await fences.newestEpoch()).toBe(1);
 });

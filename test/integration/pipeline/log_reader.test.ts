@@ -64,10 +64,10 @@ function silentAtFirst(
 
 it('is opened anew when it is silent although there is something to read, and reads each message once', async () => {
   const { js, opened, asked } = silentAtFirst(log.js, 2);
-  const reader = new LogReader({ js, log: createLogger('test', 'silent'), onMessage: () => undefined, stillMs: 100 });
+  const reader = new LogReader({ js, logger: createLogger('test', 'silent'), stillMs: 100 });
   for (const text of ['a', 'b', 'c']) await log.js.publish(ingestSubject(0), text);
   reader.read([0], 1);
-  await eventually(() => reader.held === 3);
+  await eventually(() => reader.buffered === 3);
   expect(opened()).toBe(3);
   expect(
     [reader.take(), reader.take(), reader.take(), reader.take()].map(
@@ -80,6 +80,6 @@ it('is opened anew when it is silent although there is something to read, and re
   await eventually(() => asked() >= looks + 3);
   expect(opened()).toBe(quiet);
   await log.js.publish(ingestSubject(0), 'd');
-  await eventually(() => reader.held === 1);
+  await eventually(() => reader.buffered === 1);
   reader.stop();
 });

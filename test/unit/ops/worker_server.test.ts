@@ -6,10 +6,10 @@ import { startServiceGauges } from '../../../api/system/gauges.ts';
 import { parseEnv } from '../../../ops/platform/env.ts';
 import { registry } from '../../../ops/platform/metrics.ts';
 import { SECURITY_HEADERS } from '../../../ops/platform/security_headers.ts';
-import { type Exposed, serveMetrics } from '../../../pipeline/wiring/metrics_server.ts';
+import { type MetricsServer, serveMetrics } from '../../../pipeline/wiring/metrics_server.ts';
 import { eventually } from '../../support/wait.ts';
 
-let exposed: Exposed | null = null;
+let exposed: MetricsServer | null = null;
 afterEach(() => {
   exposed?.close();
   exposed = null;

@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { sendBeat } from '../../../ops/exchange/heartbeats.ts';
-import { BEAT_MS, Ownership, type PartitionRecord, TTL_MS } from '../../../pipeline/worker/ownership.ts';
+import { BEAT_MS, Ownership, TTL_MS } from '../../../pipeline/worker/ownership.ts';
+import type { PartitionRecord } from '../../../pipeline/worker/partition_record.ts';
 import { FaultyLog } from '../../support/faulty_log.ts';
 
 let log = new FaultyLog();
@@ -21,6 +22,8 @@ afterEach(async () => {
 
 interface Worker {
   ownership: Ownership;
+  /** Starts the ownership with a holder that reads what it acquires. */
+  start: () => Promise<void>;
   /** Epochs of the partitions that are being read, by partition. */
   reading: Map<number, number>;
   /** What acquire does before it works. */
@@ -39,20 +42,23 @@ function aWorker(workerId: string, partitions: number): Worker {
     workerId,
     partitions,
     metricsUrl: '',
-    log: createLogger('test', 'silent'),
-    acquire: async (records) => {
-      await acquiring.before(records);
-      for (const { partition, epoch } of records) reading.set(partition, epoch);
-    },
-    release: (given) => {
-      released.push(given);
-      for (const partition of given) reading.delete(partition);
-      return Promise.resolve();
-    },
-    lose: (partition) => reading.delete(partition),
+    logger: createLogger('test', 'silent'),
   });
+  const start = () =>
+    ownership.start({
+      acquire: async (records) => {
+        await acquiring.before(records);
+        for (const { partition, epoch } of records) reading.set(partition, epoch);
+      },
+      release: (given) => {
+        released.push(given);
+        for (const partition of given) reading.delete(partition);
+        return Promise.resolve();
+      },
+      lose: (partition) => reading.delete(partition),
+    });
   running.push(ownership);
-  return { ownership, reading, acquiring, released };
+  return { ownership, start, reading, acquiring, released };
 }
 
 const ticks = (count: number): Promise<unknown> => vi.advanceTimersByTimeAsync(count * BEAT_MS);
@@ -61,10 +67,10 @@ const record = (partition: number): PartitionRecord => log.value(`partition.${St
 const SETTLED_TICKS = 4;
 
 it('claims what it can when the log fails for one partition, reads that, and takes the other later', async () => {
-  const { ownership, reading } = aWorker('w1', 2);
+  const { start, reading } = aWorker('w1', 2);
   log.fault = (method, key) =>
     key === 'partition.1' && method !== 'get' ? 'lost' : key === 'partition.1' ? 'away' : null;
-  await ownership.start();
+  await start();
   expect([...reading]).toEqual([[0, 1]]);
   await ticks(1);
   log.fault = () => null;
@@ -74,12 +80,12 @@ it('claims what it can when the log fails for one partition, reads that, and tak
 });
 
 it('brings up at the next tick what could not be brought up, under the epoch that it has', async () => {
-  const { ownership, reading, acquiring } = aWorker('w1', 2);
+  const { ownership, start, reading, acquiring } = aWorker('w1', 2);
   acquiring.before = (records) => {
     reading.set(0, records[0]?.epoch ?? 0);
     return Promise.reject(new Error('only one came up'));
   };
-  await ownership.start();
+  await start();
   expect(ownership.owned).toEqual([
     [0, 1],
     [1, 1],
@@ -98,8 +104,8 @@ it('brings up at the next tick what could not be brought up, under the epoch tha
 });
 
 it('says that a partition is up with its first checkpoint', async () => {
-  const { ownership } = aWorker('w1', 1);
-  await ownership.start();
+  const { ownership, start } = aWorker('w1', 1);
+  await start();
   expect(record(0)).toMatchObject({ owner: 'w1', up: false });
   await ownership.checkpoint(0, 7, 5);
   expect(record(0)).toMatchObject({ owner: 'w1', up: true, checkpoint: 7, completed_through: 5 });
@@ -107,11 +113,11 @@ it('says that a partition is up with its first checkpoint', async () => {
 
 it('hands a partition over although the write that frees it fails at first, and nobody reads it twice', async () => {
   const first = aWorker('w1', 2);
-  await first.ownership.start();
+  await first.start();
   expect([...first.reading.keys()]).toEqual([0, 1]);
   log.fault = (method, _key, value) => (method === 'get' || (value as PartitionRecord).owner === '' ? 'away' : null);
   const second = aWorker('w2', 2);
-  await second.ownership.start();
+  await second.start();
   await ticks(SETTLED_TICKS);
   expect(first.released).toEqual([[1]]);
   expect([...first.reading.keys()]).toEqual([0]);
@@ -127,7 +133,7 @@ it('marks free what a lost answer left in its name while the shares changed', as
   log.put('partition.1', { partition: 1, owner: '', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
   const first = aWorker('w1', 2);
   log.fault = (method, key) => (key !== 'partition.1' ? null : method === 'get' ? 'away' : 'lost');
-  await first.ownership.start();
+  await first.start();
   // The claim was written, and its answer was lost; by the next tick the partition is another's share.
   sendBeat(log.nc, { worker_id: 'w2', metrics_url: '', ended: false });
   log.fault = () => null;
@@ -142,9 +148,9 @@ it('marks free what a lost answer left in its name while the shares changed', as
 
 it('takes a partition back that it could not mark free, when the newcomer has gone', async () => {
   const first = aWorker('w1', 2);
-  await first.ownership.start();
+  await first.start();
   const second = aWorker('w2', 2);
-  await second.ownership.start();
+  await second.start();
   log.fault = (method, _key, value) => (method === 'get' || (value as PartitionRecord).owner === '' ? 'away' : null);
   await ticks(SETTLED_TICKS);
   expect([...first.reading.keys()]).toEqual([0]);
@@ -157,9 +163,9 @@ it('takes a partition back that it could not mark free, when the newcomer has go
 });
 
 it('beats while its first partitions are brought up', async () => {
-  const { ownership, acquiring } = aWorker('w1', 1);
+  const { start, acquiring } = aWorker('w1', 1);
   acquiring.before = () => new Promise((resolve) => setTimeout(resolve, 3 * TTL_MS));
-  const started = ownership.start();
+  const started = start();
   await ticks(13);
   await started;
   const times = log.beats.map(({ at }) => at);
@@ -172,12 +178,12 @@ it.each(['reconnect', 'breakWatches'] as const)(
   'sees after %s what was given back while it was not told',
   async (event) => {
     log.put('partition.0', { partition: 0, owner: 'w2', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
-    const { ownership, reading } = aWorker('w1', 1);
+    const { start, reading } = aWorker('w1', 1);
     const beats = setInterval(() => {
       // It lives, and sorts behind.
       sendBeat(log.nc, { worker_id: 'w2', metrics_url: '', ended: false });
     }, BEAT_MS);
-    await ownership.start();
+    await start();
     await ticks(1);
     expect([...reading]).toEqual([]);
     log.telling = false;
@@ -193,8 +199,8 @@ it.each(['reconnect', 'breakWatches'] as const)(
 );
 
 it('claims anew what the store says is a newer owner’s, when the record says that it is nobody else’s', async () => {
-  const { ownership, reading } = aWorker('w1', 1);
-  await ownership.start();
+  const { ownership, start, reading } = aWorker('w1', 1);
+  await start();
   ownership.fenced(0);
   expect([...reading]).toEqual([]);
   await ticks(1);

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { EVENTS_SUBJECT, MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
-import { createPublisher } from '../../../pipeline/worker/publish.ts';
+import { Publisher } from '../../../pipeline/worker/publish.ts';
 import {
   bodyBytesMax,
   CUT_BODY_BYTES_MAX,
@@ -14,9 +14,9 @@ import {
   NoRoomForLetter,
   WHOLE_BODY_BYTES_MAX,
 } from '../../../pipeline/queues/dead_letters.ts';
-import type { Casualty } from '../../../pipeline/worker/prepare.ts';
+import type { DeadLetterEntry } from '../../../pipeline/worker/prepare.ts';
 import type { BookEvent } from '../../../pipeline/traces/open_traces.ts';
-import { LIMITS } from '../../../pipeline/topology.ts';
+import { LIMITS } from '../../../pipeline/limits.ts';
 import {
   BODY_BYTES_HEADER,
   type DeadLetter,
@@ -96,18 +96,18 @@ class BoundedStreams {
 
 let streams: BoundedStreams;
 let lost = 0;
-const told = new Map<string, number>();
+const published = new Map<string, number>();
 const publisher = () =>
-  createPublisher(streams.log, createLogger('test', 'silent'), {
+  new Publisher(streams.log, createLogger('test', 'silent'), {
     now: () => 7,
-    onTold: (event, count) => told.set(event, (told.get(event) ?? 0) + count),
+    onPublished: (event, count) => published.set(event, (published.get(event) ?? 0) + count),
     onLetterLost: () => (lost += 1),
   });
 
 beforeEach(() => {
   streams = new BoundedStreams();
   lost = 0;
-  told.clear();
+  published.clear();
 });
 
 /** A trace.completed as it is with as many scores. */
@@ -127,21 +127,21 @@ const idsOf = (count: number): string[] => Array.from({ length: count }, (_, ind
 
 describe('telling events', () => {
   it('bounds messages by bytes: completed traces with the scores of 200 judges', async () => {
-    await publisher().tell(idsOf(300).map((id) => completed(id, 200)));
+    await publisher().publishEvents(idsOf(300).map((id) => completed(id, 200)));
     const batches = streams.batches();
     expect(batches.flatMap(({ ids }) => ids)).toEqual(idsOf(300));
     expect(Math.max(...batches.map(({ bytes }) => bytes))).toBeLessThanOrEqual(LIMITS.service_events_bytes_max);
     expect(streams.tries).toBe(batches.length);
-    expect(told).toEqual(new Map([['trace.completed', 300]]));
+    expect(published).toEqual(new Map([['trace.completed', 300]]));
   });
 
   it('bounds them by their number too', async () => {
-    await publisher().tell(idsOf(4001).map((id) => completed(id, 0)));
+    await publisher().publishEvents(idsOf(4001).map((id) => completed(id, 0)));
     expect(streams.batches().map(({ ids }) => ids.length)).toEqual([2000, 2000, 1]);
   });
 
   it('the largest event there can be fits a message: 2,000 scores under the longest names, each character escaped', async () => {
-    await publisher().tell([completed('trc_1', 2000, '\u0001'.repeat(200))]);
+    await publisher().publishEvents([completed('trc_1', 2000, '\u0001'.repeat(200))]);
     expect(streams.batches()).toHaveLength(1);
     expect(streams.batches()[0]?.bytes).toBeLessThan(MESSAGE_BYTES_MAX / 2);
   });
@@ -149,11 +149,11 @@ describe('telling events', () => {
   it('cuts in two what the server does not take, and keeps an event that it never takes', async () => {
     streams.payloadMax = 64 * 1024;
     const events = idsOf(100).map((id) => completed(id, id === 'trc_50' ? 200 : 2));
-    await publisher().tell(events);
+    await publisher().publishEvents(events);
     expect(streams.batches().flatMap(({ ids }) => ids)).toEqual(idsOf(100).filter((id) => id !== 'trc_50'));
     const [kept] = streams.letters();
     expect(kept?.letter).toMatchObject({ stage: 'events', reason: 'too_large', org_id: '', log_index: -1 });
-    expect(told).toEqual(new Map([['trace.completed', 99]]));
+    expect(published).toEqual(new Map([['trace.completed', 99]]));
   });
 
   it('tries again what another try can change', async () => {
@@ -161,7 +161,7 @@ describe('telling events', () => {
       new Error('timeout'),
       new JetStreamApiError({ code: 503, err_code: 10008, description: 'no leader' }),
     ];
-    await publisher().tell([completed('trc_1', 1)]);
+    await publisher().publishEvents([completed('trc_1', 1)]);
     expect([streams.tries, streams.batches().length]).toEqual([3, 1]);
   });
 });
@@ -182,16 +182,16 @@ it('a task that JUDGING does not take is kept, and its neighbours are handed on'
   streams.failures = [
     new JetStreamApiError({ code: 400, err_code: 10054, description: 'message size exceeds maximum allowed' }),
   ];
-  await publisher().hand([task('task_1'), task('task_2')]);
+  await publisher().enqueueTasks([task('task_1'), task('task_2')]);
   expect(streams.stored.map(({ subject, msgID }) => [subject, msgID])).toEqual([
     ['judging.live', 'task_2'],
     ['dead.judging', 'dead:judging:task_1'],
   ]);
 });
 
-const casualty = (log_index: number, bytes: number, org_id = 'org_a'): Casualty => ({
+const anEntry = (log_index: number, bytes: number, org_id = 'org_a'): DeadLetterEntry => ({
   dead: {
-    stage: 'decode',
+    step: 'decode',
     reason: 'decode_failed',
     detail: 'x'.repeat(10_000),
     position: { partition: 1, log_seq: 9, log_index },
@@ -210,9 +210,9 @@ const casualty = (log_index: number, bytes: number, org_id = 'org_a'): Casualty 
   raw: null,
 });
 
-describe('burying', () => {
+describe('dead letters', () => {
   it('keeps events whole, the largest that the log takes but for its end', async () => {
-    await publisher().bury([casualty(0, 10), casualty(1, MESSAGE_BYTES_MAX - 4096)]);
+    await publisher().deadLetter([anEntry(0, 10), anEntry(1, MESSAGE_BYTES_MAX - 4096)]);
     expect(streams.letters().map(({ letter, whole }) => [letter.body.length, whole])).toEqual([
       [10, 10],
       [WHOLE_BODY_BYTES_MAX, MESSAGE_BYTES_MAX - 4096],
@@ -220,20 +220,20 @@ describe('burying', () => {
     expect([streams.tries, lost]).toEqual([2, 0]);
   });
 
-  it('waits for no room: one org fills the stream, the letters of the others are kept, and what is not is told of', async () => {
+  it('keeps the letters of other organizations when one fills the stream, and counts each letter that is lost', async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     try {
       streams.lettersMax = 8 * MIB;
       const sender = publisher();
       for (let index = 0; index < 200; index += 1) {
-        await sender.bury([casualty(index, MIB, 'org_flood')]);
+        await sender.deadLetter([anEntry(index, MIB, 'org_flood')]);
         vi.advanceTimersByTime(2000);
       }
       const flood = streams.letters();
       expect(flood).toHaveLength(200);
       expect(new Set(flood.map(({ letter }) => letter.body.length))).toEqual(new Set([MIB, CUT_BODY_BYTES_MAX, 0]));
       expect(new Set(flood.map(({ whole }) => whole))).toEqual(new Set([MIB]));
-      await sender.bury([casualty(1000, 100, 'org_b')]);
+      await sender.deadLetter([anEntry(1000, 100, 'org_b')]);
       expect(streams.letters().at(-1)?.letter).toMatchObject({
         org_id: 'org_b',
         log_seq: 9,
@@ -244,7 +244,7 @@ describe('burying', () => {
       // Full to the last byte: landing goes on all the same.
       streams.lettersBytes = streams.lettersMax;
       streams.tries = 0;
-      await sender.bury([casualty(1001, 100), casualty(1002, MIB)]);
+      await sender.deadLetter([anEntry(1001, 100), anEntry(1002, MIB)]);
       expect([lost, streams.tries]).toEqual([2, 2]);
     } finally {
       vi.useRealTimers();
@@ -256,7 +256,7 @@ describe('burying', () => {
       new Error('timeout'),
       new JetStreamApiError({ code: 503, err_code: 10077, description: 'error storing message' }),
     ];
-    await publisher().bury([casualty(0, 10)]);
+    await publisher().deadLetter([anEntry(0, 10)]);
     expect([streams.tries, streams.letters().length, lost]).toEqual([3, 1, 0]);
   });
 });

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
-import { createStageRunner, type DeadEvent, type StageObserver } from '../../../pipeline/worker/stage_runner.ts';
+import { createStageRunner, type StageObserver } from '../../../pipeline/worker/stage_runner.ts';
+import type { DeadEvent } from '../../../pipeline/flow.ts';
 import type { LogPosition, Stage } from '../../../pipeline/stage.ts';
 
 type Item = LogPosition & { fate: 'emit' | 'drop' | 'dead' | 'throw' };

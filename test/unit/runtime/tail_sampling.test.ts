@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest';
 import '../../support/properties.ts';
 import { emptyDraft, findingOf } from '../../../pipeline/domain/judging/judged_draft.ts';
 import { keptByRate, PROFILE_RATE } from '../../../pipeline/domain/traces/keep_rules.ts';
-import { heldAmong } from '../../../pipeline/traces/tail_sampling.ts';
+import { bufferedAmong } from '../../../pipeline/traces/tail_sampling.ts';
 import { traceKey } from '../../../pipeline/traces/open_traces.ts';
-import { HeldTraces } from '../../../pipeline/traces/buffered_traces.ts';
+import { TailBuffer } from '../../../pipeline/traces/tail_buffer.ts';
 import { anEvent, aSpan } from '../../support/spans.ts';
 import {
   type Cut,
@@ -238,15 +238,15 @@ describe('tail sampling', () => {
 
 describe('held traces', () => {
   const read = { events: 0, bytes: 0 };
-  const hold = (traces: HeldTraces, log_seq: number, trace_id: string, hex: string) =>
-    traces.hold(
+  const hold = (traces: TailBuffer, log_seq: number, trace_id: string, hex: string) =>
+    traces.add(
       traceKey('org_a', trace_id),
       { event: anEvent(log_seq, aSpan({ trace_id, event_hex: hex })), source: null },
       read,
     );
 
   it('know a repeat of an event that has no row yet, and take no event for its own repeat', () => {
-    const tail = new HeldTraces();
+    const tail = new TailBuffer();
     hold(tail, 5, 'a', 'aa');
     const states = new Map([[0, { tail }]]);
     const ref = (log_seq: number, event_hex: string, trace_id = 'a', partition = 0) => ({
@@ -258,12 +258,12 @@ describe('held traces', () => {
       log_index: 0,
     });
     expect(
-      heldAmong(states, [ref(6, 'aa'), ref(5, 'aa'), ref(6, 'bb'), ref(6, 'aa', 'b'), ref(6, 'aa', 'a', 1)]),
+      bufferedAmong(states, [ref(6, 'aa'), ref(5, 'aa'), ref(6, 'bb'), ref(6, 'aa', 'b'), ref(6, 'aa', 'a', 1)]),
     ).toEqual([eventIdentity({ org_id: 'org_a', event_hex: 'aa' })]);
   });
 
   it('account for what they take', () => {
-    const tail = new HeldTraces();
+    const tail = new TailBuffer();
     hold(tail, 1, 'a', 'aa');
     const one = tail.bytes;
     expect(one).toBeGreaterThan(1000);

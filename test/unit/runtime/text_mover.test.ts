@@ -29,7 +29,7 @@ it('raises its fence again before it tries a move once more', async () => {
   const mover = new TextMover({
     store,
     workerId: 'w1',
-    log: createLogger('test', 'silent'),
+    logger: createLogger('test', 'silent'),
     isLeader: () => true,
     sync: () => Promise.resolve(),
     observe: () => undefined,

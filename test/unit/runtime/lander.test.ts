@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { emptyUnit, Lander, type LandingRow, type LandingStore } from '../../../pipeline/landing/landing.ts';
-import { LIMITS } from '../../../pipeline/topology.ts';
+import { emptyUnit, Lander, type LandingRow, type LandingStore } from '../../../pipeline/landing/lander.ts';
+import { LIMITS } from '../../../pipeline/limits.ts';
 import type { LandingTable, TableSpec } from '../../../pipeline/landing/tables.ts';
 import { createLogger } from '../../../ops/platform/logger.ts';
 
@@ -96,7 +96,7 @@ function lander(store: FaultyStore, fenced: number[] = []): Lander {
   return new Lander({
     store,
     workerId: 'w1',
-    log: createLogger('test', 'silent'),
+    logger: createLogger('test', 'silent'),
     owned: () => [
       [0, 1],
       [1, 1],

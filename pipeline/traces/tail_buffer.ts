@@ -9,10 +9,10 @@ export interface LandingEvent {
   /** null where it is not known any more. */
   source: LoggedEvent | null;
   /** It was held before: its trace has no row yet. */
-  wasHeld?: boolean;
+  wasBuffered?: boolean;
 }
 
-export interface HeldTrace {
+export interface BufferedTrace {
   readonly key: string;
   readonly partition: number;
   /** Place of its oldest event in the log. */
@@ -43,16 +43,16 @@ const SPAN_BYTES = 800;
  * What an event takes in memory while it is held: its body as it was sent, and its spans, which hold most of the body once more. Text
  * beyond ASCII counts two bytes a character, as it may take. Measured, it is 1 to 1.3 times what an event takes.
  */
-export function heldBytes({ event, source }: LandingEvent): number {
+export function bufferedBytes({ event, source }: LandingEvent): number {
   const texts = event.spans.reduce((sum, { prompt, response }) => sum + prompt.length + response.length, 0);
   const body = source?.body ?? '';
   const width = Buffer.byteLength(body) === body.length ? 1 : 2;
   return EVENT_BYTES + event.spans.length * SPAN_BYTES + width * (body.length + Math.max(body.length, texts));
 }
 
-export class HeldTraces {
+export class TailBuffer {
   /** By key, in the order in which they were first held, which is that of the log. */
-  readonly #traces = new Map<string, HeldTrace>();
+  readonly #traces = new Map<string, BufferedTrace>();
   #bytes = 0;
 
   /** Traces held. */
@@ -64,17 +64,17 @@ export class HeldTraces {
     return this.#bytes;
   }
 
-  get oldest(): HeldTrace | undefined {
+  get oldest(): BufferedTrace | undefined {
     const first = this.#traces.values().next();
     return first.done === true ? undefined : first.value;
   }
 
-  find(key: string): HeldTrace | undefined {
+  find(key: string): BufferedTrace | undefined {
     return this.#traces.get(key);
   }
 
   /** Whether an event that is held has this id and another place in the log. */
-  holdsOther(
+  hasOther(
     key: string,
     { event_hex, log_seq, log_index }: { event_hex: string; log_seq: number; log_index: number },
   ): boolean {
@@ -85,10 +85,10 @@ export class HeldTraces {
   }
 
   /** @returns the trace with the event in it */
-  hold(key: string, one: LandingEvent, read: LogRead): HeldTrace {
+  add(key: string, one: LandingEvent, read: LogRead): BufferedTrace {
     const { event } = one;
     const { started_at, ended_at } = bounds(event);
-    const bytes = heldBytes(one);
+    const bytes = bufferedBytes(one);
     let trace = this.#traces.get(key);
     if (trace === undefined) {
       const { partition, log_seq, received_at: since } = event;
@@ -110,7 +110,7 @@ export class HeldTraces {
   }
 
   /** Takes a trace out. */
-  release(key: string): HeldTrace | undefined {
+  release(key: string): BufferedTrace | undefined {
     const trace = this.#traces.get(key);
     if (trace === undefined) return undefined;
     this.#traces.delete(key);
@@ -120,7 +120,7 @@ export class HeldTraces {
 }
 
 /** From when to when the spans of an event, and of the trace that holds it, last. */
-export function bounds(event: MeteredEvent, held?: HeldTrace): { started_at: number; ended_at: number } {
+export function bounds(event: MeteredEvent, held?: BufferedTrace): { started_at: number; ended_at: number } {
   let { started_at, ended_at } = held ?? { started_at: Infinity, ended_at: -Infinity };
   for (const span of event.spans) {
     started_at = Math.min(started_at, span.started_at);

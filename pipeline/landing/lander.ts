@@ -4,9 +4,10 @@
 // the partitions.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { LoggedEvent } from '../stage.ts';
+import type { PartitionEpoch } from './fences.ts';
 import type { LandingTable, TableSpec } from './tables.ts';
 import { JUDGE_SCORES, SPANS, SPAN_TEXTS, TRACES, USAGE_EVENTS } from './tables.ts';
-import { LIMITS } from '../topology.ts';
+import { LIMITS } from '../limits.ts';
 import { backoffMs } from '../queues/backoff.ts';
 
 export interface LandingRow {
@@ -32,12 +33,7 @@ export interface RefusedRow {
 /** What landing needs of the store. */
 export interface LandingStore {
   /** @returns rows written; fewer than sent when a partition is fenced off */
-  insert(
-    spec: TableSpec,
-    lines: readonly string[],
-    owned: readonly (readonly [number, number])[],
-    queryId: string,
-  ): Promise<number>;
+  insert(spec: TableSpec, lines: readonly string[], owned: readonly PartitionEpoch[], queryId: string): Promise<number>;
   /** Ends a statement that may still run, or may not have begun; once it resolves the statement writes nothing any more. */
   end(queryId: string): Promise<void>;
   /** Keys of the rows of a partition that are in a table from a log position on. */
@@ -45,7 +41,7 @@ export interface LandingStore {
   /** Writes what finds a trace by its id once more, for the spans of a partition from a log position on. Written twice changes nothing. */
   mendLookup(partition: number, fromSeq: number): Promise<void>;
   /** Those of the given (partition, epoch) pairs that are no longer the newest. */
-  fencedOff(owned: readonly (readonly [number, number])[]): Promise<number[]>;
+  fencedOff(owned: readonly PartitionEpoch[]): Promise<number[]>;
   /** Is the failure one of the row (refused), or of the store (unavailable)? */
   classify(error: unknown): 'unavailable' | 'refused';
 }
@@ -53,9 +49,9 @@ export interface LandingStore {
 export interface LandingOptions {
   store: LandingStore;
   workerId: string;
-  log: Logger;
+  logger: Logger;
   /** (partition, epoch) pairs that this worker holds now. */
-  owned(): readonly (readonly [number, number])[];
+  owned(): readonly PartitionEpoch[];
   /** A partition turned out to be another's. */
   onFenced(partition: number): void;
   observe(table: LandingTable, rows: number, seconds: number): void;
@@ -78,7 +74,7 @@ export const rowKey = (logSeq: number, logIndex: number, sub: number): string =>
 export const traceRowKey = (orgId: string, traceId: string, version: number): string =>
   `${orgId} ${traceId} ${String(version)}`;
 
-function ownRows(rows: LandingRow[], owned: readonly (readonly [number, number])[]): LandingRow[] {
+function ownRows(rows: LandingRow[], owned: readonly PartitionEpoch[]): LandingRow[] {
   const epochs = new Map(owned);
   return rows.filter((row) => epochs.get(row.partition) === row.epoch);
 }
@@ -154,14 +150,14 @@ export class Lander {
         const fenced = new Set(await this.#dropFenced(owned));
         // Nothing at all, of partitions that are still ours: the statement was given up before it began. It says so like an answer that was lost.
         if (written > 0 || left.every(({ partition }) => fenced.has(partition))) return null;
-        this.#options.log.warn(
+        this.#options.logger.warn(
           { table: spec.table, rows: left.length, attempt },
           'a landing wrote nothing; trying again',
         );
       } catch (error) {
         if (this.#options.store.classify(error) === 'refused')
           return error instanceof Error ? error.message : String(error);
-        this.#options.log.warn(
+        this.#options.logger.warn(
           { err: error, table: spec.table, rows: left.length, attempt },
           'landing failed; trying again',
         );
@@ -198,14 +194,14 @@ export class Lander {
         return left;
       } catch (error) {
         if (ownRows(rows, this.#options.owned()).length === 0) return [];
-        this.#options.log.warn({ err: error, table }, 'the store does not say what has landed; asking again');
+        this.#options.logger.warn({ err: error, table }, 'the store does not say what has landed; asking again');
         await new Promise((resolve) => setTimeout(resolve, backoffMs(tries)));
       }
     }
   }
 
   /** @returns the partitions that have a newer owner */
-  async #dropFenced(owned: readonly (readonly [number, number])[]): Promise<number[]> {
+  async #dropFenced(owned: readonly PartitionEpoch[]): Promise<number[]> {
     const fenced = await this.#options.store.fencedOff(owned);
     for (const partition of fenced) this.#options.onFenced(partition);
     return fenced;

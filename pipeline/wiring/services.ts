@@ -1,0 +1,121 @@
+// What a worker does beside the data plane once the store is up: incidents, LLM judging, evals, scheduled jobs, long jobs.
+import * as metrics from '../../ops/platform/metrics.ts';
+import { type IncidentsPart, openIncidents } from '../incidents/open.ts';
+import { type StartedJobs, startJobs } from '../jobs/start.ts';
+import type { RetentionPolicies } from '../settings/retention_policies.ts';
+import { type ColdParts, startLongJobs } from './cold.ts';
+import type { DataPlane } from './data_plane.ts';
+import { openErasure } from './erasure.ts';
+import { startEvals } from './evals.ts';
+import { startJudging } from './judging.ts';
+import { openOrgDeletion } from './org_deletion.ts';
+import { countPublished } from './parts.ts';
+import type { Platform } from './platform.ts';
+import type { Settings } from './settings.ts';
+import type { StoreUp } from './store.ts';
+
+export interface ServiceParts {
+  platform: Platform;
+  settings: Settings;
+  retention: RetentionPolicies;
+  cold: ColdParts;
+  storeUp: StoreUp;
+  dataPlane: DataPlane;
+}
+
+export interface Services {
+  /** Seconds by which scheduled jobs are overdue, by job. */
+  overdue: () => Map<string, number>;
+  /** Ends what is under way within seconds; other workers do the rest. */
+  stop: () => Promise<void>;
+  /** Ends what serves other workers. Call it when the data plane has stopped. */
+  close: () => void;
+}
+
+export async function startServices(parts: ServiceParts): Promise<Services> {
+  const { platform, settings, dataPlane } = parts;
+  const { policies, prices, piiPolicies } = settings;
+  const { deletions, partitions, patterns } = platform;
+  const isLeader = (): boolean => dataPlane.ownership.isLeader;
+  const incidents = await startIncidents(platform, isLeader);
+  const judging = await startJudging(platform, { policies, piiPolicies, deletions, partitions });
+  const evals = await startEvals(platform, {
+    policies,
+    prices,
+    piiPolicies,
+    models: judging.models,
+    patterns,
+    isLeader,
+  });
+  const jobs = await startScheduledJobs(parts, incidents);
+  const longJobs = await startAskedJobs(parts);
+  return {
+    overdue: () => jobs.overdue(),
+    stop: async () => {
+      await Promise.all([jobs.stop(), longJobs.stop(), incidents.stop(), evals.stop(), judging.stop()]);
+    },
+    close: longJobs.close,
+  };
+}
+
+async function startIncidents({ log, logger, clickhouse }: Platform, isLeader: () => boolean): Promise<IncidentsPart> {
+  const incidents = await openIncidents({
+    log,
+    logger,
+    clickhouse,
+    now: () => Date.now(),
+    isLeader,
+    observe: (queue, result, count) => {
+      metrics.queueMessagesTotal.inc({ queue, result }, count);
+    },
+    onTold: countPublished,
+  });
+  incidents.start();
+  return incidents;
+}
+
+function startScheduledJobs(
+  { platform, dataPlane, cold, storeUp }: ServiceParts,
+  incidents: IncidentsPart,
+): Promise<StartedJobs> {
+  const { log, logger, clickhouse, workerId, partitions } = platform;
+  return startJobs({
+    budgets: dataPlane.budgets.keeper,
+    incidents,
+    retention: cold.retention,
+    log,
+    clickhouse,
+    workerId,
+    partitions,
+    sync: storeUp.sync,
+    logger,
+    observe: (job, outcome, seconds) => {
+      metrics.jobSeconds.observe({ job, outcome }, seconds);
+    },
+    onTold: countPublished,
+  });
+}
+
+/** Starts the jobs that are asked for: restores, erasures, deletions of organizations. */
+async function startAskedJobs({
+  platform,
+  dataPlane,
+  cold,
+  storeUp,
+  retention,
+}: ServiceParts): Promise<{ stop: () => Promise<void>; close: () => void }> {
+  const { worker } = dataPlane;
+  const erasure = await openErasure({ ...platform, ...storeUp, cold: cold.cold, worker });
+  const orgDeletion = await openOrgDeletion({ ...platform, ...storeUp, objects: cold.objects });
+  const longJobs = await startLongJobs(platform, cold, retention, (records) => ({
+    ...erasure.handlers(records),
+    ...orgDeletion.handlers(records),
+  }));
+  return {
+    stop: () => longJobs.stop(),
+    close: () => {
+      erasure.stop();
+      orgDeletion.stop();
+    },
+  };
+}

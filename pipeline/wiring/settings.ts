@@ -1,0 +1,34 @@
+// The settings of organizations that a worker watches: each is current within moments of a change.
+import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import type { BudgetRecord } from '../../schemas/records/budget.ts';
+import { ownBounds } from '../domain/patterns/bounds.ts';
+import { type Judges, openJudges } from '../judging/enabled_judges.ts';
+import { openBudgetRecords } from '../settings/budget_records.ts';
+import { openPolicies, type Policies } from '../settings/org_policies.ts';
+import { openPiiPolicies, type PiiPolicies } from '../settings/pii_policies.ts';
+import { openPrices, type Prices } from '../settings/prices.ts';
+import type { Platform } from './platform.ts';
+
+export interface Settings {
+  policies: Policies;
+  piiPolicies: PiiPolicies;
+  prices: Prices;
+  judges: Judges;
+  budgetRecords: WatchedBucket<BudgetRecord>;
+  close: () => void;
+}
+
+/** Resolves when the settings of every organization are loaded. */
+export async function openSettings({ log, sealer, patterns, onProblem }: Platform): Promise<Settings> {
+  const [policies, piiPolicies, prices, judges, budgetRecords] = await Promise.all([
+    openPolicies(log, onProblem),
+    openPiiPolicies(log, sealer, { onProblem, boundsOf: (org_id) => ownBounds(patterns, org_id) }),
+    openPrices(log, onProblem),
+    openJudges(log, onProblem),
+    openBudgetRecords(log, onProblem),
+  ]);
+  const close = (): void => {
+    for (const bucket of [policies, piiPolicies, prices, judges, budgetRecords]) bucket.close();
+  };
+  return { policies, piiPolicies, prices, judges, budgetRecords, close };
+}

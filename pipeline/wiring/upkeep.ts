@@ -1,0 +1,36 @@
+// What keeps the log and the store in order, and shows how they are: the janitor of the log, the sweeper of parts, the gauges.
+import { REPLACED_PARTS_KEPT_S } from '../../ops/platform/clickhouse/replaced_parts.ts';
+import { startPartSweeper } from '../landing/part_sweeper.ts';
+import { startJanitor } from '../worker/log_janitor.ts';
+import type { DataPlane } from './data_plane.ts';
+import { startGauges } from './gauges.ts';
+import type { Platform } from './platform.ts';
+import type { Services } from './services.ts';
+import type { StoreUp } from './store.ts';
+import { startStoreGauges } from './store_gauges.ts';
+
+/** Starts all of it; `stop` resolves when no sweep is under way. */
+export function startUpkeep(
+  { env, log, logger, clickhouse }: Platform,
+  { sync }: Pick<StoreUp, 'sync'>,
+  dataPlane: DataPlane,
+  services: Services,
+): { stop: () => Promise<void> } {
+  const { ownership } = dataPlane;
+  const isLeader = (): boolean => ownership.isLeader;
+  const janitor = startJanitor(log, logger, () => (isLeader() ? ownership.landedByAll : null));
+  const gauges = startGauges(dataPlane, services);
+  const storeGauges = startStoreGauges(clickhouse, isLeader);
+  const isEmbedded = env.SERVICE_CLICKHOUSE_DATA_DIR !== undefined;
+  const endSweeps = isEmbedded
+    ? startPartSweeper({ clickhouse, logger, isLeader, sync, keptS: REPLACED_PARTS_KEPT_S })
+    : undefined;
+  return {
+    stop: async () => {
+      janitor.stop();
+      clearInterval(gauges);
+      clearInterval(storeGauges);
+      await endSweeps?.();
+    },
+  };
+}

@@ -1,0 +1,66 @@
+// Brings up the partitions that this worker has claimed: raises their fences, reads their history from the store, and adds
+// their state to the worker, which reads them from their checkpoints on.
+import type { Fences } from '../landing/fences.ts';
+import { JudgedInputs } from '../judging/judged_inputs.ts';
+import { LIMITS } from '../limits.ts';
+import type { Ownership } from './ownership.ts';
+import type { PartitionRecord } from './partition_record.ts';
+import {
+  emptyMemory,
+  type HistoryOptions,
+  type HistoryStore,
+  type PartitionState,
+  rebuild,
+} from './partition_state.ts';
+import type { Worker } from './worker.ts';
+
+export interface TakeoverDeps {
+  ownership: Pick<Ownership, 'isOwner' | 'epochOf'>;
+  states: ReadonlyMap<number, PartitionState>;
+  worker: Pick<Worker, 'add'>;
+  fences: Pick<Fences, 'raise'>;
+  store: HistoryStore;
+  history: HistoryOptions;
+  /** Partitions of the log: each gets its share of the bounds of a worker. */
+  partitions: number;
+  /** Quiet time after which a trace is complete, with and without a root, milliseconds. */
+  graceMs: number;
+  idleMs: number;
+  /** Returns whether rules of the organization judge live traces. */
+  isJudged(orgId: string): boolean;
+}
+
+/**
+ * Resolves when the worker reads every partition of `records` that it still owns. A call after a failure leaves a partition
+ * alone that is up already, as its state is ahead of its record.
+ * @throws StoreUnavailable
+ */
+export async function takeOver(deps: TakeoverDeps, records: readonly PartitionRecord[]): Promise<void> {
+  const { ownership, states, fences } = deps;
+  const down = records.filter(
+    ({ partition, epoch }) => ownership.isOwner(partition) && states.get(partition)?.epoch !== epoch,
+  );
+  await fences.raise(down.map((record) => [record.partition, record.epoch] as const));
+  for (const record of down) {
+    const state = await recover(deps, record);
+    if (ownership.epochOf(record.partition) === record.epoch) deps.worker.add(state);
+  }
+}
+
+async function recover(deps: TakeoverDeps, record: PartitionRecord): Promise<PartitionState> {
+  const { history: options, partitions } = deps;
+  const share = (bound: number): number => Math.ceil(bound / partitions);
+  const memory = emptyMemory(options.windowMs, share(LIMITS.dedupe_ids_exact_max));
+  const history = await deps.store.partitionHistory(record, options, memory);
+  return rebuild(record, history, memory, {
+    logBase: options.logBase,
+    limits: {
+      graceMs: deps.graceMs,
+      idleMs: deps.idleMs,
+      openMax: share(LIMITS.open_traces_max),
+      doneMax: share(LIMITS.done_traces_max),
+    },
+    inputs: new JudgedInputs((org_id) => deps.isJudged(org_id), share(LIMITS.judged_bytes_max)),
+    now: Date.now(),
+  });
+}
