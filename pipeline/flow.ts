@@ -1,6 +1,8 @@
-// A typed sequence of stages, as an expression: startWith(a).followedBy(b).followedBy(c).
-// A flow takes a batch of events in log order, runs one stage after the other over it, and returns what the last stage
-// emits, in the same order. It adds nothing per event: one call of the runner for each stage and batch.
+// A typed sequence of stages, written as an expression: startWith(a).followedBy(b).followedBy(c).
+//
+// A flow takes a batch of events in log order, runs the stages over it one after the other, and
+// returns what the last stage emits, in the same order. It calls the runner once for each stage and
+// batch, so it adds no cost per event.
 import type { DeadReason, LogPosition, Stage, StepName } from './stage.ts';
 
 /** An event, or a whole message (log_index -1), that can never be stored. */
@@ -20,7 +22,10 @@ export interface StageRunner {
 export interface Flow<In, Out> {
   /** Runs every stage over the batch, and appends the events that a stage declares dead to `dead`. */
   run(runner: StageRunner, batch: readonly In[], dead: DeadEvent[]): Promise<Out[]>;
-  /** Returns a flow that runs `stage` over what this flow emits. It is not called `then`, as `await` would call that. */
+  /**
+   * Returns a flow that runs `stage` over what this flow emits. The method is not called `then`,
+   * because `await` would call that.
+   */
   followedBy<Next extends LogPosition>(stage: Stage<Out, Next>): Flow<In, Next>;
 }
 

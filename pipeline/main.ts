@@ -1,4 +1,6 @@
-// Entry of a pipeline worker: opens its parts in the order in which they depend on each other, and drains them on a signal.
+// Entry point of a pipeline worker. It opens the parts in the order in which they depend on each
+// other, and drains them on SIGTERM.
+//
 // Any number of workers run against one NATS and one ClickHouse; they share nothing else.
 import { flushCompileCache } from 'node:module';
 import { die, leave } from '../ops/platform/leave.ts';
@@ -24,7 +26,8 @@ async function main(): Promise<void> {
   const { logger, log, partitions } = platform;
   const settings = await openSettings(platform);
   const metricsServer = await serveMetrics(env);
-  // Delivery starts ahead of the wait for ClickHouse: webhooks and mails go out whether or not their results can be stored.
+  // Delivery starts before ClickHouse answers, so that webhooks and mails are sent even if their
+  // results cannot be stored yet.
   const schema = Promise.withResolvers<undefined>();
   const delivery = await startDelivery(platform, { ...settings, sealer: platform.sealer, storeUp: schema.promise });
   const storeUp = await bringUpStore(platform);
@@ -44,7 +47,7 @@ async function main(): Promise<void> {
   metricsServer.ready();
   clearInterval(starting);
   process.send?.({ ready: true });
-  // Writes the cache of compiled code now: a process that is killed writes nothing when it ends.
+  // Writes the compile cache now, because a killed process never writes it.
   flushCompileCache();
   logger.info({ partitions, log_base: storeUp.logBase }, 'pipeline worker is up');
 
@@ -61,21 +64,27 @@ async function main(): Promise<void> {
   });
 }
 
-/** Tells the supervisor that this process is alive while it waits for the store and reads back its partitions, which takes any time. */
+/**
+ * Tells the supervisor regularly that this process is starting, so that the supervisor does not end
+ * it: waiting for the store and reading partitions back may take any time.
+ */
 function reportStarting(): NodeJS.Timeout {
   return setInterval(() => {
     if (process.connected) process.send?.({ starting: true });
   }, STARTING_MS);
 }
 
-/** Runs `drain` once, on the first signal to end, and leaves the process; ends the process after DRAIN_MS in any case. */
+/**
+ * Runs `drain` once, on the first signal, and exits. Exits after DRAIN_MS even if `drain` has not
+ * finished.
+ */
 function drainOnSignal(logger: Logger, drain: () => Promise<void>): void {
   let draining = false;
   const begin = async (): Promise<void> => {
     if (draining) return;
     draining = true;
     setTimeout(() => {
-      logger.error('draining took too long; the next owner reads from the log what has not landed');
+      logger.error('draining took too long; the next owners read from the log what has not landed');
       die();
     }, DRAIN_MS).unref();
     await drain();
@@ -83,7 +92,8 @@ function drainOnSignal(logger: Logger, drain: () => Promise<void>): void {
     leave(0);
   };
   process.on('SIGTERM', () => void begin());
-  // Ctrl-C reaches the whole process group; under a supervisor the order of the drain is the supervisor's.
+  // Ctrl-C reaches the whole process group. Under a supervisor, the supervisor decides when each
+  // process drains.
   process.on('SIGINT', () => {
     if (process.env['MILLRACE_SUPERVISED'] !== '1') void begin();
   });

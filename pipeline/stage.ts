@@ -1,13 +1,15 @@
-// The contract of a stage: types only.
-// A stage gets a batch in log order and gives exactly one outcome for each input, in the same order. It does no I/O of
-// its own beyond what it was constructed with; the runner alone reads the log, lands rows and moves the checkpoint.
+// The contract of a stage, as types.
+//
+// A stage takes a batch in log order and returns exactly one outcome for each input, in the same
+// order. It does no I/O beyond what it was constructed with; only the worker reads the log, lands
+// rows and moves the checkpoint.
 import type { SourceFormat } from '../schemas/codec.ts';
 import type { Outcomes } from './domain/pricing/outcomes.ts';
 import type { Span } from './domain/traces/span.ts';
 
 export type StageName = 'decode' | 'dedupe' | 'sample' | 'meter';
 /**
- * What metrics and dead letters call a step of a batch: a stage, or one of the two steps after the stages, which are not
+ * Name of a step of a batch in metrics and dead letters: a stage, or one of the two steps after the
  * stages. `score` judges the traces that the batch completes; `land` writes its rows to the store.
  */
 export type StepName = StageName | 'score' | 'land';
@@ -15,7 +17,10 @@ export type DropReason = 'duplicate';
 export type DeadReason =
   'unknown_schema' | 'unreadable_message' | 'decode_failed' | 'refused_by_store' | 'internal_error';
 
-/** emit: go on. drop: on purpose, counted. dead: can never work, kept in DEAD_LETTERS. */
+/**
+ * `emit` passes the output to the next stage. `drop` discards the input on purpose, and is counted.
+ * `dead` marks an input that can never be processed and goes to DEAD_LETTERS.
+ */
 export type Outcome<Out> =
   | { kind: 'emit'; out: Out }
   | { kind: 'drop'; reason: DropReason }
@@ -23,21 +28,24 @@ export type Outcome<Out> =
 
 export interface Stage<In, Out> {
   readonly name: StageName;
-  /** I/O that run needs for this batch. The runner awaits it first, and tries the batch again later when it rejects. */
+  /**
+   * Does the I/O that `run` needs for this batch. The runner awaits it before `run`, and retries
+   * with backoff when it rejects.
+   */
   prefetch?(batch: readonly In[]): Promise<void>;
   run(batch: readonly In[]): readonly Outcome<Out>[];
 }
 
-/** Where an event stands in the log. */
+/** Position of an event in the ingest log. */
 export interface LogPosition {
   partition: number;
-  /** Sequence of the JetStream message. */
+  /** Sequence of the JetStream message, plus the store's log base. */
   log_seq: number;
   /** Index of the event in that message. */
   log_index: number;
 }
 
-/** What decode takes: one event of the log. */
+/** One event of the log: the input of decode. */
 export interface LoggedEvent extends LogPosition {
   org_id: string;
   format: SourceFormat;
@@ -47,7 +55,10 @@ export interface LoggedEvent extends LogPosition {
   body: string;
 }
 
-/** What decode gives: the event's spans (one; a chain also has a child for each step), the event's own span first. */
+/**
+ * An event with its spans: the output of decode. The event's own span comes first; a chain also has
+ * a span for each step.
+ */
 export interface DecodedEvent extends LogPosition {
   org_id: string;
   trace_id: string;
@@ -56,28 +67,34 @@ export interface DecodedEvent extends LogPosition {
   spans: Span[];
 }
 
-/** How much of an event is stored: full, or a summary row without prompt, response and attributes. */
+/**
+ * How much of an event is stored: all of it, or a summary row without prompt, response and
+ * attributes.
+ */
 export type Retain = 'full' | 'summary';
 
 export interface SampledEvent extends DecodedEvent {
   retain: Retain;
-  /** The keep rule that held it, or `profile` where the rate decided. */
+  /** The keep rule that applied, or `profile` if the sampling rate decided. */
   sample_reason: string;
 }
 
-/** What one event used, whatever sampling said. */
+/** What one event used. Sampling does not change it. */
 export interface Usage {
   org_id: string;
   agent_id: string;
-  /** Start of the hour of received_at, milliseconds. */
+  /** Start of the hour of received_at, in milliseconds. */
   hour: number;
-  /** The day (UTC) on which the event's own span started, in days since the epoch: its cost counts there. */
+  /**
+   * UTC day on which the event's own span started, in days since the epoch. The cost of the event
+   * counts on this day.
+   */
   day: number;
-  /** Of the event's own span, as are department and realm; empty for none. */
+  /** Model of the event's own span, as are department and realm; empty if there is none. */
   model: string;
   department: string;
   realm: string;
-  /** When the newest event in it was received, milliseconds. */
+  /** received_at of the newest event counted here, in milliseconds. */
   last_received_at: number;
   events: number;
   input_tokens: number;
@@ -86,7 +103,7 @@ export interface Usage {
   sandbox_micros: bigint;
   cost_pico_usd: bigint;
   outcomes: Outcomes;
-  /** The message that corrected costs, as a number; 0 for what events used. */
+  /** Id of the message that corrected costs, as a number; 0 for the use of events. */
   correction: bigint;
 }
 

@@ -1,17 +1,20 @@
-// The stages that every event passes, in the order in which they run. createTopology is what runs, not a description of it.
+// The stages that every event passes, in the order in which they run. createTopology builds what
+// runs.
 //
 //   ingest.<partition> ─▶ decode ▸ dedupe ▸ sample ▸ meter ─▶ MeteredEvent
 //
-// After the stages, a batch is no longer a matter of single events. worker/prepare.ts adds it to the open traces, takes
-// what tail sampling decides, and has the traces that it completes judged (judging/completed_traces.ts, the step `score`).
-// worker/worker.ts then lands the rows (landing/lander.ts, the step `land`) and publishes what follows from them:
+// After the stages, the worker processes a batch as a whole. worker/prepare.ts adds its events to
+// the open traces, makes rows of the events that tail sampling has decided, and has completed
+// traces judged (judging/completed_traces.ts, the step `score`). worker/worker.ts then lands the
+// rows (landing/lander.ts, the step `land`) and publishes what follows from them:
 //
 //   rows of the batch           ─▶ spans, span_texts_recent, traces, usage_events, judge_scores
 //   platform events             ─▶ events.batch (trace.started, trace.completed, judge.threshold_breach, pii.match)
 //   completed traces            ─▶ judging.live, for LLM judges
-//   what can never be stored    ─▶ dead.<step>
+//   dead letters                ─▶ dead.<step>
 //
-// Cost corrections, which a repricing sends on ingest.<partition> in a schema of their own, pass no stage.
+// Cost corrections, which a repricing sends on ingest.<partition> with a schema of their own, pass
+// no stage.
 import { type Flow, startWith } from './flow.ts';
 import type { SpanDeps } from './domain/decode/span.ts';
 import type { LoggedEvent, MeteredEvent } from './stage.ts';
@@ -29,8 +32,8 @@ export interface TopologyDeps {
 }
 
 /**
- * Returns the stages of one worker. They keep no event from one batch to the next: the tail buffer, which does, comes
- * after them (traces/tail_sampling.ts).
+ * Returns the stages of one worker. They keep no event from one batch to the next; the tail buffer,
+ * which does, comes after them (traces/tail_sampling.ts).
  */
 export function createTopology({ decode, dedupe, sample }: TopologyDeps): Topology {
   return startWith(createDecodeStage(decode))

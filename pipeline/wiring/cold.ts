@@ -1,4 +1,5 @@
-// Cold storage of a worker: the store of objects, retention's job, and long work that was asked for.
+// Wiring of cold storage: the object store, what the retention job needs, and the runner of long
+// jobs.
 import path from 'node:path';
 import { JobRecords } from '../../ops/exchange/job_records.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
@@ -19,11 +20,11 @@ export interface ColdParts {
   objects: ObjectStore;
   tables: ColdTables;
   cold: ColdStorage;
-  /** What the job retention needs. */
+  /** Dependencies of the retention job. */
   retention: RetentionDeps;
 }
 
-/** Opens cold storage; nothing is asked of the store of objects yet. */
+/** Opens cold storage. It sends no request to the object store yet. */
 export async function openCold({ env, log, clickhouse }: WorkerParts): Promise<ColdParts> {
   const dataDir = path.resolve(env.SERVICE_DATA_DIR);
   const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env;
@@ -45,8 +46,9 @@ export async function openCold({ env, log, clickhouse }: WorkerParts): Promise<C
 }
 
 /**
- * Begins to carry out long work that was asked for.
- * @param more handlers of other kinds
+ * Starts the runner of long jobs: restores, and the kinds that `more` handles.
+ *
+ * @param more returns the handlers of other kinds
  */
 export async function startLongJobs(
   { log, logger, workerId, onProblem }: WorkerParts,

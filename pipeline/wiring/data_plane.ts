@@ -1,5 +1,7 @@
-// The data plane of a worker: everything between the ingest log and the rows in the store, in the order in which the parts
-// depend on each other. Nothing runs before start.
+// Wiring of the data plane of a worker: everything between the ingest log and the rows in the
+// store.
+//
+// Each part is built after the parts that it depends on. Nothing runs before `start`.
 import * as metrics from '../../ops/platform/metrics.ts';
 import { type Budgets, openBudgets } from '../budgets/open.ts';
 import { AgentActivity } from '../landing/agent_activity.ts';
@@ -25,7 +27,7 @@ import type { StoreUp } from './store.ts';
 export interface DataPlaneParts {
   platform: Platform;
   settings: Settings;
-  /** How long each organization's texts are kept: stamped on every text that lands. */
+  /** Retention of each organization's texts, which is stamped on every text that lands. */
   retention: RetentionPolicies;
   storeUp: StoreUp;
   metricsServer: Pick<MetricsServer, 'url' | 'isReady'>;
@@ -38,11 +40,12 @@ export interface DataPlane {
   reader: LogReader;
   budgets: Budgets;
   /**
-   * Begins to own partitions, to read them and to move texts.
-   * @param onFailure called once when the worker ends by an error that no retry mends
+   * Starts the worker, claims partitions and starts to move texts.
+   *
+   * @param onFailure called once if the worker ends with an error that no retry resolves
    */
   start: (onFailure: (error: unknown) => void) => Promise<void>;
-  /** Lands what was read, gives the partitions back and resolves when nothing runs any more. */
+  /** Lands what was read, gives up the partitions, and resolves when nothing runs any more. */
   stop: () => Promise<void>;
 }
 
@@ -97,11 +100,12 @@ export async function openDataPlane(parts: DataPlaneParts): Promise<DataPlane> {
     },
     stop: async () => {
       await mover.stop();
-      // The store or NATS may be unavailable. The next owner of the partitions then starts from the last checkpoint.
+      // NATS or the store may be unavailable. The next owner of the partitions then starts from the
+      // last checkpoint.
       await ownership.stop().catch((error: unknown) => {
         logger.warn(
           { err: error },
-          'partitions could not be given back; other workers take them over when the lease of this one expires',
+          'partitions could not be released; other workers take them over when the lease of this worker expires',
         );
       });
       await worker.stop();

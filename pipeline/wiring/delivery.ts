@@ -1,4 +1,5 @@
-// What a worker delivers beside landing: webhooks, mails, the audit log, scores. None of it waits for ClickHouse to begin.
+// Wiring of delivery: webhooks, mails, the audit log and scores given by people. All of it starts
+// before ClickHouse answers.
 import * as metrics from '../../ops/platform/metrics.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
 import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
@@ -15,11 +16,14 @@ interface DeliveryParts {
   sealer: Sealer;
   budgetRecords: WatchedBucket<BudgetRecord>;
   piiPolicies: Pick<PiiPolicies, 'of'>;
-  /** Resolves when the tables of the store exist. */
+  /** Resolves once the tables of the store exist. */
   storeUp: Promise<unknown>;
 }
 
-/** Starts all of it. `stop` ends what is under way within seconds; the rest is another worker's, or waits. */
+/**
+ * Starts every delivery. `stop` gives deliveries under way some seconds to finish; the queues
+ * redeliver the rest to another worker.
+ */
 export async function startDelivery(
   { env, log, logger, clickhouse }: WorkerParts,
   parts: DeliveryParts,

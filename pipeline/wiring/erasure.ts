@@ -1,4 +1,5 @@
-// Erasure of a worker: the handler of the long work `erase`, and the answer to whoever has traces forgotten.
+// Wiring of erasure: the handler of the long job `erase`, and the answers to requests that this
+// worker forget traces, events or organizations.
 import { EraseAsks } from '../../ops/exchange/erase_requests.ts';
 import type { JobRecords } from '../../ops/exchange/job_records.ts';
 import type { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
@@ -29,14 +30,14 @@ export interface ErasureParts extends Omit<WorkerParts, 'env'>, Pick<StoreUp, 'l
   partitions: number;
   worker: Pick<Worker, 'forgetTraces' | 'forgetEvents' | 'forgetOrg'>;
   deletions: Pick<OrgDeletions, 'isRunning'>;
-  /** Called between the steps. */
+  /** Called between two steps of an erasure, for tests. */
   step?: EraseDeps['step'];
-  /** Leases run out so many times sooner, for tests. */
+  /** Factor by which leases are shortened, for tests. */
   hurry?: number;
 }
 
 export interface Erasure {
-  /** By kind. */
+  /** Returns the handlers by kind of job. */
   handlers: (records: JobRecords) => Readonly<Record<string, LongJobHandler>>;
   stop: () => void;
 }
@@ -66,7 +67,8 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
     (partition, org_id, traceIds, what) => {
       if (what === 'traces') return worker.forgetTraces(partition, org_id, traceIds);
       if (what === 'events') return worker.forgetEvents(partition, org_id, traceIds);
-      // Not before this worker has heard of the deletion: until then it still lands what it reads.
+      // The worker must have seen the deletion first: until then it still lands the events of the
+      // organization that it reads.
       return deletions.isRunning(org_id) ? worker.forgetOrg(partition, org_id) : Promise.resolve(false);
     },
     logger,
@@ -103,8 +105,9 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
 }
 
 /**
- * Rules by which an org's telemetry may have been redacted: those of its policy as it is now, and all kinds; also where it is switched off, as
- * it may have been on. Only where values were hashed: see storedForms.
+ * Returns the rules by which the organization's telemetry may have been redacted: those of its
+ * current policy, and all kinds. A policy that is disabled now counts too, because it may have been
+ * enabled before. Without hashed values there are none (see storedForms).
  */
 async function rulesOf(log: Log, sealer: Sealer, org_id: string): Promise<PiiRules[]> {
   const entry = await (await log.bucket('pii_policies')).get(orgKey(org_id));

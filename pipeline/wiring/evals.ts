@@ -1,4 +1,4 @@
-// Evals and dataset runs of a worker.
+// Wiring of evals and dataset runs.
 import * as metrics from '../../ops/platform/metrics.ts';
 import type { Runner } from '../domain/patterns/bounds.ts';
 import { createPriceBook } from '../domain/pricing/pricing.ts';
@@ -11,7 +11,10 @@ import { countPublished, type WorkerParts } from './parts.ts';
 
 const GAUGE_MS = 5000;
 
-/** Resolves when they are being worked on. `stop` ends what is under way within seconds; the rest is another worker's. */
+/**
+ * Resolves once the worker takes chunks of evals. `stop` gives chunks under way some seconds to
+ * finish; the queue redelivers the rest to another worker.
+ */
 export async function startEvals(
   { log, logger, clickhouse }: WorkerParts,
   parts: {
@@ -30,7 +33,8 @@ export async function startEvals(
     clickhouse,
     llm: models,
     runner: patterns,
-    // As landing reads them, redacted as they are stored; prompts are judged whole.
+    // Evals read texts as landing does, redacted as they are stored, but judge prompts at full
+    // length.
     spans: { prices: createPriceBook(prices.of), maxPromptTokens: () => null, redactorOf: piiPolicies.of },
     policyOf: policies.of,
     isLeader,
@@ -44,7 +48,8 @@ export async function startEvals(
     now: () => Date.now(),
   });
   evals.start();
-  // Every worker knows of all of them; one shows them.
+  // Every worker knows all running evals; only the leader shows them, so that they are counted
+  // once.
   const gauge = setInterval(() => {
     metrics.evalsRunning.set(isLeader() ? evals.running() : 0);
   }, GAUGE_MS);

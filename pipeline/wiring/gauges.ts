@@ -1,4 +1,4 @@
-// The gauges of a worker: how far it is behind, and what it holds in memory, set once a second.
+// Gauges of a worker, set once a second: how far it is behind the log, and what it holds in memory.
 import * as metrics from '../../ops/platform/metrics.ts';
 import { Lag } from '../worker/lag.ts';
 import type { DataPlane } from './data_plane.ts';

@@ -1,4 +1,5 @@
-// LLM judging of a worker: the upstream, what is shared by all who call it, and the judging of live traces.
+// Wiring of LLM judging: the upstream, what all callers of models share, and the judging of live
+// traces.
 import { openUpstream, type Upstream } from '../../ops/platform/llm/upstream.ts';
 import { JudgeQuotas } from '../../ops/exchange/judge_quota.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
@@ -13,20 +14,22 @@ import type { PiiPolicies } from '../settings/pii_policies.ts';
 import type { Policies } from '../settings/org_policies.ts';
 import { countPublished, type WorkerParts } from './parts.ts';
 
-/** Calls of models under way in this process, of all orgs and of one. */
+/** Maximum model calls under way in this process, in total and for one organization. */
 const CALLS = { totalMax: 16, orgMax: 4 };
 
-/** What calls models; null without an upstream. */
+/** The callers of models. */
 export interface Models {
   upstream: Upstream;
-  /** Calls that are recorded as spans: of judges, and of others on their own. */
+  /** Makes calls that are recorded as spans, for judges and for others. */
   calls: RecordedCalls;
   judges: LlmJudges;
 }
 
 export interface Judging {
   models: Models | null;
-  /** Ends what is under way within seconds; the rest is another worker's. */
+  /**
+   * Gives tasks under way some seconds to finish; the queue redelivers the rest to another worker.
+   */
   stop: () => Promise<void>;
 }
 

@@ -1,4 +1,5 @@
-// What a worker shows of itself: metrics, and whether it is up. API processes on the same machine show its metrics with their own.
+// HTTP server of a worker: its metrics, its health and its readiness. API processes on the same
+// machine include its metrics in their own.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Env } from '../../ops/platform/env.ts';
@@ -8,15 +9,24 @@ import { SECURITY_HEADERS } from '../../ops/platform/security_headers.ts';
 const LOOPBACK = new Set(['127.0.0.1', '::1', 'localhost']);
 
 export interface MetricsServer {
-  /** Where API processes read the metrics; empty when they are scraped by whoever reaches the worker, and must not be counted twice. */
+  /**
+   * URL where API processes on this machine read the metrics. Empty if the server listens beyond
+   * the loopback interface: then a scraper reads it directly, and the metrics must not be counted
+   * twice.
+   */
   url: string;
-  /** From now on /readyz answers 200: the store is up and partitions are being read. */
+  /** Makes /readyz answer 200: the store is up and partitions are being read. */
   ready(): void;
   isReady(): boolean;
   close(): void;
 }
 
-/** Resolves when it listens. /healthz answers as long as the process does, also while it waits for ClickHouse. @throws when it cannot listen */
+/**
+ * Resolves once the server listens. /healthz answers 200 as long as the process runs, even while it
+ * waits for ClickHouse.
+ *
+ * @throws Error naming SERVICE_PIPELINE_PORT if the address cannot be used
+ */
 export function serveMetrics({
   SERVICE_PIPELINE_HOST: host,
   SERVICE_PIPELINE_PORT: wanted,

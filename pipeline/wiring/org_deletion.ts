@@ -1,4 +1,5 @@
-// Deletion of organizations in a worker: the handler of the long work `delete_org`, and a look after deletions whose job was never stored.
+// Wiring of the deletion of organizations: the handler of the long job `delete_org`, and a regular
+// check for deletions whose job was never stored.
 import type { JobRecords } from '../../ops/exchange/job_records.ts';
 import type { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
 import type { ObjectStore } from '../../ops/platform/object_store/object_store.ts';
@@ -20,21 +21,24 @@ import { RETENTION } from '../retention/retention.ts';
 import type { WorkerParts } from './parts.ts';
 import type { StoreUp } from './store.ts';
 
-/** A deletion whose job is missing for two looks lost the process that was asked for it. */
+/**
+ * Interval of the check. If the job of a deletion is missing in two checks in a row, the process
+ * that accepted the deletion died before it stored the job.
+ */
 const LOOK_MS = 5000;
 
 export interface OrgDeletionParts extends Omit<WorkerParts, 'env'>, Pick<StoreUp, 'sync'> {
   deletions: OrgDeletions;
   objects: ObjectStore;
   partitions: number;
-  /** Called between the steps. */
+  /** Called between two steps of a deletion, for tests. */
   step?: DeleteOrgDeps['step'];
-  /** Waits and leases are so many times shorter, for tests. */
+  /** Factor by which waits and leases are shortened, for tests. */
   hurry?: number;
 }
 
 export interface OrgDeletionPart {
-  /** By kind. */
+  /** Returns the handlers by kind of job. */
   handlers: (records: JobRecords) => Readonly<Record<string, LongJobHandler>>;
   stop: () => void;
 }
@@ -82,7 +86,7 @@ export async function openOrgDeletion(parts: OrgDeletionParts): Promise<OrgDelet
   };
 }
 
-/** Deletes what lies under the org's name, whether or not a table names it. */
+/** Deletes every object below the organization's prefix, including objects that no table names. */
 async function eraseObjects(objects: ObjectStore, org_id: string, signal: AbortSignal): Promise<number> {
   let erased = 0;
   for await (const { key } of objects.list(`org=${encodeURIComponent(org_id)}/`, signal)) {
@@ -92,7 +96,10 @@ async function eraseObjects(objects: ObjectStore, org_id: string, signal: AbortS
   return erased;
 }
 
-/** Stores the job of a deletion whose process died between the two, so that an org which is closed is erased. */
+/**
+ * Stores the missing job of a deletion whose process died after it closed the organization, so that
+ * every closed organization is erased.
+ */
 function lookAfter(
   deletions: OrgDeletions,
   records: JobRecords,
@@ -115,7 +122,7 @@ function lookAfter(
   };
   return setInterval(() => {
     look().catch((cause: unknown) => {
-      onProblem('deletions of organizations could not be looked after; trying again', cause);
+      onProblem('deletions of organizations could not be checked; trying again', cause);
     });
   }, everyMs);
 }

@@ -1,4 +1,4 @@
-// What every part of a worker's wiring gets.
+// The clients and identity that the wiring of every part takes, and two helpers that it shares.
 import type { Env } from '../../ops/platform/env.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
 import * as metrics from '../../ops/platform/metrics.ts';
@@ -15,12 +15,15 @@ export interface WorkerParts {
   onProblem: (problem: string, cause: unknown) => void;
 }
 
-/** Counts platform events that were published. */
+/** Counts published platform events. */
 export const countPublished = (event: string, count = 1): void => {
   metrics.serviceEventsPublishedTotal.inc({ event }, count);
 };
 
-/** Tries until it works: the store may come up after the worker, and comes back after being away. */
+/**
+ * Retries `task` with backoff until it resolves. The store may come up after the worker, and may
+ * become unavailable at any time.
+ */
 export async function untilDone<T>(logger: Logger, what: string, task: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt += 1) {
     try {

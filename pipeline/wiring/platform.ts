@@ -1,4 +1,5 @@
-// What every part of a worker stands on: settings from the environment, an identity, and the clients of NATS and ClickHouse.
+// The platform of a worker, on which all of its parts build: the environment, an identity, the
+// clients of NATS and ClickHouse, and what depends on nothing else.
 import { randomBytes } from 'node:crypto';
 import { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
 import { type Env, EnvError, parseEnv } from '../../ops/platform/env.ts';
@@ -17,10 +18,12 @@ export interface Platform extends WorkerParts {
   /** Partitions of the ingest log. */
   partitions: number;
   sealer: Sealer;
-  /** Runs patterns and rules of organizations that would take long on this thread. */
+  /**
+   * Runs organizations' patterns and rules on another thread if they would take long on this one.
+   */
   patterns: PatternRunner;
   deletions: OrgDeletions;
-  /** Closes the clients. Call it last. */
+  /** Closes the clients. Call it after every other part has ended. */
   close: () => Promise<void>;
 }
 
@@ -29,7 +32,11 @@ export interface WorkerEnv extends Env {
   SERVICE_CLICKHOUSE_URL: string;
 }
 
-/** @throws EnvError */
+/**
+ * Returns the settings from the environment.
+ *
+ * @throws EnvError if a setting is missing or invalid
+ */
 export function readWorkerEnv(): WorkerEnv {
   const env = parseEnv(process.env);
   const { SERVICE_NATS_URL, SERVICE_CLICKHOUSE_URL } = env;
@@ -41,8 +48,10 @@ export function readWorkerEnv(): WorkerEnv {
 }
 
 /**
- * Connects to NATS, creates the streams and buckets that are missing, and resolves. ClickHouse is not asked anything yet.
- * @throws if NATS does not answer within NATS_WAIT_MS
+ * Connects to NATS and creates the streams and buckets that are missing. It sends no query to
+ * ClickHouse yet.
+ *
+ * @throws Error if NATS does not answer within NATS_WAIT_MS
  */
 export async function openPlatform(env: WorkerEnv): Promise<Platform> {
   const workerId = `w${randomBytes(6).toString('hex')}`;

@@ -1,4 +1,5 @@
-// The preparation of batches: the stages, tail sampling, judging by rules, and their look-ups in the store.
+// Wiring of the preparation of batches (worker/prepare.ts): the stages, tail sampling, judging by
+// rules, and the look-ups that they make in the store.
 import { OrgTime } from '../../ops/platform/org_time.ts';
 import { createPriceBook } from '../domain/pricing/pricing.ts';
 import { PROFILE_RATE } from '../domain/traces/keep_rules.ts';
@@ -21,7 +22,7 @@ import type { Platform } from './platform.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Returns what worker/prepare.ts needs to turn the messages of a batch into rows. */
+/** Returns the dependencies of worker/prepare.ts. */
 export function openPreparation(
   parts: DataPlaneParts,
   states: ReadonlyMap<number, PartitionState>,
@@ -66,7 +67,8 @@ function openTopology(
       redactorOf: piiPolicies.of,
     },
     dedupe: {
-      // A partition lost in the middle of a batch has no window any more; its rows are not written.
+      // If the worker loses a partition in the middle of a batch, the partition has no window any
+      // more, and its rows are not written.
       windowOf: (partition) => states.get(partition)?.window ?? orphan,
       forgottenOf: (partition) => states.get(partition)?.forgotten ?? null,
       findLanded: async (events) => new Set([...(await known.findLanded(events)), ...bufferedAmong(states, events)]),
@@ -82,7 +84,10 @@ function openTopology(
 
 export const windowMsOf = ({ env }: Platform): number => env.SERVICE_DEDUP_WINDOW_HOURS * HOUR_MS;
 
-/** Tail sampling has nothing to decide where the profile stores every event in full. */
+/**
+ * Returns false if the sampling profile stores every event in full: tail sampling then has nothing
+ * to decide.
+ */
 export const usesTailSampling = ({ env }: Platform): boolean =>
   env.SERVICE_SAMPLING_TAIL && env.SERVICE_SAMPLING_ENABLED && PROFILE_RATE[env.SERVICE_SAMPLING_PROFILE] < 1;
 

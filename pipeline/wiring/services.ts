@@ -1,4 +1,5 @@
-// What a worker does beside the data plane once the store is up: incidents, LLM judging, evals, scheduled jobs, long jobs.
+// Wiring of what a worker does beside the data plane, once the store is up: incidents, LLM judging,
+// evals, scheduled jobs and long jobs.
 import * as metrics from '../../ops/platform/metrics.ts';
 import { type IncidentsPart, openIncidents } from '../incidents/open.ts';
 import { type StartedJobs, startJobs } from '../jobs/start.ts';
@@ -26,9 +27,9 @@ export interface ServiceParts {
 export interface Services {
   /** Seconds by which scheduled jobs are overdue, by job. */
   overdue: () => Map<string, number>;
-  /** Ends what is under way within seconds; other workers do the rest. */
+  /** Gives work under way some seconds to finish; other workers take over the rest. */
   stop: () => Promise<void>;
-  /** Ends what serves other workers. Call it when the data plane has stopped. */
+  /** Stops answering requests of other workers. Call it after the data plane has stopped. */
   close: () => void;
 }
 
@@ -96,7 +97,7 @@ function startScheduledJobs(
   });
 }
 
-/** Starts the jobs that are asked for: restores, erasures, deletions of organizations. */
+/** Starts the runner of long jobs: restores, erasures and deletions of organizations. */
 async function startAskedJobs({
   platform,
   dataPlane,

@@ -1,4 +1,5 @@
-// The settings of organizations that a worker watches: each is current within moments of a change.
+// Wiring of the settings of organizations that a worker watches: policies, prices, judges and
+// budgets.
 import type { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
 import type { BudgetRecord } from '../../schemas/records/budget.ts';
 import { ownBounds } from '../domain/patterns/bounds.ts';
@@ -18,7 +19,10 @@ export interface Settings {
   close: () => void;
 }
 
-/** Resolves when the settings of every organization are loaded. */
+/**
+ * Resolves once the settings of every organization are loaded. From then on a change is visible
+ * within moments.
+ */
 export async function openSettings({ log, sealer, patterns, onProblem }: Platform): Promise<Settings> {
   const [policies, piiPolicies, prices, judges, budgetRecords] = await Promise.all([
     openPolicies(log, onProblem),

@@ -1,4 +1,4 @@
-// The metrics of stages and of sampling.
+// Metrics of the stages and of sampling.
 import * as metrics from '../../ops/platform/metrics.ts';
 import type { StageObserver } from '../worker/stage_runner.ts';
 

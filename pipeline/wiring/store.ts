@@ -1,4 +1,5 @@
-// Brings the store up for a worker: the newest schema, its place in the log, and how its rows are made durable.
+// Wiring of the store: brings the schema up to date, finds the positions and epochs that the store
+// already knows, and chooses how rows are made durable.
 import { createSyncer } from '../../ops/platform/clickhouse/durability.ts';
 import { spreadParts } from '../../ops/platform/clickhouse/spread.ts';
 import { LOG_PLACE_KEY, settle } from '../../ops/platform/nats/open_log.ts';
@@ -11,21 +12,24 @@ import { untilDone, type WorkerParts } from './parts.ts';
 export interface StoreUp {
   fences: Fences;
   store: ClickHouseLandingStore;
-  /** What the store adds to JetStream sequences. */
+  /**
+   * Offset that turns JetStream sequences into log positions of the store. It is above 0 if the
+   * store has rows of a former log.
+   */
   logBase: number;
-  /** Epochs of the partitions' owners begin after this. */
+  /** Epochs of partition owners start above this value. */
   epochBase: number;
-  /** Resolves when everything landed before the call would survive power loss. */
+  /** Resolves once everything that landed before the call would survive power loss. */
   sync: () => Promise<void>;
 }
 
-/** Resolves when the store is ready, however long it is away. */
+/** Resolves once the store is ready, however long it is unavailable. */
 export async function bringUpStore(parts: WorkerParts): Promise<StoreUp> {
   const { logger, log, clickhouse, workerId } = parts;
   const fences = new Fences(clickhouse, workerId);
   const store = new ClickHouseLandingStore(clickhouse, fences);
   await untilDone(logger, 'waiting for ClickHouse', () => newestSchema(parts));
-  const { base, epochs } = await untilDone(logger, 'placing the log', () =>
+  const { base, epochs } = await untilDone(logger, 'positioning the log', () =>
     settle<{ base: number; epochs?: number }>(log, LOG_PLACE_KEY, async () => ({
       base: await store.newestPosition(),
       epochs: await fences.newestEpoch(),
@@ -38,15 +42,18 @@ export async function bringUpStore(parts: WorkerParts): Promise<StoreUp> {
   return { fences, store, logBase: base, epochBase: epochs ?? 0, sync };
 }
 
-/** Newest schema, and the analysts' user where the server keeps its users by SQL. */
+/** Applies migrations, and creates the user of analysts if the server manages its users by SQL. */
 async function newestSchema({ env, clickhouse, logger }: WorkerParts): Promise<void> {
   const { SERVICE_CLICKHOUSE_CLUSTER: cluster, SERVICE_CLICKHOUSE_ANALYST_PASSWORD: password } = env;
   await migrate(clickhouse, { cluster });
   const refusal = password === undefined ? null : await ensureAnalyst(clickhouse, password, cluster);
-  if (refusal !== null) logger.debug({ reason: refusal }, 'the store keeps the user analyst by itself');
+  if (refusal !== null) logger.debug({ reason: refusal }, 'the store manages the user analyst by itself');
 }
 
-/** By one sync before a checkpoint where the store is on this machine, else by the store itself. */
+/**
+ * Returns how rows are made durable: by one sync of the data directory before each checkpoint if
+ * the store runs on this machine, otherwise by ClickHouse with every insert.
+ */
 async function chooseDurability({ env }: WorkerParts, store: ClickHouseLandingStore): Promise<() => Promise<void>> {
   const syncer =
     env.SERVICE_CLICKHOUSE_DATA_DIR === undefined ? null : await createSyncer(env.SERVICE_CLICKHOUSE_DATA_DIR);

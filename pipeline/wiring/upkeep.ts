@@ -1,4 +1,4 @@
-// What keeps the log and the store in order, and shows how they are: the janitor of the log, the sweeper of parts, the gauges.
+// Wiring of upkeep: the janitor of the ingest log, the sweeper of replaced parts, and the gauges.
 import { REPLACED_PARTS_KEPT_S } from '../../ops/platform/clickhouse/replaced_parts.ts';
 import { startPartSweeper } from '../landing/part_sweeper.ts';
 import { startJanitor } from '../worker/log_janitor.ts';
@@ -9,7 +9,7 @@ import type { Services } from './services.ts';
 import type { StoreUp } from './store.ts';
 import { startStoreGauges } from './store_gauges.ts';
 
-/** Starts all of it; `stop` resolves when no sweep is under way. */
+/** Starts upkeep. `stop` resolves once no sweep is under way. */
 export function startUpkeep(
   { env, log, logger, clickhouse }: Platform,
   { sync }: Pick<StoreUp, 'sync'>,
