@@ -1,5 +1,7 @@
-// What the store already holds of events, traces and corrections that a worker does not remember. Reads only, each bounded in
-// time and in what one statement names. IN takes a query throughout: of a computed array the engine uses no index.
+// Look-ups of events, traces and cost corrections that a worker does not remember. It only reads;
+// each query is bounded in time and in the ids that it names.
+//
+// IN always takes a subquery, because ClickHouse uses no index for a computed array.
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { eventIdentity } from '../domain/traces/event_identity.ts';
 import type { EventRef } from '../stages/dedupe.ts';
@@ -7,17 +9,20 @@ import { storedTrace, TRACE_COLUMNS, type TraceRecord } from '../traces/stored_t
 import type { StoredTrace } from '../traces/open_traces.ts';
 
 const READ_TIMEOUT_MS = 60_000;
-/** Bytes of the ids that one statement names: the server takes parameters of up to 128 KiB, with room for escapes. */
+/**
+ * Maximum bytes of ids in one query. The server takes parameters of up to 128 KiB, and escaping may
+ * double an id.
+ */
 const ID_BYTES_MAX = 60_000;
-/** What stands around an id in a list, beside its bytes. */
+/** Bytes that an id takes in a list beside its own. */
 const ID_FRAME_BYTES = 3;
 
-/** The same refs, in batches whose ids one statement takes. */
+/** Yields the references in batches whose ids fit one query. */
 function* parameterBatches<T extends { org_id: string; trace_id: string }>(refs: readonly T[]): Generator<T[]> {
   let batch: T[] = [];
   let bytes = 0;
   for (const ref of refs) {
-    // The hex ids of events are 16 bytes and in a list of their own.
+    // The hex ids of events take 16 bytes each, in a list of their own.
     const more = Buffer.byteLength(ref.org_id) + Buffer.byteLength(ref.trace_id) + 16 + ID_FRAME_BYTES;
     if (batch.length > 0 && bytes + more > ID_BYTES_MAX) {
       yield batch;
@@ -37,7 +42,10 @@ export class KnownRows {
     this.#client = client;
   }
 
-  /** Where corrections of costs have landed first in a partition, by correction_hex. */
+  /**
+   * Returns the log_seq at which each correction landed first in a partition, by correction_hex.
+   * Corrections that have not landed are left out.
+   */
   async findCorrections(partition: number, corrections: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const rows = await this.#rows<{ hex: string; seq: string }>(
       'find_corrections',
@@ -49,7 +57,7 @@ export class KnownRows {
     return new Map(rows.map(({ hex, seq }) => [hex, Number(seq)]));
   }
 
-  /** Live rows of those of the given traces that exist. */
+  /** Returns the live rows of those of the given traces that have one. */
   async findTraces(partition: number, traces: readonly { org_id: string; trace_id: string }[]): Promise<StoredTrace[]> {
     const found: StoredTrace[] = [];
     for (const batch of parameterBatches(traces)) found.push(...(await this.#findTraces(partition, batch)));
@@ -75,7 +83,10 @@ export class KnownRows {
     return rows.filter((row) => wanted.has(`${row.org_id} ${row.trace_id}`)).map(storedTrace);
   }
 
-  /** Identities (traces/event_identity.ts) of those events that have a row from another position of the log. */
+  /**
+   * Returns the identities (domain/traces/event_identity.ts) of those events that have a row from
+   * another log position.
+   */
   async findLanded(events: readonly EventRef[]): Promise<ReadonlySet<string>> {
     const found = new Set<string>();
     for (const batch of parameterBatches(events))
@@ -92,7 +103,8 @@ export class KnownRows {
       log_index: number;
     }>(
       'find_landed',
-      // An event that comes again names its trace again, and the look-up knows when that was: without it all spans of the org are read.
+      // A repeated event names the same trace, and trace_lookup knows when that trace was. Without
+      // the time range ClickHouse would read all spans of the organization.
       `WITH (
          SELECT (min(first_at), max(last_at)) FROM trace_lookup WHERE trace_key IN (SELECT sipHash64(arrayJoin({traces:Array(String)})))
        ) AS times

@@ -1,7 +1,10 @@
-// Keeps the ingest log from filling up with what has landed. Consumed messages stay for re-reading (a decoder that was
-// wrong can be mended and the log read again) until the log is half full; then the oldest landed ones are purged.
-// A worker whose partitions get nothing hears nothing of how far the log is, and its checkpoints would hold the log back until it is
-// full for good: where nothing moves, an empty message that every worker reads moves them.
+// Keeps the ingest log from filling up with consumed messages. It keeps them for replays (a decoder
+// may have to be fixed and the log read again) until the log is half full, and then purges the
+// oldest messages that have landed.
+//
+// A worker that receives no messages for its partitions does not move their checkpoints, which
+// would block purging for good. If checkpoints stand still, the janitor publishes an empty message
+// that every worker reads.
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
@@ -13,7 +16,10 @@ import { LIMITS } from '../limits.ts';
 const LOOK_MS = 5000;
 const NUDGE_MS_MAX = 2000;
 
-/** First sequence to keep: enough of the landed head goes that the log falls below its mark; null for nothing to do. */
+/**
+ * Returns the first sequence to keep so that the log falls below its mark, at most one past the
+ * checkpoint; null if nothing is to be purged.
+ */
 export function purgeBelow(
   log: { bytes: number; bytes_max: number; first_seq: number; last_seq: number },
   checkpoint: number,
@@ -26,8 +32,11 @@ export function purgeBelow(
 }
 
 /**
- * @param landedByAll JetStream sequence up to which everything has landed, or null when the log is another worker's to look after
- * @param lookMs unset: LOOK_MS
+ * Starts the janitor, and returns what stops it.
+ *
+ * @param landedByAll returns the JetStream sequence up to which everything has landed, or null if
+ * another worker is the leader
+ * @param lookMs interval in milliseconds; defaults to LOOK_MS
  */
 export function startJanitor(
   log: Log,
@@ -48,7 +57,7 @@ export function startJanitor(
     const isHeldBack = state.bytes > config.max_bytes * LIMITS.log_keep_fraction && checkpoint < state.last_seq;
     const stands = isHeldBack && stoodAt === checkpoint;
     stoodAt = isHeldBack ? checkpoint : null;
-    // Refused where the log is full; it goes on once there is room.
+    // A full log rejects the message. The janitor retries at the next check.
     if (stands)
       await publishRecord(
         log,
@@ -60,7 +69,7 @@ export function startJanitor(
   };
   const timer = setInterval(() => {
     look().catch((error: unknown) => {
-      logger.warn({ err: error }, 'the log could not be looked after');
+      logger.warn({ err: error }, 'the ingest log could not be checked; trying again');
     });
   }, lookMs);
   return {

@@ -1,6 +1,9 @@
-// Reads the ingest log for the partitions of one worker, in strict order of the log, and holds what it has read within a
-// bound. An ordered consumer: no acknowledgements, gaps are noticed and read again, a restart of the server is survived.
-// When the partitions change it begins again where the furthest behind of them is; who takes a message decides for whom it is new.
+// Reads the ingest log for the partitions of one worker, in log order, and buffers what it has read
+// within a bound.
+//
+// It uses an ordered consumer: there are no acknowledgements, gaps are read again, and reading
+// survives a restart of the server. When the partitions change, it starts again at the checkpoint
+// that is furthest behind; the caller of `take` decides for which partitions a message is new.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, ConsumerMessages, JetStreamClient } from '@nats-io/jetstream';
 import { DeliverPolicy } from '@nats-io/jetstream';
@@ -9,23 +12,25 @@ import { INGEST_STREAM, ingestSubject, MIXED_SUBJECT } from '../../schemas/strea
 import { FINGERPRINT_HEADER } from '../../schemas/codec.ts';
 
 export interface LogMessage {
-  /** The partition that its subject names; null for a message of several. */
+  /** The partition that the subject names; null for a message with events of several partitions. */
   partition: number | null;
-  /** JetStream sequence. */
   seq: number;
   data: Uint8Array;
   fingerprint: string | undefined;
 }
 
-/** Messages that are asked for ahead. A message is about 1 MiB at most, 8 MiB where one event is that large. */
+/**
+ * Messages fetched ahead. A message is about 1 MiB at most, or 8 MiB if it holds one event of that
+ * size.
+ */
 const PREFETCH_MESSAGES = 16;
-/** Bytes that are held before no more is asked for. */
+/** Maximum bytes buffered before fetching pauses. */
 const BUFFERED_BYTES_MAX = 16 * 1024 * 1024;
 const REOPEN_WAIT_MS = 250;
-/** A reading that has been silent for this long is asked whether there is something to read. */
+/** After this time without a message, the reader asks the server whether messages are pending. */
 const STILL_MS = 5000;
 
-/** Notices after which an ordered consumer may never deliver again by itself. */
+/** Status notices after which an ordered consumer may never deliver again by itself. */
 const LOST: ReadonlySet<string> = new Set([
   'heartbeats_missed',
   'consumer_deleted',
@@ -35,13 +40,16 @@ const LOST: ReadonlySet<string> = new Set([
   'reset',
 ]);
 
-/** One reading of the log, from a position, until it is closed. */
+/** One pass over the log from a sequence on, until it is closed. */
 interface Reading {
   subjects: Map<string, number | null>;
   nextSeq: number;
   consumer: Consumer | null;
   messages: ConsumerMessages | null;
-  /** When the last message came, or the reading was opened, on the monotonic clock. */
+  /**
+   * When the last message arrived, or the reading was opened, on the monotonic clock in
+   * milliseconds.
+   */
   heardAt: number;
   closed: boolean;
 }
@@ -52,7 +60,10 @@ export class LogReader {
   readonly #stillMs: number;
   readonly #queue: LogMessage[] = [];
   #bufferedBytes = 0;
-  /** Messages behind the newest one read; unknown, so not none, until the log was asked. */
+  /**
+   * Messages in the log after the newest one read. 1 until the server has said how many there are,
+   * so that the lag is not taken to be 0.
+   */
   #pending = 1;
   #reading: Reading | null = null;
   #wakeReading: (() => void) | null = null;
@@ -64,7 +75,7 @@ export class LogReader {
     this.#logger = options.logger;
   }
 
-  /** Sets what is called after each message that was read, before reading begins. */
+  /** Sets the function that is called after each message read. Call it before `read`. */
   onMessage(listener: () => void): void {
     this.#onMessage = listener;
   }
@@ -74,12 +85,15 @@ export class LogReader {
     return this.#queue.length + this.#pending;
   }
 
-  /** Messages read and not taken. */
+  /** Messages that were read and not taken yet. */
   get buffered(): number {
     return this.#queue.length;
   }
 
-  /** Reads these partitions from a JetStream sequence on; what was read and not taken is let go and read again. */
+  /**
+   * Reads these partitions from a JetStream sequence on. Buffered messages are discarded and read
+   * again.
+   */
   read(partitions: readonly number[], fromSeq: number): void {
     this.stop();
     if (partitions.length === 0) return;
@@ -115,7 +129,7 @@ export class LogReader {
     this.#wakeReading?.();
   }
 
-  /** The oldest message read, or undefined. */
+  /** Returns the oldest buffered message, or undefined if there is none. */
   take(): LogMessage | undefined {
     const message = this.#queue.shift();
     if (message !== undefined) {
@@ -130,7 +144,7 @@ export class LogReader {
       try {
         await this.#consume(reading);
       } catch (error) {
-        if (isOpen(reading)) this.#logger.warn({ err: error }, 'reading the log failed; opening it again');
+        if (isOpen(reading)) this.#logger.warn({ err: error }, 'reading the ingest log failed; opening it again');
       }
       if (isOpen(reading)) await new Promise((resolve) => setTimeout(resolve, REOPEN_WAIT_MS));
     }
@@ -171,19 +185,23 @@ export class LogReader {
     }
   }
 
-  /** Ends a reading that the server has forgotten (a restart, another leader), so that it is opened again. */
+  /**
+   * Ends a reading whose consumer the server has lost (after a restart or a change of leader), so
+   * that it is opened again.
+   */
   async #watch(messages: ConsumerMessages): Promise<void> {
     for await (const { type } of messages.status()) {
       if (!LOST.has(type)) continue;
-      this.#logger.info({ type }, 'the log was interrupted; reading on');
+      this.#logger.info({ type }, 'reading the ingest log was interrupted; opening it again');
       messages.stop();
       return;
     }
   }
 
   /**
-   * Opens a reading anew that is silent although there is something to read. Seen with three servers when one of them was sent away: the
-   * consumer was made again on another server and nobody pulled from it, without a notice.
+   * Reopens a reading that is silent although messages are pending. This happened with three
+   * servers when one of them was removed: the consumer was recreated on another server, and nothing
+   * pulled from it or gave notice.
    */
   async #guard(reading: Reading): Promise<void> {
     while (isOpen(reading)) {
@@ -191,7 +209,7 @@ export class LogReader {
       if (!isOpen(reading) || this.#wakeReading !== null || performance.now() - reading.heardAt < this.#stillMs)
         continue;
       const { heardAt } = reading;
-      // No answer says no more than silence does.
+      // If the server does not answer, the reading counts as silent.
       const pending = await (reading.consumer?.info() ?? Promise.reject(new Error('not open yet'))).then(
         ({ num_pending }) => num_pending,
         () => 1,
@@ -201,7 +219,7 @@ export class LogReader {
       if (pending === 0) continue;
       this.#logger.warn(
         { pending, silent_ms: Math.round(performance.now() - heardAt) },
-        'the log is silent; opening it again',
+        'the ingest log is silent although messages are pending; opening it again',
       );
       reading.closed = true;
       reading.messages?.stop();
@@ -217,7 +235,7 @@ export class LogReader {
   }
 }
 
-/** As a function: the flag changes while its reader waits. */
+/** A function, because the compiler would narrow the flag, which changes during an await. */
 function isOpen(reading: Reading): boolean {
   return !reading.closed;
 }

@@ -1,13 +1,16 @@
-// Who owns which partition: heartbeats of workers, and a record for each partition in a KV bucket.
-// A worker beats; one that was not heard for TTL_MS, by the listener's own monotonic clock, is dead. Live workers share the
-// partitions evenly by their sorted ids. A record changes only by CAS on its revision, and a new owner raises its epoch:
-// an owner that was paused finds its next write refused. What keeps it from landing rows meanwhile is the fence in the
-// store, not this clock.
-import type { KV, KvEntry } from '@nats-io/kv';
+// Ownership of partitions: heartbeats of workers, and a record for each partition in a KV bucket.
+//
+// A worker from which nothing was heard for TTL_MS, on the listener's own monotonic clock, is dead.
+// Live workers share the partitions evenly by their sorted ids. A record changes only by
+// compare-and-set on its revision, and each new owner raises its epoch, so that the next write of a
+// paused former owner is rejected. The fence in the store, not this clock, keeps a former owner
+// from landing rows.
+import type { KV } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { HeartbeatListener, sendBeat } from '../../ops/exchange/heartbeats.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
-import { type PartitionRecord, partitionRecord } from './partition_record.ts';
+import type { PartitionRecord } from './partition_record.ts';
+import { PartitionRecords, type RecordRevision } from './partition_records.ts';
 
 export interface OwnershipOptions {
   nc: NatsConnection;
@@ -15,76 +18,83 @@ export interface OwnershipOptions {
   workerId: string;
   partitions: number;
   metricsUrl: string;
-  /** Whether the whole worker has started: its beats say so. Unset: it has. */
+  /**
+   * Returns whether the whole worker has started, which its heartbeats report. Defaults to true.
+   */
   isUp?: () => boolean;
-  /** Epochs begin after this one: where the log is newer than the store, the store knows fences of an older log. Unset: 0. */
+  /**
+   * Epochs start above this one: if the log is newer than the store, the store has fences of a
+   * former log. Defaults to 0.
+   */
   epochBase?: number;
   logger: Logger;
 }
 
 /** The part of a worker that processes the partitions which the worker owns. */
 export interface PartitionHolder {
-  /** Brings partitions up; resolves when they are being read. After a rejection it is called again, also for those that are up already. */
+  /**
+   * Brings partitions up, and resolves when they are being read. After a rejection it is called
+   * again, also with partitions that are up already.
+   */
   acquire(records: PartitionRecord[]): Promise<void>;
-  /** Finishes partitions that another worker is to take over: resolves when nothing more is read of them, and all that was read has landed and is checkpointed. */
+  /**
+   * Stops reading partitions that another worker is to take over, and resolves when all that was
+   * read has landed and is checkpointed.
+   */
   release(partitions: number[]): Promise<void>;
   /** Drops a partition that another worker has taken over, at once and without writing anything. */
   lose(partition: number): void;
 }
 
-/** The record of a partition at a revision of the bucket. */
-interface RecordRevision {
-  record: PartitionRecord;
-  revision: number;
-}
-
 /** The record by which this worker owns a partition. */
 interface OwnedPartition extends RecordRevision {
-  /** True once the holder has acquired the partition. Until then every tick asks it again. */
+  /**
+   * True once the holder has acquired the partition. Until then every tick asks the holder again.
+   */
   acquired: boolean;
 }
 
 export const BEAT_MS = 500;
 export const TTL_MS = 2000;
-/** A worker that was silent for this long is forgotten. */
+/** A worker that was silent for this long is removed from memory. */
 const FORGET_MS = 60_000;
-/** Membership must be unchanged for this long before partitions are given back to a newcomer. */
+/** Membership must be unchanged for this long before partitions are released to a newcomer. */
 const SETTLE_MS = 750;
-const WATCH_AGAIN_MS = 250;
-
-const keyOf = (partition: number): string => `partition.${String(partition)}`;
-const encode = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
 
 export class Ownership {
   readonly #options: OwnershipOptions;
   readonly #owned = new Map<number, OwnedPartition>();
-  /** All records as the watch shows them. */
-  readonly #records = new Map<number, RecordRevision>();
+  readonly #records: PartitionRecords;
   readonly #heartbeats: HeartbeatListener;
-  /** null until the start: nothing is owned before. */
+  /** null until `start`. Before, no partition is owned. */
   #holder: PartitionHolder | null = null;
   #membersSince = 0;
   #members = '';
   #lastTickAt = performance.now();
-  /** Since when whoever lives must have been heard. */
+  /**
+   * Start of the liveness window, on the monotonic clock. Until it has lasted TTL_MS, no owner is
+   * considered dead.
+   */
   #listeningSince = 0;
   #stopped = false;
   #working: Promise<void> = Promise.resolve();
   #timer: NodeJS.Timeout | null = null;
   #beats: NodeJS.Timeout | null = null;
-  #stopWatch: (() => void) | null = null;
 
   constructor(options: OwnershipOptions) {
     this.#options = options;
+    this.#records = new PartitionRecords(options, (record) => {
+      this.#see(record);
+    });
     this.#heartbeats = new HeartbeatListener(options.nc);
   }
 
-  /** Partitions held, with their epochs. */
+  /** Owned partitions with their epochs. */
   get owned(): [partition: number, epoch: number][] {
     return [...this.#owned.values()].map(({ record }) => [record.partition, record.epoch]);
   }
 
-  /** Epoch under which a partition is held; undefined when it is not. */
+  /** Returns the epoch under which this worker owns a partition; undefined if it does not. */
   epochOf(partition: number): number | undefined {
     return this.#owned.get(partition)?.record.epoch;
   }
@@ -93,28 +103,34 @@ export class Ownership {
     return this.#owned.has(partition);
   }
 
-  /** JetStream sequence up to which every partition, whoever owns it, has landed; 0 while some are unknown. */
+  /**
+   * JetStream sequence up to which every partition has landed, whichever worker owns it; 0 while
+   * the record of a partition is unknown.
+   */
   get landedByAll(): number {
     if (this.#records.size < this.#options.partitions) return 0;
-    return Math.min(...[...this.#records.values()].map(({ record }) => record.checkpoint));
+    return Math.min(...this.#records.all().map(({ checkpoint }) => checkpoint));
   }
 
-  /** True for one live worker at a time (as far as it can know): it does the work that belongs to no partition. */
+  /**
+   * True for one live worker at a time, as far as that worker can know. The leader does the work
+   * that belongs to no partition.
+   */
   get isLeader(): boolean {
     return this.#owned.size > 0 && this.#liveWorkers(performance.now())[0] === this.#options.workerId;
   }
 
   async start(holder: PartitionHolder): Promise<void> {
     this.#holder = holder;
-    await this.#watch();
-    void this.#followConnection();
+    await this.#records.watch();
     this.#listeningSince = performance.now();
     this.#beat();
-    // Beats must go on while a rebalance waits for a recovery, the first one too.
+    // Heartbeats continue while a rebalance waits for a takeover, including the first one.
     this.#beats = setInterval(() => {
       this.#beat();
     }, BEAT_MS);
-    // The own heartbeat comes back before the flush is confirmed, so the first round can take what is free.
+    // The worker receives its own heartbeat before the flush is confirmed, so the first round can
+    // already claim free partitions.
     await this.#options.nc.flush();
     const tick = async (): Promise<void> => {
       this.#working = this.#rebalance().catch((error: unknown) => {
@@ -131,8 +147,9 @@ export class Ownership {
   }
 
   /**
-   * Writes how far a partition has come.
-   * @returns false when the partition is another's by now; it has been dropped then.
+   * Writes the checkpoint of a partition.
+   *
+   * @returns false if another worker owns the partition; it has been dropped then
    */
   async checkpoint(partition: number, checkpoint: number, completedThrough: number): Promise<boolean> {
     const own = this.#owned.get(partition);
@@ -140,76 +157,34 @@ export class Ownership {
     return this.#write(own, { ...own.record, checkpoint, completed_through: completedThrough, up: true });
   }
 
-  /** The store knows a newer owner. It is dropped; where the record still names this worker, the next tick claims it anew. */
+  /**
+   * Drops a partition for which the store has a newer fence. If its record still names this worker,
+   * the next tick claims it again.
+   */
   fenced(partition: number): void {
     if (this.#owned.has(partition)) this.#drop(partition);
   }
 
-  /** Gives everything back in order and says that this worker ends. */
+  /** Releases all partitions in order, and announces that this worker ends. */
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#working;
     if (this.#beats !== null) clearInterval(this.#beats);
     await this.#handOver([...this.#owned.keys()]);
-    this.#stopWatch?.();
+    this.#records.close();
     this.#heartbeats.stop();
     this.#beat(true);
   }
 
-  /** Shows every record as it is now, and each change from then on. */
-  async #watch(): Promise<void> {
-    const watch = await this.#options.kv.watch();
-    this.#stopWatch?.();
-    if (this.#stopped) {
-      watch.stop();
-      return;
-    }
-    const stop = (): void => {
-      watch.stop();
-    };
-    this.#stopWatch = stop;
-    void (async () => {
-      for await (const entry of watch) this.#see(entry);
-      if (this.#stopWatch === stop) await this.#watchAgain();
-    })();
-  }
-
-  /** Tries until it works: without a watch, what others give back is never seen. */
-  async #watchAgain(): Promise<void> {
-    while (!this.#stopped && !this.#options.nc.isClosed()) {
-      try {
-        await this.#watch();
-        return;
-      } catch (error) {
-        this.#options.logger.warn({ err: error }, 'partitions could not be watched; trying again');
-        await new Promise((resolve) => setTimeout(resolve, WATCH_AGAIN_MS));
-      }
-    }
-  }
-
-  /**
-   * Watches anew after a lost connection. The client does so only when a later change shows a gap, or after a minute without a sign of
-   * the server: a change that was lost on its way, and was the last one, would never be shown.
-   */
-  async #followConnection(): Promise<void> {
-    for await (const { type } of this.#options.nc.status()) {
-      if (this.#stopped) return;
-      if (type === 'reconnect') await this.#watchAgain();
-    }
-  }
-
-  #see(entry: KvEntry): void {
-    if (!entry.key.startsWith('partition.') || entry.operation !== 'PUT') return;
-    const record = partitionRecord.parse(entry.json());
-    this.#records.set(record.partition, { record, revision: entry.revision });
-    const own = this.#owned.get(record.partition);
-    if (own !== undefined && record.epoch > own.record.epoch) this.#drop(record.partition);
+  #see({ partition, epoch }: PartitionRecord): void {
+    const own = this.#owned.get(partition);
+    if (own !== undefined && epoch > own.record.epoch) this.#drop(partition);
   }
 
   #drop(partition: number): void {
     this.#owned.delete(partition);
-    this.#options.logger.warn({ partition }, 'partition was taken by another worker');
+    this.#options.logger.warn({ partition }, 'another worker has taken the partition over');
     this.#holder?.lose(partition);
   }
 
@@ -218,13 +193,17 @@ export class Ownership {
     sendBeat(nc, { worker_id: workerId, metrics_url: metricsUrl, ended, up: isUp?.() ?? true });
   }
 
-  /** Live workers, or none when not even this one's own heartbeats come back. */
+  /** Returns the live workers, or none if not even this worker's own heartbeats arrive. */
   #liveWorkers(now: number): string[] {
     const own = this.#heartbeats.heardAt(this.#options.workerId) ?? -Infinity;
     return now - own > TTL_MS ? [] : this.#heartbeats.live(now, TTL_MS);
   }
 
-  /** After a time in which nothing could be heard (the log was away, or this process was paused) the others' silence says nothing. */
+  /**
+   * Restarts the liveness window after a time in which nothing could be heard, because NATS was
+   * unavailable or this process was paused. The silence of other workers says nothing about them
+   * then.
+   */
   #excuseSilence(now: number): void {
     const own = this.#heartbeats.heardAt(this.#options.workerId) ?? now;
     const deaf = now - own > TTL_MS / 2 || now - this.#lastTickAt > TTL_MS;
@@ -270,7 +249,10 @@ export class Ownership {
     if (taken.length > 0) this.#options.logger.info({ partitions: taken }, 'partitions taken');
   }
 
-  /** Brings up whatever is held and not up: just claimed, or left by a round that failed. */
+  /**
+   * Brings up every owned partition that is not up: those just claimed, and those of a round that
+   * failed.
+   */
   async #bringUp(): Promise<void> {
     const down = [...this.#owned.values()].filter(({ acquired }) => !acquired);
     if (down.length === 0) return;
@@ -296,68 +278,61 @@ export class Ownership {
       at: new Date().toISOString(),
     };
     await this.#attempt(partition, async () => {
-      const revision = await this.#put(record, known?.revision);
+      const revision = await this.#records.put(record, known?.revision);
       this.#owned.set(partition, { record, revision, acquired: false });
     });
   }
 
   /**
-   * Marks free what names this worker though it does not hold it: the answer to a claim or a hand-over was lost. Nobody would take it,
-   * as this worker lives.
+   * Clears the owner of a record that names this worker although it does not own the partition: the
+   * answer to a claim or to a release was lost. No other worker would claim it while this one
+   * lives.
    */
   async #free(partition: number): Promise<void> {
     const known = this.#records.get(partition);
     if (known?.record.owner !== this.#options.workerId) return;
     await this.#attempt(partition, async () => {
-      await this.#put({ ...known.record, owner: '', at: new Date().toISOString() }, known.revision);
+      await this.#records.put({ ...known.record, owner: '', at: new Date().toISOString() }, known.revision);
     });
   }
 
-  /** A write that fails keeps nobody from the other partitions; the next tick decides anew by what the record says then. */
+  /**
+   * Runs a write whose failure must not affect other partitions. The next tick decides again from
+   * the record as it is then.
+   */
   async #attempt(partition: number, write: () => Promise<void>): Promise<void> {
     try {
       await write();
     } catch (error) {
       this.#options.logger.debug({ err: error, partition }, 'the record of a partition was not written');
-      // Our view of the record may be old; the watch brings the new one, or this look does.
-      await this.#reread(partition).catch((cause: unknown) => {
-        this.#options.logger.warn({ err: cause, partition }, 'partition could not be looked at; trying again');
+      // The known record may be stale. The watch brings the new one, or else this read does.
+      await this.#records.reread(partition).catch((cause: unknown) => {
+        this.#options.logger.warn(
+          { err: cause, partition },
+          'the record of a partition could not be read; trying again',
+        );
       });
     }
-  }
-
-  /** Writes over the revision that was read, or where there is no record. @returns the revision written */
-  async #put(record: PartitionRecord, revision: number | undefined): Promise<number> {
-    const { kv } = this.#options;
-    const [key, value] = [keyOf(record.partition), encode(record)];
-    const written = revision === undefined ? await kv.create(key, value) : await kv.update(key, value, revision);
-    this.#records.set(record.partition, { record, revision: written });
-    return written;
-  }
-
-  async #reread(partition: number): Promise<RecordRevision | null> {
-    const entry = await this.#options.kv.get(keyOf(partition));
-    if (entry?.operation !== 'PUT') return null;
-    const current = { record: partitionRecord.parse(entry.json()), revision: entry.revision };
-    this.#records.set(partition, current);
-    return current;
   }
 
   async #handOver(partitions: number[]): Promise<void> {
     if (partitions.length === 0) return;
     await this.#holder?.release(partitions);
     await Promise.all(partitions.map((partition) => this.#disown(partition)));
-    this.#options.logger.info({ partitions }, 'partitions given back');
+    this.#options.logger.info({ partitions }, 'partitions released');
   }
 
-  /** Lets go of a partition that is released. Where that cannot be written, #free tries again, as the record names this worker still. */
+  /**
+   * Clears the owner of a released partition. If the write fails, the record still names this
+   * worker, and #free retries.
+   */
   async #disown(partition: number): Promise<void> {
     const own = this.#owned.get(partition);
     if (own === undefined) return;
     await this.#write(own, { ...own.record, owner: '' }).catch((error: unknown) => {
       this.#options.logger.warn(
         { err: error, partition },
-        'partition could not be marked free; trying again, and others take it when this worker is gone',
+        'a partition could not be marked free; trying again, and others take it over when the lease of this worker expires',
       );
     });
     this.#owned.delete(partition);
@@ -367,15 +342,15 @@ export class Ownership {
     const { partition } = record;
     const next = { ...record, at: new Date().toISOString() };
     const put = async (revision: number): Promise<void> => {
-      own.revision = await this.#put(next, revision);
+      own.revision = await this.#records.put(next, revision);
       own.record = next;
     };
     try {
       await put(own.revision);
       return true;
     } catch (error) {
-      // Refused, or the answer got lost: the record itself tells which.
-      const now = await this.#reread(partition);
+      // The write was rejected, or its answer was lost. The record tells which.
+      const now = await this.#records.reread(partition);
       if (now?.record.epoch === own.record.epoch && now.record.owner === this.#options.workerId) {
         await put(now.revision);
         return true;

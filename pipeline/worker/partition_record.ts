@@ -1,16 +1,20 @@
-// The record of a partition in the bucket `partitions`: its owner, and how far the log of the partition has been processed.
+// The record of a partition in the bucket `partitions`: its owner, and how far the partition has
+// been processed.
 import { z } from 'zod';
 
 export const partitionRecord = z.object({
   partition: z.number().int(),
-  /** Empty when nobody owns it. */
+  /** Id of the worker; empty if the partition has no owner. */
   owner: z.string(),
   epoch: z.number().int(),
-  /** JetStream sequence up to which all has landed. */
+  /** JetStream sequence up to which everything has landed. */
   checkpoint: z.number().int(),
-  /** JetStream sequence up to which every trace is complete and told. */
+  /** JetStream sequence up to which every trace is complete, and its completion published. */
   completed_through: z.number().int(),
-  /** Whether its owner has brought it up, and written a checkpoint since. Unset by workers of an older version. */
+  /**
+   * True once the owner has brought the partition up and written a checkpoint. Workers of older
+   * versions leave it out.
+   */
   up: z.boolean().optional(),
   at: z.string(),
 });

@@ -1,5 +1,7 @@
-// What a worker holds in memory for a partition that it owns, and how it is built when the partition is taken over.
-// Nothing here is the only copy: all of it comes back from the store and the log.
+// The state that a worker keeps in memory for a partition that it owns, and how it is rebuilt on
+// takeover.
+//
+// Nothing here is the only copy: all of it can be rebuilt from the store and the log.
 import type { TraceBookLimits } from '../traces/open_traces.ts';
 import { TraceBook, type StoredTrace } from '../traces/open_traces.ts';
 import type { JudgedInputs } from '../judging/judged_inputs.ts';
@@ -13,20 +15,20 @@ import type { PartitionRecord } from './partition_record.ts';
 const TRIM_EVERY_IDS = 1_000_000;
 
 /**
- * From where in the log on a trace is stored in full: from its beginning (log_seq 0) where it was kept; where it was summarised from
- * the first event that a rule of its own kept, if there is one (else log_seq is Infinity).
+ * Log position from which on a trace is stored in full: log_seq 0 for a trace that was kept; for a
+ * summarized trace the first event that a keep rule kept, or log_seq Infinity if there is none.
  */
 export type FullFrom = Pick<LogPosition, 'log_seq' | 'log_index'>;
 
-/** Rows above the checkpoint that a former owner landed already. Log positions are the store's. */
+/** Rows above the checkpoint that a former owner has landed. Positions are the store's. */
 export interface Replay {
   spans: ReadonlySet<string>;
   texts: ReadonlySet<string>;
-  /** Usage has landed up to this position. */
+  /** Position up to which usage has landed. */
   usage_through: number;
-  /** What tail sampling made of the traces with such rows, by traceKey. */
+  /** Decisions of tail sampling on the traces of these rows, by traceKey. */
   decided: Map<string, FullFrom>;
-  /** Past this position nothing had landed. */
+  /** Position after which nothing has landed. */
   until: number;
 }
 
@@ -34,26 +36,36 @@ export interface PartitionState {
   partition: number;
   epoch: number;
   window: IdWindow;
-  /** Traces and organizations that were erased while this worker owned the partition; a later owner finds no row of theirs to recall. */
+  /**
+   * Traces and organizations erased while this worker owned the partition. A later owner needs no
+   * such list, because it finds no rows of them.
+   */
   forgotten: Forgotten;
   book: TraceBook;
   tail: TailBuffer;
   replay: Replay | null;
-  /** received_at of the newest event prepared, of any partition: the time of the log, milliseconds; 0 before the first. */
-  heard_at: number;
   /**
-   * JetStream sequences: taken from the reader up to, landed of what was taken up to, prepared up to, landed up to (in full, or held by
-   * tail sampling with its usage landed), settled up to (nothing held), and as last written down. The first two count all messages that
-   * the worker reads, the others the partition's own.
+   * received_at of the newest event prepared, of any partition, in milliseconds: the time of the
+   * log. 0 before the first event.
    */
+  heard_at: number;
+  // JetStream sequences up to which messages have come to a step. taken_through and read_through count
+  // all messages that the worker reads, the others those of the partition.
+  /** Taken from the reader. */
   taken_through: number;
+  /** Taken, and landed if they were the partition's. */
   read_through: number;
+  /** Prepared. */
   prepared_through: number;
+  /** Landed in full, or buffered by tail sampling with their usage landed. */
   landed_through: number;
+  /** Landed in full: no event is buffered. The next checkpoint. */
   settled_through: number;
+  /** Every trace is complete and its completion published. */
   completed_through: number;
+  /** The two sequences of the last checkpoint written, as a mark; empty before the first. */
   checkpointed: string;
-  /** received_at of the newest event landed. */
+  /** received_at of the newest landed event, in milliseconds; 0 before the first. */
   landed_at: number;
 }
 
@@ -62,21 +74,30 @@ export interface PartitionHistory {
   spans: ReadonlySet<string>;
   texts: ReadonlySet<string>;
   usage_through: number;
-  /** What tail sampling made of the traces with rows above the checkpoint, by traceKey; empty without it. */
+  /**
+   * Decisions of tail sampling on the traces with rows above the checkpoint, by traceKey; empty
+   * without tail sampling.
+   */
   decided: Map<string, FullFrom>;
-  /** Live rows that hold something newer than completed_through, oldest version first. */
+  /** Live rows of traces with something newer than completed_through, oldest version first. */
   traces: readonly StoredTrace[];
 }
 
-/** What is recalled from the store one by one, as there may be many. */
+/** Receives what a takeover reads back from the store one by one, because there may be many. */
 export interface PartitionMemory {
-  /** Halves of the identity of an event at or below the checkpoint; received_at in milliseconds. */
+  /**
+   * Receives the two halves of the identity of an event at or below the checkpoint, and its
+   * received_at in milliseconds.
+   */
   id(high: number, low: number, receivedAt: number): void;
-  /** Hash of a trace that has a row. */
+  /** Receives the hash of a trace that has a row. */
   trace(hash: number): void;
 }
 
-/** An empty window and filter, and the way in; the window is kept within its bound while it fills. */
+/**
+ * Returns an empty window and an empty filter, with the receiver that fills them. The window stays
+ * within its bound while it is filled.
+ */
 export function emptyMemory(
   windowMs: number,
   idsExactMax: number,
@@ -100,11 +121,11 @@ export function emptyMemory(
 }
 
 export interface HistoryOptions {
-  /** What the store adds to JetStream sequences. */
+  /** Offset that turns JetStream sequences into log positions of the store. */
   logBase: number;
-  /** How long the id of an event is remembered. */
+  /** How long the dedupe window remembers an event id, in milliseconds. */
   windowMs: number;
-  /** Whether tail sampling has to know its decisions. */
+  /** True if tail sampling needs the decisions of the former owner. */
   tail: boolean;
 }
 
@@ -119,7 +140,7 @@ export interface HistoryStore {
 export interface RebuildOptions {
   logBase: number;
   limits: TraceBookLimits;
-  /** Where what judges will see is gathered. */
+  /** Gathers what judges will see. */
   inputs: JudgedInputs;
   now: number;
 }
@@ -135,7 +156,8 @@ export function rebuild(
   const checkpoint = options.logBase + record.checkpoint;
   let until = Math.max(checkpoint, history.usage_through);
   for (const trace of history.traces) {
-    // A landing above the checkpoint may have ended before its events were told: trace.started is told again.
+    // A landing above the checkpoint may have ended before its events were published, so
+    // trace.started is published again, under the same id.
     book.restore(trace, { open: true, announce: trace.version > checkpoint, now: options.now });
     until = Math.max(until, trace.version);
   }

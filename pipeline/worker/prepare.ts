@@ -1,6 +1,8 @@
-// From log messages to rows: runs the stages over a batch and keeps the books of its partitions.
-// In: whole messages of owned partitions, in log order. Out: the rows of one landing, what died, and the platform events
-// to tell once the rows are in. It writes nothing.
+// Turns the log messages of a batch into rows: runs the stages, updates the open traces, and has
+// completed traces judged.
+//
+// It takes whole messages of owned partitions in log order. It returns the rows of one landing, the
+// dead letters, and the platform events to publish once the rows have landed. It writes nothing.
 import { costCorrectionsCodec, ingestBatchCodec, UnknownSchemaError } from '../../schemas/codec.ts';
 import { partitionOf } from '../domain/traces/ids.ts';
 import { piiMatches } from '../domain/pii/match_sample.ts';
@@ -21,7 +23,10 @@ import type { StageObserver } from './stage_runner.ts';
 import { type TailSampler, withReleased } from '../traces/tail_sampling.ts';
 import type { BookEvent, StoredTrace } from '../traces/open_traces.ts';
 
-/** A message and the partitions for which it is new: those that were not past it when it was taken. */
+/**
+ * A message with the partitions for which it is new: their state was not past the message when it
+ * was taken.
+ */
 export interface TakenMessage extends LogMessage {
   partitions: ReadonlySet<number>;
 }
@@ -33,13 +38,13 @@ export interface DeadLetterEntry {
   raw: Uint8Array | null;
 }
 
-/** How far a partition is once its unit has landed. JetStream sequences, as in PartitionState. */
+/** How far a partition is once the batch has landed. JetStream sequences, as in PartitionState. */
 export interface Progress {
   state: PartitionState;
   landed_through: number;
   settled_through: number;
   completed_through: number;
-  /** received_at of the newest event in it, milliseconds; 0 for none. */
+  /** received_at of the newest event, in milliseconds; 0 if there is none. */
   heard_at: number;
 }
 
@@ -48,7 +53,7 @@ export interface Prepared {
   usage: CountedUsage[];
   deadLetters: DeadLetterEntry[];
   events: (BookEvent & { partition: number })[];
-  /** What LLM judges are asked. */
+  /** Tasks for LLM judges. */
   tasks: Judging['tasks'];
   progress: Progress[];
   count: number;
@@ -57,33 +62,37 @@ export interface Prepared {
 export interface PrepareDeps {
   topology: Topology;
   runner: StageRunner;
-  /** null: every event is decided by itself, in stage sample. */
+  /** null if every event is decided by itself, by the stage sample. */
   tail: TailSampler | null;
   observer: StageObserver;
-  /** What the store adds to JetStream sequences. */
+  /** Offset that turns JetStream sequences into log positions of the store. */
   logBase: number;
-  /** Partitions of the log. */
+  /** Number of partitions of the log. */
   partitions: number;
-  /** Whether messages of the log were not read yet. */
+  /** Returns whether the log has messages that were not read yet. */
   isBehind(): boolean;
   textDays(orgId: string): number;
-  /** Whether an organization is being deleted: its events are dropped as they are read. */
+  /** Returns whether an organization is being deleted. Its events are dropped as they are read. */
   isDeleted(orgId: string): boolean;
-  /** Rows of traces that may exist; rejects when the store is away. */
+  /** Returns the rows of those of the traces that have one. Rejects if the store is unavailable. */
   findTraces(partition: number, traces: readonly { org_id: string; trace_id: string }[]): Promise<StoredTrace[]>;
   /**
-   * Where corrections of costs have landed first in a partition: log_seq of the landing by correction_hex; those that have
-   * not are left out. Rejects when the store is away.
+   * Returns the log_seq at which each correction landed first in a partition, by correction_hex.
+   * Corrections that have not landed are left out. Rejects if the store is unavailable.
    */
   findCorrections(partition: number, corrections: readonly string[]): Promise<ReadonlyMap<string, number>>;
   now(): number;
-  /** Judges complete traces of a partition; what it needs of the store is there, or comes back some time. */
+  /** Judges the complete traces of a partition. It waits while the store is unavailable. */
   judge: JudgingOf;
-  /** Gives timers their turn. */
+  /** Yields to timers. */
   yield(): Promise<void>;
 }
 
-/** @param landed resolves when the batches before this one have landed */
+/**
+ * Prepares a batch. It changes the state of the partitions, so each batch must be prepared once.
+ *
+ * @param landed resolves when the batches before this one have landed
+ */
 export async function prepare(
   deps: PrepareDeps,
   states: ReadonlyMap<number, PartitionState>,
@@ -116,15 +125,15 @@ export async function prepare(
   );
   await fillRows(deps, states, decided, rows);
   endReplays(deps, progress);
-  const told = progress.flatMap(({ state }) => takeBook(state, rows));
-  const { events, tasks } = await judgeCompleted(deps, states, withReleased(told, decided), rows, landed);
+  const traceEvents = progress.flatMap(({ state }) => takeBook(state, rows));
+  const { events, tasks } = await judgeCompleted(deps, states, withReleased(traceEvents, decided), rows, landed);
   for (const { state } of progress) state.book.trimInputs(deps.logBase + state.landed_through);
   for (const { partition, spans } of metered)
     events.push(...piiMatches(spans).map((match) => ({ ...match, partition })));
   return { rows, usage, deadLetters, events, tasks, progress, count: metered.length };
 }
 
-/** The events of a batch as they were logged: by message, then by index in it. */
+/** The events of a batch as they were logged, by sequence of the message and index in it. */
 type Sources = Map<number, Map<number, LoggedEvent>>;
 
 function addSource(sources: Sources, event: LoggedEvent): void {
@@ -152,7 +161,9 @@ function* slices(messages: readonly TakenMessage[]): Generator<TakenMessage[]> {
   if (slice.length > 0) yield slice;
 }
 
-/** The events of a message; a message of corrections has none, and adds to `corrections`. */
+/**
+ * Returns the events of a message. A message of corrections has none, and adds to `corrections`.
+ */
 function readMessage(
   deps: PrepareDeps,
   message: TakenMessage,
@@ -207,7 +218,7 @@ async function restoreForgotten(
   );
 }
 
-/** The rows of the events that are decided. */
+/** Adds the rows of the decided events. */
 async function fillRows(
   deps: PrepareDeps,
   states: ReadonlyMap<number, PartitionState>,
@@ -251,9 +262,10 @@ function keepBooks(
 ): { progress: Progress[]; decided: LandingEvent[] } {
   let heardAt = 0;
   const now = deps.now();
-  const held = [...states.values()];
+  const owned = [...states.values()];
   const decided: LandingEvent[] = [];
-  // In the order of the log, so that the versions of traces only rise.
+  // Corrections are applied in log order among the events, so that the versions of traces only
+  // rise.
   const next = corrections.values();
   let correction = next.next();
   const correctBefore = (log_seq: number): void => {
@@ -268,7 +280,7 @@ function keepBooks(
     correctBefore(event.log_seq);
     const state = states.get(event.partition);
     const one = { event, source: sourceOf(sources, event) };
-    if (state !== undefined && deps.tail !== null) deps.tail.take(held, state, one, decided);
+    if (state !== undefined && deps.tail !== null) deps.tail.take(owned, state, one, decided);
     else if (state !== undefined) {
       state.book.apply(event);
       decided.push(one);
@@ -284,20 +296,21 @@ function keepBooks(
     }
   }
   const behind = deps.isBehind();
-  for (const state of held) {
+  for (const state of owned) {
     state.heard_at = Math.max(state.heard_at, heardAt);
-    // Behind in the log, what a trace still gets may lie unread: time is then the log's, not the wall's.
+    // While the worker is behind the log, further events of a trace may be unread, so time is that
+    // of the log instead of the clock.
     state.book.tick(behind ? state.heard_at : now);
   }
-  deps.tail?.settle(held, behind ? Math.max(0, ...held.map((state) => state.heard_at)) : now, decided);
-  const progress = held.map((state) => {
-    const oldestHeld = state.tail.oldest;
+  deps.tail?.settle(owned, behind ? Math.max(0, ...owned.map((state) => state.heard_at)) : now, decided);
+  const progress = owned.map((state) => {
+    const oldest = state.tail.oldest;
     return {
       state,
       landed_through: state.prepared_through,
       settled_through: Math.min(
         state.prepared_through,
-        oldestHeld === undefined ? Infinity : oldestHeld.log_seq - deps.logBase - 1,
+        oldest === undefined ? Infinity : oldest.log_seq - deps.logBase - 1,
       ),
       completed_through: Math.max(0, state.book.completedThrough(deps.logBase + state.prepared_through) - deps.logBase),
       heard_at: state.heard_at,

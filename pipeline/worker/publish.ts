@@ -1,8 +1,11 @@
-// Publishes what follows from a landing: platform events to EVENTS, judging tasks to JUDGING, dead letters to DEAD_LETTERS.
-// Every call resolves only when JetStream has stored its messages, however long that takes: the checkpoint waits for it.
-// Message ids are derived from the contents, so that JetStream recognises what is published again after a crash.
-// Retries end where they cannot help: a message that is too large is halved or becomes a dead letter, and a dead letter
-// for which DEAD_LETTERS has no room is logged and counted, so that one organization cannot stop the others.
+// Publishes what follows from a landing: platform events to EVENTS, judging tasks to JUDGING, dead
+// letters to DEAD_LETTERS.
+//
+// Every call resolves only when JetStream has stored its messages, however long that takes, because
+// the checkpoint waits for it. Message ids are derived from the contents, so that JetStream
+// recognizes what is published again after a crash. A message that is too large is halved or
+// becomes a dead letter. A dead letter for which DEAD_LETTERS has no room is logged and counted, so
+// that one organization cannot stop the others.
 import { createHash } from 'node:crypto';
 import { headers } from '@nats-io/transport-node';
 import type { Logger } from '../../ops/platform/logger.ts';
@@ -25,7 +28,10 @@ import type { DeadLetterEntry } from './prepare.ts';
 import type { BookEvent } from '../traces/open_traces.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
-/** Dead letters that are published at a time, and their bytes. The landing of every organization waits until all of them are stored. */
+/**
+ * Maximum dead letters published at a time, and their bytes. The landings of every organization
+ * wait until all of them are stored.
+ */
 const DEAD_LETTER_BATCH = { count: 64, bytes: 16 * 1024 * 1024 };
 const EVENT_BATCH = { count: LIMITS.service_events_batch_max, bytes: LIMITS.service_events_bytes_max };
 /** Bytes that an event takes in its message beside its strings. */
@@ -40,7 +46,10 @@ const eventBytes = ({ event_id, event, org_id, payload }: ServiceEvent): number 
   event_id.length +
   EVENT_FRAME_BYTES;
 
-/** Returns `evt_` and 16 hex digits of a hash of what the event is, so that an event that is published again has the same id. */
+/**
+ * Returns the id of a platform event: `evt_` and 16 hex digits of a hash of its contents. An event
+ * that is published again has the same id.
+ */
 export function serviceEventId({ event, org_id, trace_id, subject }: BookEvent): string {
   const parts = [event, org_id, trace_id, ...(subject === undefined ? [] : [subject])];
   return `evt_${createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 16)}`;
@@ -94,8 +103,8 @@ export class Publisher {
   }
 
   /**
-   * Publishes a batch, in halves where the server refuses it as too large: a batch within EVENT_BATCH may still exceed
-   * a lower maximum of the server.
+   * Publishes a batch, in halves if the server rejects it as too large: the server's maximum may be
+   * lower than that of EVENT_BATCH.
    */
   async #publishBatch(records: readonly ServiceEvent[]): Promise<void> {
     const data = serviceEventsCodec.encode({ events: [...records] });
@@ -153,7 +162,7 @@ export class Publisher {
     const letter = itemLetter({
       stage,
       reason: 'too_large',
-      detail: `${id}: ${String(body.length)} bytes are more than a message takes`,
+      detail: `${id}: ${String(body.length)} bytes exceed the maximum size of a message`,
       log_seq: 0,
       died_at: this.#options.now(),
       body: Buffer.from(body),
@@ -167,16 +176,17 @@ export class Publisher {
       await this.#untilStored('a dead letter', () => this.#letters.put(letter, msgID));
       return true;
     } catch (error) {
-      // The log line must not quote the body: it may hold personal data. The ingest log still has the event at this position for a while.
+      // The log line must not quote the body, which may hold personal data. The ingest log still
+      // has the event at this position for a while.
       const { stage, reason, partition, log_seq, log_index, org_id, event_hex, body } = letter;
       const place = { stage, reason, partition, log_seq, log_index, org_id, event_hex, bytes: body.length };
-      this.#logger.error({ err: error, ...place }, 'a dead letter is lost: there is no room for it');
+      this.#logger.error({ err: error, ...place }, 'a dead letter is lost: DEAD_LETTERS has no room for it');
       this.#options.onLetterLost();
       return false;
     }
   }
 
-  /** @throws a refusal of JetStream if the message is too large */
+  /** @throws the rejection of JetStream if the message is too large */
   #publish(subject: string, data: Uint8Array, fingerprint: string, msgID: string): Promise<void> {
     return this.#untilStored(subject, () => {
       const head = headers();
@@ -186,7 +196,8 @@ export class Publisher {
   }
 
   /**
-   * Retries with backoff until `store` resolves.
+   * Retries `store` with backoff until it resolves.
+   *
    * @throws what no retry can change: the message is too large, or DEAD_LETTERS is full
    */
   async #untilStored(what: string, store: () => Promise<unknown>): Promise<void> {

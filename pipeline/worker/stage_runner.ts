@@ -1,6 +1,8 @@
-// Runs a stage over a batch under its contract: one outcome an input, in order. What a stage drops is counted, what it
-// declares dead is handed back; a stage that throws has its batch run again one by one, so that only the event that is
-// to blame dies. Metrics are an observer's.
+// Runs a stage over a batch under its contract: one outcome for each input, in order.
+//
+// It counts what the stage drops and returns what the stage declares dead. If a stage throws, its
+// batch runs again one event at a time, so that only the event that causes the error is
+// dead-lettered. Metrics go to an observer.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { StageRunner } from '../flow.ts';
 import type { Outcome, Retain, Stage, StageName, StepName } from '../stage.ts';
@@ -10,7 +12,7 @@ export interface StageObserver {
   batch(step: StepName, seconds: number, received: number, emitted: number): void;
   dropped(stage: StageName, reason: string, count: number): void;
   dead(stage: StageName, reason: string, count: number): void;
-  /** Events that were decided: how much of each is stored, and why. */
+  /** Counts events that were decided, by how much of each is stored and why. */
   sampled(retain: Retain, reason: string, count: number): void;
 }
 
@@ -49,7 +51,7 @@ async function prefetch<In, Out>(stage: Stage<In, Out>, batch: readonly In[], lo
       await stage.prefetch?.(batch);
       return;
     } catch (error) {
-      logger.warn({ err: error, stage: stage.name, attempt }, 'a stage waits for the store');
+      logger.warn({ err: error, stage: stage.name, attempt }, 'a stage waits for the store; trying again');
       await new Promise((resolve) => setTimeout(resolve, backoffMs(attempt)));
     }
   }
@@ -61,7 +63,7 @@ function runGuarded<In, Out>(stage: Stage<In, Out>, batch: readonly In[], logger
   } catch (error) {
     logger.error(
       { err: error, stage: stage.name, events: batch.length },
-      'a stage failed; running its batch one by one',
+      'a stage failed; running its batch one event at a time',
     );
     return batch.map((input): Outcome<Out> => {
       try {
@@ -82,6 +84,8 @@ function runGuarded<In, Out>(stage: Stage<In, Out>, batch: readonly In[], logger
 function checked<In, Out>(stage: Stage<In, Out>, batch: readonly In[]): readonly Outcome<Out>[] {
   const outcomes = stage.run(batch);
   if (outcomes.length !== batch.length)
-    throw new Error(`stage ${stage.name} gave ${String(outcomes.length)} outcomes for ${String(batch.length)} inputs`);
+    throw new Error(
+      `stage ${stage.name} returned ${String(outcomes.length)} outcomes for ${String(batch.length)} inputs`,
+    );
   return outcomes;
 }

@@ -1,5 +1,6 @@
-// Brings up the partitions that this worker has claimed: raises their fences, reads their history from the store, and adds
-// their state to the worker, which reads them from their checkpoints on.
+// Brings up the partitions that this worker has claimed: raises their fences, reads their history
+// from the store, and adds their state to the worker, which reads the log from their checkpoints
+// on.
 import type { Fences } from '../landing/fences.ts';
 import { JudgedInputs } from '../judging/judged_inputs.ts';
 import { LIMITS } from '../limits.ts';
@@ -21,18 +22,19 @@ export interface TakeoverDeps {
   fences: Pick<Fences, 'raise'>;
   store: HistoryStore;
   history: HistoryOptions;
-  /** Partitions of the log: each gets its share of the bounds of a worker. */
+  /** Number of partitions of the log. Each gets its share of the bounds of a worker. */
   partitions: number;
-  /** Quiet time after which a trace is complete, with and without a root, milliseconds. */
+  /** Quiet time after which a trace is complete, with and without a root, in milliseconds. */
   graceMs: number;
   idleMs: number;
-  /** Returns whether rules of the organization judge live traces. */
+  /** Returns whether the organization has judges of live traces. */
   isJudged(orgId: string): boolean;
 }
 
 /**
- * Resolves when the worker reads every partition of `records` that it still owns. A call after a failure leaves a partition
- * alone that is up already, as its state is ahead of its record.
+ * Resolves when the worker reads every partition of `records` that it still owns. A call after a
+ * failure skips partitions that are up already, because their state is ahead of their record.
+ *
  * @throws StoreUnavailable
  */
 export async function takeOver(deps: TakeoverDeps, records: readonly PartitionRecord[]): Promise<void> {

@@ -1,7 +1,10 @@
-// The loop of a pipeline worker: take messages of the owned partitions, prepare them, land them, tell what came of it,
-// write down how far it is. While one landing is under way the next is prepared; more is never in memory.
-// Order of effects: rows, dead letters, platform events, checkpoint. So what the checkpoint covers is done, and what is
-// done twice after a crash is either recognised (rows) or carries a stable id (events, dead letters).
+// The loop of a pipeline worker: takes messages of the owned partitions, prepares them, lands their
+// rows, publishes what follows, and writes checkpoints. While one landing is under way, the next
+// batch is prepared; memory never holds more than these two.
+//
+// The order of effects is rows, dead letters, platform events, checkpoint. So everything below a
+// checkpoint is done, and what a crash repeats is recognized (rows) or carries a stable id (events,
+// dead letters).
 import type { Logger } from '../../ops/platform/logger.ts';
 import { LIMITS } from '../limits.ts';
 import type { Lander } from '../landing/lander.ts';
@@ -12,7 +15,7 @@ import { prepare, type PrepareDeps, type Prepared, type TakenMessage } from './p
 import type { Publisher } from './publish.ts';
 
 export interface WorkerDeps {
-  /** State of the partitions that the worker owns, by partition. The worker alone adds and deletes. */
+  /** State of the owned partitions, by partition. Only the worker adds and deletes. */
   states: Map<number, PartitionState>;
   reader: LogReader;
   prepare: PrepareDeps;
@@ -20,13 +23,16 @@ export interface WorkerDeps {
   ownership: Pick<Ownership, 'isOwner' | 'checkpoint'>;
   publisher: Pick<Publisher, 'publishEvents' | 'enqueueTasks' | 'deadLetter'>;
   logger: Logger;
-  /** Reports what has landed to the accounts of usage and to the API processes; nothing waits for it. */
+  /**
+   * Reports what has landed to the keeper of budgets and to the API processes. Nothing waits for
+   * it.
+   */
   reportLanded(prepared: Pick<Prepared, 'usage' | 'progress'>): void;
   /** Resolves once everything that landed before the call would survive power loss. */
   sync(): Promise<void>;
 }
 
-/** How far the log was taken for a partition. */
+/** How far the log was taken for a partition when a batch began. */
 interface Taken {
   state: PartitionState;
   through: number;
@@ -53,13 +59,17 @@ export class Worker {
     });
   }
 
-  /** @param onFailure called once when the loop ends by an error that is nobody's but ours */
+  /**
+   * Starts the loop.
+   *
+   * @param onFailure called once if the loop ends with an error
+   */
   start(onFailure: (error: unknown) => void): void {
     this.#fail = onFailure;
     this.#running = this.#run().catch(onFailure);
   }
 
-  /** Wakes the loop: a message came, or there is something to do. */
+  /** Wakes the loop because a message or a job has arrived. */
   wake(): void {
     this.#wake?.();
   }
@@ -69,7 +79,10 @@ export class Worker {
     this.#readAgain();
   }
 
-  /** Stops reading partitions and resolves when all that was read and decided has landed and is written down; the next owner reads the rest. */
+  /**
+   * Stops reading partitions, and resolves when everything that was read and decided has landed and
+   * is checkpointed. The next owner reads the rest.
+   */
   async release(partitions: readonly number[]): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#jobs.push(async () => {
@@ -87,8 +100,10 @@ export class Worker {
   }
 
   /**
-   * Drops traces of a partition from memory; resolves when nothing that was made of them before is on its way to the store.
-   * @returns false when the partition is not this worker's
+   * Drops traces of a partition from memory, and resolves when no row made of them before is on its
+   * way to the store.
+   *
+   * @returns false if this worker does not own the partition
    */
   async forgetTraces(partition: number, org_id: string, traceIds: readonly string[]): Promise<boolean> {
     if (!this.#states.has(partition)) return false;
@@ -104,14 +119,17 @@ export class Worker {
   }
 
   /**
-   * Forgets which events of erased traces were seen: the same event sent again lands, unless the store holds its row. Call it when
-   * the rows are gone; resolves when it holds for all that is read from now on.
-   * @returns false when the partition is not this worker's
+   * Makes the dedupe window forget the events of erased traces, so that the same event sent again
+   * lands unless the store has its row. Call it after the rows are erased. Resolves when it applies
+   * to all that is read from then on.
+   *
+   * @returns false if this worker does not own the partition
    */
   async forgetEvents(partition: number, org_id: string, traceIds: readonly string[]): Promise<boolean> {
     if (!this.#states.has(partition)) return false;
     return new Promise((resolve) => {
-      // Jobs run between two batches, when all that was prepared has landed, so the store knows every row.
+      // Jobs run between two batches, when everything prepared has landed, so the store knows every
+      // row.
       this.#jobs.push(() => {
         const state = this.#states.get(partition);
         state?.forgotten.addTraces(org_id, traceIds, Math.max(state.heard_at, this.#deps.prepare.now()));
@@ -123,9 +141,11 @@ export class Worker {
   }
 
   /**
-   * Drops what a partition holds of an organization that is being deleted, and forgets which of its events were seen. From then on
-   * nothing of it is on its way to the store: events of such an organization are dropped when they are read.
-   * @returns false when the partition is not this worker's
+   * Drops what a partition holds of an organization that is being deleted, and makes the dedupe
+   * window forget its events. From then on no row of the organization is on its way to the store,
+   * because its events are dropped as they are read.
+   *
+   * @returns false if this worker does not own the partition
    */
   async forgetOrg(partition: number, org_id: string): Promise<boolean> {
     if (!this.#states.has(partition)) return false;
@@ -142,7 +162,10 @@ export class Worker {
     });
   }
 
-  /** Drops complete traces from memory, between two batches: rows of some are gone from the store. */
+  /**
+   * Drops complete traces from memory between two batches, because rows of some were deleted from
+   * the store.
+   */
   forgetComplete(): void {
     this.#jobs.push(() => {
       for (const { book } of this.#states.values()) book.forgetComplete();
@@ -151,12 +174,12 @@ export class Worker {
     this.wake();
   }
 
-  /** Drops a partition that is another's by now. */
+  /** Drops a partition that another worker has taken over. */
   lose(partition: number): void {
     if (this.#states.delete(partition)) this.#readAgain();
   }
 
-  /** The partitions have changed: read on from where the furthest behind of them is. */
+  /** Reads on from the partition that is furthest behind, after the partitions have changed. */
   #readAgain(): void {
     const states = [...this.#states.values()];
     const behind = Math.min(...states.map((state) => state.taken_through));
@@ -167,7 +190,7 @@ export class Worker {
     this.wake();
   }
 
-  /** Ends the loop after the landing under way. Release the partitions first. */
+  /** Ends the loop after the landing under way. Release the partitions before. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.wake();
@@ -182,7 +205,8 @@ export class Worker {
       const taken = [...this.#states.values()].map((state): Taken => ({ state, through: state.taken_through }));
       const due = taken.some(({ state }) => this.#tickDue(state));
       if (messages.length > 0 || due) await this.#handle(messages);
-      // Also of messages that were passed over: then all that the log holds of these partitions has landed.
+      // Skipped messages count too: then everything that the log holds of these partitions has
+      // landed.
       this.#landing = this.#landing.then(() => {
         for (const { state, through } of taken) state.read_through = through;
       });
@@ -198,8 +222,9 @@ export class Worker {
       await this.#landing;
       this.#landing = this.#finish(prepared);
     } catch (error) {
-      // Nothing of the batch was written. Its partitions are read again from their checkpoint by whoever owns them next.
-      this.#deps.logger.error({ err: error }, 'a batch could not be prepared; reading its partitions again');
+      // Nothing of the batch was written. The next owner reads its partitions again from their
+      // checkpoints.
+      this.#deps.logger.error({ err: error }, 'a batch could not be prepared; its partitions are read again');
       throw error;
     }
   }
@@ -240,7 +265,10 @@ export class Worker {
     return at !== null && this.#deps.reader.lag === 0 && at <= this.#deps.prepare.now();
   }
 
-  /** Messages in the order of the log, whole, up to the batch's bytes; those that are new to nobody are passed over. */
+  /**
+   * Returns whole messages in log order, up to the maximum bytes of a batch. Messages that are new
+   * for no partition are skipped.
+   */
   #take(): TakenMessage[] {
     const messages: TakenMessage[] = [];
     let bytes = 0;
@@ -278,7 +306,7 @@ export class Worker {
         resolve();
       }
       this.#wake = () => {
-        // A message does not end the pause between two landings; jobs and the end do.
+        // A message does not end the pause between two landings; a job or a stop does.
         if (
           performance.now() - lastLandingAt >= interval ||
           this.#jobs.length > 0 ||
@@ -300,7 +328,7 @@ export class Worker {
     for (const job of jobs) await job();
   }
 
-  /** Beside the landings, not between them. */
+  /** Starts writing checkpoints if they are due. Landings do not wait for it. */
   #writeCheckpointsWhenDue(): void {
     if (this.#checkpointing !== null || performance.now() - this.#lastCheckpointAt < LIMITS.checkpoint_interval_ms)
       return;
@@ -314,7 +342,10 @@ export class Worker {
       });
   }
 
-  /** Written down is only what is on the disk of the store: the log forgets nothing above a checkpoint, and all below it. */
+  /**
+   * Writes the checkpoints that have moved. They must cover only what is durable in the store,
+   * because the janitor may purge the log up to them.
+   */
   async #writeCheckpoints(partitions: readonly number[]): Promise<void> {
     const moved = partitions.flatMap((partition) => {
       const state = this.#states.get(partition);
