@@ -1,10 +1,13 @@
-// When agents were heard of last: gathered from what lands, and written before a checkpoint passes it. A row for each landing would be one
-// more part to write and to merge, for times that nobody reads sooner than seconds later.
-// Guarantees: what a checkpoint covers is written; what a worker gathered and died with lies above its checkpoint, and whoever has its
-// partitions next reads it back from the usage rows (landing_store.ts). Written twice changes nothing: readers take the latest.
+// The times at which agents were last active: gathered from what lands, and written before each
+// checkpoint. A row for each landing would be one more part to write and to merge, for times that
+// nobody reads within seconds.
+//
+// Everything below a checkpoint is written. What a worker gathered before it died lies above its
+// checkpoint, and the next owner reads it back from the usage rows (history_store.ts). Writing a
+// time twice changes nothing, because readers take the latest.
 import type { CountedUsage } from './usage_rows.ts';
 
-/** An agent, and when an event of it was received last, milliseconds since the epoch. */
+/** An agent, and received_at of its newest event, in milliseconds since the epoch. */
 export interface AgentHeard {
   org_id: string;
   agent_id: string;
@@ -13,15 +16,18 @@ export interface AgentHeard {
 
 export class AgentActivity {
   readonly #write: (heard: readonly AgentHeard[]) => Promise<void>;
-  /** At most an agent for each event that landed since the last checkpoint; while the store is away nothing lands. */
+  /**
+   * At most one agent for each event that landed since the last checkpoint. Nothing lands while the
+   * store is unavailable.
+   */
   #heard = new Map<string, AgentHeard>();
 
-  /** @param write resolves when the rows are in the store */
+  /** @param write resolves once the rows are in the store */
   constructor(write: (heard: readonly AgentHeard[]) => Promise<void>) {
     this.#write = write;
   }
 
-  /** Takes what a landing used. */
+  /** Adds the agents that a landing counts. */
   note(usage: readonly Pick<CountedUsage, 'usage'>[]): void {
     for (const { usage: used } of usage) {
       const { org_id, agent_id, last_received_at } = used;
@@ -29,7 +35,11 @@ export class AgentActivity {
     }
   }
 
-  /** Resolves when all that was noted before the call is written. @throws whatever `write` throws: it is kept and written with the next */
+  /**
+   * Resolves once everything noted before the call is written.
+   *
+   * @throws what `write` throws; the times are kept and written with the next call
+   */
   async write(): Promise<void> {
     if (this.#heard.size === 0) return;
     const heard = this.#heard;

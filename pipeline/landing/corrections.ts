@@ -1,6 +1,8 @@
-// Corrections of costs on their way from the log to traces and usage. In: messages of a partition, sent by a repricing. Out: what
-// each changes, once: a message that is sent again is dropped, however long ago it landed, as its usage rows carry its id.
-// They pass no stage: nothing is decoded, sampled or scored, and no span is made.
+// Cost corrections on their way from the log to traces and usage. It takes messages of a partition,
+// sent by a repricing, and returns what each changes, exactly once: a repeated message is dropped
+// however long ago it landed, because its usage rows carry its id.
+//
+// Corrections pass no stage: nothing is decoded, sampled or scored, and no span is made.
 import type { CostCorrections } from '../../schemas/codec.ts';
 import { usdToPico } from '../domain/pricing/money.ts';
 import { noUsage } from '../domain/budgets/usage.ts';
@@ -8,7 +10,7 @@ import type { Usage } from '../stage.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 import type { PrepareDeps } from '../worker/prepare.ts';
 
-/** What a message changes of one trace, with its part of what was used. */
+/** What a message changes of one trace, with its part of the usage. */
 export interface Correction {
   correction_hex: string;
   partition: number;
@@ -19,16 +21,17 @@ export interface Correction {
 }
 
 /**
- * The changes of a message.
- * @param partition the one that the message's subject names
- * @throws RangeError for what is no amount; Error for a message of no partition
+ * Returns the changes of a message.
+ *
+ * @param partition the partition that the subject of the message names
+ * @throws RangeError if a cost is no amount; Error if the message names no partition
  */
 export function correctionsOf(
   { correction_hex, org_id, changes }: CostCorrections,
   partition: number | null,
   log_seq: number,
 ): Correction[] {
-  if (partition === null) throw new Error('corrections of costs name no partition');
+  if (partition === null) throw new Error('cost corrections name no partition');
   const correction = BigInt(`0x${correction_hex}`);
   return changes.map(({ trace_id, cost_usd, ...where }) => ({
     correction_hex,
@@ -36,7 +39,8 @@ export function correctionsOf(
     log_seq,
     org_id,
     trace_id,
-    // Nobody was heard of by it: the time of receipt is one that has been.
+    // A correction is no activity of the agent, so last_received_at is the start of the corrected
+    // hour, which is no later than the agent's last event.
     usage: {
       ...noUsage({ org_id, ...where }),
       last_received_at: where.hour,
@@ -47,8 +51,9 @@ export function correctionsOf(
 }
 
 /**
- * Those that have not landed, nor come by before. What a batch under way holds is in the partition's window; what has landed is
- * in the store, at a place before the message's own unless it is the message itself that is read again.
+ * Returns the corrections that have neither landed nor been prepared before. The window of the
+ * partition knows what a batch under way contains. The store knows what has landed: at an earlier
+ * position, unless the message itself is read again.
  */
 export async function freshCorrections(
   { findCorrections, now }: Pick<PrepareDeps, 'findCorrections' | 'now'>,
@@ -66,7 +71,7 @@ export async function freshCorrections(
       ),
     ),
   );
-  /** By message: whether it is taken. */
+  /** Whether the message is taken, by partition and log_seq. */
   const taken = new Map<string, boolean>();
   return corrections.filter(({ partition, log_seq, correction_hex }) => {
     const message = `${String(partition)} ${String(log_seq)}`;

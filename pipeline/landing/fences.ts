@@ -1,14 +1,18 @@
-// The fences of the store: which epoch may write to a partition, and how statements of former owners are brought to an end.
-// A fence is a row (partition, epoch). Landing statements write only the rows of partitions whose newest fence is their own epoch,
-// so that a statement that starts after a newer fence writes nothing; what runs when a fence is raised is waited for or killed.
+// The fences of the store: rows that say which epoch may write to a partition.
+//
+// Landing statements write only the rows of partitions whose newest fence is their own epoch, so a
+// statement that starts after a newer fence was raised writes nothing. Raising a fence waits for
+// the statements that run at that moment, or kills them.
 import type { ClickHouse } from '../../sql/client/client.ts';
 
-/** The fence of the text mover, beside those of the partitions. */
+/** Partition number for the fences of the text mover. */
 export const MOVER_PARTITION = 65_535;
-/** Beside them too: query ids of statements that were given up. The table forgets those after a day. */
+/**
+ * Partition number for the query ids of abandoned statements. The table deletes those after a day.
+ */
 const GIVEN_UP_PARTITION = 65_534;
 const QUERY_TIMEOUT_MS = 60_000;
-/** How long a new owner waits for statements of former owners to end by themselves before it ends them. */
+/** How long a new owner waits for statements of former owners to end before it kills them. */
 const FORMER_WAIT_MS = 3000;
 const LOOK_MS = 50;
 
@@ -29,8 +33,9 @@ export class Fences {
   }
 
   /**
-   * Fences former owners off: after this resolves, no statement of theirs can still write to these partitions.
-   * The fence is written first, so what starts later writes nothing; what had started is waited for.
+   * Fences former owners off. Once it resolves, no statement of theirs can write to these
+   * partitions any more: the fence is written first, so that later statements write nothing, and
+   * running ones are awaited.
    */
   async raise(owned: readonly PartitionEpoch[]): Promise<void> {
     await this.#command(
@@ -57,7 +62,8 @@ export class Fences {
         worker: workerId,
       },
     );
-    // Two that begin at once may have read the same epoch. Whoever wrote last sees the other; both may step back, and begin again later.
+    // Two workers that start at once may have read the same epoch. The one that wrote last sees the
+    // other; both may step back and try again later.
     const others = await this.#rows<{ worker_id: string }>(
       'mover_rivals',
       'SELECT DISTINCT worker_id FROM landing_fences WHERE partition = {partition:UInt16} AND epoch = {epoch:UInt64} AND worker_id != {worker:String}',
@@ -65,7 +71,7 @@ export class Fences {
     );
     if (others.length > 0)
       throw new Error(
-        `worker ${others.map(({ worker_id }) => worker_id).join(', ')} took the fence of the mover at the same time`,
+        `worker ${others.map(({ worker_id }) => worker_id).join(', ')} raised the fence of the mover at the same time`,
       );
     await this.#outlast('move-');
     return epoch;
@@ -82,8 +88,9 @@ export class Fences {
   }
 
   /**
-   * A statement may still lie in a socket, or before an engine that stood still: one that has not begun writes nothing once its id is
-   * written here, and one that has is ended. So what it wrote can be looked up when this resolves, and will not become more.
+   * Abandons a statement. Once it resolves, the statement writes nothing more, so its rows can be
+   * looked up. The statement may still lie in a socket, or wait in a stalled server: one that has
+   * not begun writes nothing after its id is written here, and one that has begun is killed.
    */
   async giveUp(queryId: string): Promise<void> {
     await this.#command(
@@ -98,7 +105,10 @@ export class Fences {
     await this.#command('end_statement', 'KILL QUERY WHERE query_id = {id:String} SYNC', { id: queryId });
   }
 
-  /** Newest epoch that fences a partition; owners of a log that is new to the store count on from there, or they would be fenced off for good. */
+  /**
+   * Returns the newest epoch of any partition's fence. If the log is new to the store, its owners
+   * count on from there; otherwise they would be fenced off permanently.
+   */
   async newestEpoch(): Promise<number> {
     const [row] = await this.#rows<{ epoch: string }>(
       'newest_epoch',
@@ -109,8 +119,9 @@ export class Fences {
   }
 
   /**
-   * Waits for statements that run now, and ends those that take too long: they began before the fence. This worker's own count
-   * too, as it may have lost a partition in the middle of a landing and has it again.
+   * Waits for the statements that run now, which began before the fence, and kills those that take
+   * too long. Statements of this worker count too: it may have lost a partition in the middle of a
+   * landing and own it again.
    */
   async #outlast(prefix: string): Promise<void> {
     const running = async (): Promise<string[]> => {
@@ -122,11 +133,13 @@ export class Fences {
       return rows.map(({ query_id }) => query_id);
     };
     let left = await running();
-    // From the first answer on: a store that stood still until now has had no time to end anything.
+    // The time runs from the first answer: a store that was stalled until now has had no time to
+    // finish anything.
     const deadline = performance.now() + FORMER_WAIT_MS;
     while (left.length > 0) {
       if (performance.now() > deadline) {
-        // Only killed: some are another's that owns its partitions still, and is told of it by an error. What has not begun meets the fence.
+        // They are killed, not abandoned: some belong to owners of other partitions, which retry
+        // after the error. A statement that has not begun meets the fence.
         await Promise.all(left.map((queryId) => this.#kill(queryId)));
         return;
       }

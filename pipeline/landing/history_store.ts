@@ -1,5 +1,6 @@
-// What a new owner of a partition reads back from ClickHouse: the rows above its checkpoint, its open traces, the ids of its dedupe
-// window. Log positions here are the store's: JetStream sequence plus the log's base.
+// Reads back from ClickHouse what a new owner of a partition needs: the rows above its checkpoint,
+// its open traces, and the ids of its dedupe window. Log positions are the store's: JetStream
+// sequence plus log base.
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { ORG_HIGH_SQL, ORG_LOW_SQL } from '../domain/traces/event_identity.ts';
 import { traceKey } from '../traces/open_traces.ts';
@@ -16,17 +17,20 @@ import type {
 } from '../worker/partition_state.ts';
 
 const READ_TIMEOUT_MS = 60_000;
-/** What is read next, from the checkpoint on, is older than what landed last by a landing or two. */
+/**
+ * Slack before the window, because the next events to be read are older than the newest landed ones
+ * by a landing or two.
+ */
 const RECALL_SLACK_MS = 600_000;
-/** Records of fixed width: a UInt32; a UInt64 and three UInt32. */
+/** Widths of binary records: a UInt32; a UInt64 and three UInt32. */
 const HASH_BYTES = 4;
 const ID_BYTES = 20;
 
 export class ClickHouseHistoryStore implements HistoryStore {
   readonly #client: ClickHouse;
-  readonly #landing: Pick<LandingStore, 'landedKeys' | 'mendLookup'>;
+  readonly #landing: Pick<LandingStore, 'landedKeys' | 'repairLookup'>;
 
-  constructor(client: ClickHouse, landing: Pick<LandingStore, 'landedKeys' | 'mendLookup'>) {
+  constructor(client: ClickHouse, landing: Pick<LandingStore, 'landedKeys' | 'repairLookup'>) {
     this.#client = client;
     this.#landing = landing;
   }
@@ -39,9 +43,10 @@ export class ClickHouseHistoryStore implements HistoryStore {
     const { partition } = record;
     const checkpoint = logBase + record.checkpoint;
     const above = checkpoint + 1;
-    // Power loss may have taken the look-up's rows of an insert whose spans survived; a repeated row changes nothing there.
-    await this.#landing.mendLookup(partition, above);
-    // A worker that died had not written what it landed after its last checkpoint.
+    // A power loss may have lost the trace_lookup rows of an insert whose spans survived. A
+    // repeated row changes nothing there.
+    await this.#landing.repairLookup(partition, above);
+    // A worker that died had not written the activity of agents above its last checkpoint.
     await this.#command(
       'mend_activity',
       `INSERT INTO agent_activity (org_id, agent_id, last_seen_at, landed_at)
@@ -74,8 +79,9 @@ export class ClickHouseHistoryStore implements HistoryStore {
   }
 
   /**
-   * What tail sampling made of the traces with rows from a position on. A trace that was kept has no summary row after that; one that
-   * was not may have events that a rule of their own kept. A trace of which only texts have landed was kept.
+   * Returns how tail sampling has decided the traces with rows from a position on. A kept trace has
+   * no summary row from there on; a summarized trace may have events that a rule kept by
+   * themselves. A trace of which only texts have landed was kept.
    */
   async #decided(partition: number, fromSeq: number): Promise<Map<string, FullFrom>> {
     const select = (sampled: string, table: string): string =>
@@ -146,8 +152,9 @@ export class ClickHouseHistoryStore implements HistoryStore {
 }
 
 /**
- * From when on the ids of a partition are recalled, milliseconds: the window before what landed last. That may be long ago, where the log
- * waited for the store longer than the window.
+ * Returns the time from which on ids of a partition are read back, in milliseconds: one window
+ * before the newest landed event. That may be long ago if the log waited for the store for longer
+ * than the window.
  */
 function windowStart(windowMs: number, landedMs: number): number {
   const newest = landedMs > 0 ? Math.min(landedMs, Date.now()) : Date.now();

@@ -1,7 +1,9 @@
-// One landing: the rows of one batch into their tables, each exactly once, in spite of lost answers and crashes.
-// In: a unit (rows by table). Out: resolves when every row is in its table or refused for what it is; a refused row is
-// handed back alone, its neighbours land. While the store is away it tries again with backoff, for as long as it owns
-// the partitions.
+// Lands the rows of one batch in their tables, each exactly once, in spite of lost answers and
+// crashes.
+//
+// It takes rows by table, and resolves once every row is in its table or refused because of its
+// contents. A refused row is returned alone; all other rows land. While the store is unavailable,
+// it retries with backoff for as long as this worker owns the partitions.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { LoggedEvent } from '../stage.ts';
 import type { PartitionEpoch } from './fences.ts';
@@ -13,12 +15,15 @@ import { backoffMs } from '../queues/backoff.ts';
 export interface LandingRow {
   line: string;
   partition: number;
-  /** Epoch under which the row was made: a worker that lost the partition and has it again must not write what it made before. */
+  /**
+   * Epoch under which the row was made. A worker that lost the partition and owns it again must not
+   * write rows of its former epoch.
+   */
   epoch: number;
   log_seq: number;
-  /** Tells the row apart within its table, see landingKey. */
+  /** Identifies the row within its table and partition: see rowKey and traceRowKey. */
   key: string;
-  /** The event it came from; null where many share the row. */
+  /** The event that the row was made of; null if several events share the row. */
   event: LoggedEvent | null;
 }
 
@@ -30,19 +35,25 @@ export interface RefusedRow {
   detail: string;
 }
 
-/** What landing needs of the store. */
+/** The store as landing needs it. */
 export interface LandingStore {
-  /** @returns rows written; fewer than sent when a partition is fenced off */
+  /** @returns rows written; fewer than sent if a partition is fenced off */
   insert(spec: TableSpec, lines: readonly string[], owned: readonly PartitionEpoch[], queryId: string): Promise<number>;
-  /** Ends a statement that may still run, or may not have begun; once it resolves the statement writes nothing any more. */
+  /**
+   * Ends a statement that may still run, or may not have begun. Once it resolves, the statement
+   * writes nothing more.
+   */
   end(queryId: string): Promise<void>;
-  /** Keys of the rows of a partition that are in a table from a log position on. */
+  /** Returns the keys of the rows of a partition that are in a table, from a log position on. */
   landedKeys(table: LandingTable, partition: number, fromSeq: number): Promise<ReadonlySet<string>>;
-  /** Writes what finds a trace by its id once more, for the spans of a partition from a log position on. Written twice changes nothing. */
-  mendLookup(partition: number, fromSeq: number): Promise<void>;
-  /** Those of the given (partition, epoch) pairs that are no longer the newest. */
+  /**
+   * Writes the trace_lookup rows again for the spans of a partition, from a log position on. A
+   * repeated row changes nothing.
+   */
+  repairLookup(partition: number, fromSeq: number): Promise<void>;
+  /** Returns the partitions of those pairs whose epoch is no longer the newest. */
   fencedOff(owned: readonly PartitionEpoch[]): Promise<number[]>;
-  /** Is the failure one of the row (refused), or of the store (unavailable)? */
+  /** Returns whether an error is caused by the rows (refused) or by the store (unavailable). */
   classify(error: unknown): 'unavailable' | 'refused';
 }
 
@@ -50,16 +61,18 @@ export interface LandingOptions {
   store: LandingStore;
   workerId: string;
   logger: Logger;
-  /** (partition, epoch) pairs that this worker holds now. */
+  /** Returns the partitions that this worker owns now, with their epochs. */
   owned(): readonly PartitionEpoch[];
-  /** A partition turned out to be another's. */
+  /** Called for a partition that has a newer owner. */
   onFenced(partition: number): void;
   observe(table: LandingTable, rows: number, seconds: number): void;
 }
 
 /**
- * One step after the other, so that whatever a reader finds is whole: a listed trace has its spans, and a span its texts and its share of
- * the costs. The tables of one step land side by side. Scores come with the trace: landed without it, a new owner would give them again.
+ * Tables by step. Steps run one after the other, so that readers find whole data: a listed trace
+ * has its spans, and a span has its texts and its share of the costs. The tables of one step land
+ * in parallel. Scores land with their trace; if the trace landed without them, a new owner would
+ * judge it again.
  */
 const STEPS: readonly (readonly TableSpec[])[] = [[SPAN_TEXTS, USAGE_EVENTS], [SPANS], [TRACES, JUDGE_SCORES]];
 
@@ -67,10 +80,10 @@ export function emptyUnit(): LandingUnit {
   return { spans: [], span_texts_recent: [], traces: [], usage_events: [], judge_scores: [] };
 }
 
-/** The key of a span's or text's row within its partition. */
+/** Returns the key of a span's row, or of its text's, within its partition. */
 export const rowKey = (logSeq: number, logIndex: number, sub: number): string =>
   `${String(logSeq)}:${String(logIndex)}:${String(sub)}`;
-/** The key of a trace's row: both rows of a pair share their new row's. */
+/** Returns the key of a trace's row. Both rows of a pair have the key of the new row. */
 export const traceRowKey = (orgId: string, traceId: string, version: number): string =>
   `${orgId} ${traceId} ${String(version)}`;
 
@@ -79,7 +92,10 @@ function ownRows(rows: LandingRow[], owned: readonly PartitionEpoch[]): LandingR
   return rows.filter((row) => epochs.get(row.partition) === row.epoch);
 }
 
-/** Rows in pieces of bounded size. The rows of a pair, and what a batch used, stand in one: those are small, and share their event. */
+/**
+ * Splits rows into pieces of bounded size. Rows without an event (of traces, usage and scores)
+ * never start a new piece: they are small, and the two rows of a trace's pair must stay together.
+ */
 function piecesOf(rows: LandingRow[]): LandingRow[][] {
   const pieces: LandingRow[][] = [];
   let piece: LandingRow[] = [];
@@ -105,7 +121,7 @@ export class Lander {
     this.#options = options;
   }
 
-  /** Lands a unit, in STEPS. */
+  /** Lands a unit, in STEPS, and returns the refused rows. */
   async land(unit: LandingUnit): Promise<RefusedRow[]> {
     const refused: RefusedRow[][] = [];
     for (const specs of STEPS)
@@ -115,7 +131,8 @@ export class Lander {
 
   async #landTable(spec: TableSpec, rows: LandingRow[]): Promise<RefusedRow[]> {
     const refused: RefusedRow[] = [];
-    // A stack of pieces: a refused piece is cut in two until the row that is to blame stands alone.
+    // A stack of pieces. A refused piece is halved until the row that causes the refusal stands
+    // alone.
     const pieces = piecesOf(rows).reverse();
     for (let piece = pieces.pop(); piece !== undefined; piece = pieces.pop()) {
       const error = await this.#insertOwned(spec, piece);
@@ -131,7 +148,10 @@ export class Lander {
     return refused;
   }
 
-  /** @returns null when all rows are in (or are no longer ours to write), else why the store refuses them */
+  /**
+   * @returns null if all rows are in the table or belong to other owners, otherwise why the store
+   * refuses them
+   */
   async #insertOwned(spec: TableSpec, rows: LandingRow[]): Promise<string | null> {
     let left = rows;
     for (let attempt = 0; ; attempt += 1) {
@@ -145,10 +165,12 @@ export class Lander {
         const lines = left.map((row) => row.line);
         const written = await this.#options.store.insert(spec, lines, owned, queryId);
         this.#options.observe(spec.table, Math.min(written, left.length), (performance.now() - began) / 1000);
-        // Rows of a materialized view count as written too, so for spans this says little; every event has a usage row.
+        // The count includes rows of materialized views, so for spans it says little; but every
+        // event has a usage row.
         if (written >= left.length) return null;
         const fenced = new Set(await this.#dropFenced(owned));
-        // Nothing at all, of partitions that are still ours: the statement was given up before it began. It says so like an answer that was lost.
+        // Nothing was written although this worker owns partitions of the rows: the statement was
+        // abandoned before it began. This is handled like a lost answer.
         if (written > 0 || left.every(({ partition }) => fenced.has(partition))) return null;
         this.#options.logger.warn(
           { table: spec.table, rows: left.length, attempt },
@@ -167,7 +189,10 @@ export class Lander {
     }
   }
 
-  /** The statement may have worked though its answer was lost: only what is not in the table is sent again. */
+  /**
+   * Returns the rows that are not in the table. The statement may have worked although its answer
+   * was lost, so only these are sent again.
+   */
   async #withoutLanded(
     table: LandingTable,
     rows: LandingRow[],
@@ -188,13 +213,14 @@ export class Lander {
           ),
         );
         const left = rows.filter((row) => landed.get(row.partition)?.has(row.key) !== true);
-        // An insert that was cut off may have written its spans and not what its view makes of them.
+        // An interrupted insert may have written its spans without the rows of the materialized
+        // view.
         if (table === 'spans' && left.length < rows.length)
-          await Promise.all([...from].map(([partition, seq]) => this.#options.store.mendLookup(partition, seq)));
+          await Promise.all([...from].map(([partition, seq]) => this.#options.store.repairLookup(partition, seq)));
         return left;
       } catch (error) {
         if (ownRows(rows, this.#options.owned()).length === 0) return [];
-        this.#options.logger.warn({ err: error, table }, 'the store does not say what has landed; asking again');
+        this.#options.logger.warn({ err: error, table }, 'the store does not answer what has landed; asking again');
         await new Promise((resolve) => setTimeout(resolve, backoffMs(tries)));
       }
     }

@@ -1,12 +1,12 @@
-// What landing asks of ClickHouse: statements behind a fence, what has landed, and the newest position that any table holds.
-// Log positions here are the store's: JetStream sequence plus the log's base.
+// Lands rows in ClickHouse behind a fence, and looks up what has landed. Log positions are the
+// store's: JetStream sequence plus log base.
 import { classifyStoreError, type ClickHouse } from '../../sql/client/client.ts';
 import type { AgentHeard } from './agent_activity.ts';
 import { type Fences, type PartitionEpoch, tuples } from './fences.ts';
 import { rowKey, traceRowKey, type LandingStore } from './lander.ts';
 import { landingStatement, type LandingTable, type TableSpec } from './tables.ts';
 
-/** A landing that takes longer than this is given up and looked after. */
+/** A landing that takes longer is abandoned, and what it wrote is looked up. */
 const INSERT_TIMEOUT_MS = 30_000;
 const READ_TIMEOUT_MS = 60_000;
 
@@ -40,7 +40,7 @@ export class ClickHouseLandingStore implements LandingStore {
     return written_rows;
   }
 
-  /** Resolves when the rows are in the store. */
+  /** Resolves once the rows are in the store. */
   async writeActivity(heard: readonly AgentHeard[]): Promise<void> {
     await this.#client.execute({
       name: 'write_activity',
@@ -53,7 +53,10 @@ export class ClickHouseLandingStore implements LandingStore {
     });
   }
 
-  /** Whether every insert is synced by itself, or rows are made durable otherwise before a checkpoint passes them. */
+  /**
+   * Sets whether ClickHouse syncs every insert. If it does not, rows must be made durable otherwise
+   * before each checkpoint.
+   */
   async syncInserts(each: boolean): Promise<void> {
     const on = each ? '1' : '0';
     for (const table of [
@@ -100,7 +103,7 @@ export class ClickHouseLandingStore implements LandingStore {
       );
       return new Set(rows.map((row) => traceRowKey(row.org_id, row.trace_id, Number(row.version))));
     }
-    // A score that is written twice is replaced: all are sent again.
+    // A repeated score replaces the former one, so all are sent again.
     if (table === 'judge_scores') return new Set();
     const select = (name: string): string =>
       `SELECT log_seq, log_index, log_sub FROM ${name} WHERE partition = {partition:UInt16} AND log_seq >= {from:UInt64}`;
@@ -114,7 +117,7 @@ export class ClickHouseLandingStore implements LandingStore {
     return new Set(rows.map((row) => rowKey(Number(row.log_seq), row.log_index, row.log_sub)));
   }
 
-  async mendLookup(partition: number, fromSeq: number): Promise<void> {
+  async repairLookup(partition: number, fromSeq: number): Promise<void> {
     await this.#command(
       'mend_lookup',
       `INSERT INTO trace_lookup (trace_key, org_id, first_at, last_at)
@@ -124,7 +127,10 @@ export class ClickHouseLandingStore implements LandingStore {
     );
   }
 
-  /** Newest log position that any table holds; a log that is new to the store counts on from there. */
+  /**
+   * Returns the newest log position in any table. A log that is new to the store counts on from
+   * there.
+   */
   async newestPosition(): Promise<number> {
     const tables = ['spans', 'span_texts', 'span_texts_recent', 'traces', 'usage_events'];
     const [row] = await this.#rows<{ seq: string }>(

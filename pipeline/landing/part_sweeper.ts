@@ -1,16 +1,21 @@
-// Takes parts that merges have replaced off the disk, where the engine itself does not get to it: it does so only when a table has nothing to
-// merge, and under load that may take twenty minutes and several times the disk. The leader does it, for the embedded engine alone; a
-// replicated table has a thread of its own for this.
-// Guarantees: what goes is older than the engine keeps it against power loss, and what took its place is on the disk.
+// Deletes parts that merges have replaced from the disk, when ClickHouse itself falls behind: it
+// does so only when a table has nothing to merge, which under load may take twenty minutes and
+// several times the disk space. The leader sweeps, and only the embedded server needs it;
+// replicated tables have a thread for this.
+//
+// A deleted part is older than the time for which ClickHouse keeps replaced parts against power
+// loss, and the part that replaced it is durable.
 import type { Logger } from '../../ops/platform/logger.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 
 const LOOK_MS = 15_000;
-/** The engine has had this long, seconds, after it might have taken them away by itself. */
+/** Extra time that ClickHouse gets to delete the parts itself, in seconds. */
 const PATIENCE_S = 15;
 const STATEMENT_MS_MAX = 60_000;
 
-/** By table, as each keeps its parts; what a reader or a merge still holds is left out of it by the engine when it is swept. */
+/**
+ * Replaced parts by table. ClickHouse does not delete parts that a reader or a merge still uses.
+ */
 const DUE = `
   SELECT p.table AS name, toUInt32(count()) AS parts FROM system.parts AS p
   WHERE p.database = currentDatabase() AND NOT p.active AND p.remove_time > 0
@@ -21,15 +26,18 @@ export interface PartSweeperOptions {
   clickhouse: ClickHouse;
   logger: Logger;
   isLeader: () => boolean;
-  /** Resolves when everything written before the call would survive power loss. */
+  /** Resolves once everything written before the call would survive power loss. */
   sync: () => Promise<void>;
-  /** How long the engine keeps replaced parts, seconds. */
+  /** How long ClickHouse keeps replaced parts, in seconds. */
   keptS: number;
-  /** Milliseconds between two looks. Unset: LOOK_MS. */
+  /** Interval of the sweeps in milliseconds; defaults to LOOK_MS. */
   lookMs?: number;
 }
 
-/** Begins to look; returns what ends it, which resolves when nothing is under way. */
+/**
+ * Starts to sweep at intervals. The function that it returns ends this, and resolves once no sweep
+ * is under way.
+ */
 export function startPartSweeper({
   clickhouse,
   logger,
@@ -49,21 +57,22 @@ export function startPartSweeper({
     if (due.length === 0) return;
     await sync();
     for (const { name, parts } of due) {
-      // No partition has this id. The statement drops nothing, and clears what is replaced, as after every drop.
+      // No partition has this id. The statement drops nothing, but deletes replaced parts, as every
+      // drop does.
       await clickhouse.execute({
         name: 'sweep_parts',
         sql: 'ALTER TABLE {name:Identifier} DROP PARTITION ID {id:String}',
         params: { name, id: 'none' },
         timeoutMs: STATEMENT_MS_MAX,
       });
-      logger.debug({ table: name, parts }, 'replaced parts are off the disk');
+      logger.debug({ table: name, parts }, 'replaced parts deleted from the disk');
     }
   };
   let running: Promise<void> | null = null;
   const timer = setInterval(() => {
     running ??= sweep()
       .catch((error: unknown) => {
-        logger.debug({ err: error }, 'replaced parts could not be taken off the disk; trying again');
+        logger.debug({ err: error }, 'replaced parts could not be deleted from the disk; trying again');
       })
       .finally(() => {
         running = null;

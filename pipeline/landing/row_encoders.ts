@@ -1,5 +1,6 @@
-// Records to wire rows: one JSONCompactEachRow line each, columns in the order of tables.ts.
-// Pure; what a row needs that is not in its record (its place in the log, the org's retention) comes as arguments.
+// Encodes records as wire rows: one JSONCompactEachRow line each, with the columns in the order of
+// tables.ts. Pure functions: what a row needs beside its record (its log position, the
+// organization's retention) is an argument.
 import { documentTerms } from '../domain/text/text_terms.ts';
 import { picoToDecimal } from '../domain/pricing/money.ts';
 import type { Span } from '../domain/traces/span.ts';
@@ -12,18 +13,25 @@ const DAY_MS = 86_400_000;
 const MICROS_PER_SECOND = 1_000_000n;
 /** Last day that a Date column holds (2149-06-06), in days since the epoch. */
 const DATE_MAX_DAYS = 65_535;
-/** drop_on is rounded up to a multiple of this many days when retention is long, so that one insert makes few parts. */
+/**
+ * Retention periods of texts in days. Longer ones are rounded up to one of these, so that one
+ * insert makes few parts.
+ */
 const RETENTION_CLASSES_DAYS = [1, 3, 7, 14, 30, 60, 90, 180, 365, 730, 1825, 3650];
 
-/** Retention days of texts, rounded up to a small set of classes: a stamp may be late, never early. */
+/**
+ * Returns the retention of texts in days, rounded up to one of a few classes, so that a text may be
+ * dropped late but never early.
+ */
 export function retentionClassDays(days: number): number {
   return RETENTION_CLASSES_DAYS.find((known) => known >= days) ?? days;
 }
 
 /**
- * The day that is stamped on a text, in days since the epoch: it chooses the partition, and nothing else (ops/adr/0022), so it may be late.
- * Texts that are due when they land already, as when years of events are brought in at once, share the partition of the day they came: one
- * for each week of their past would be a thousand small parts with an index each.
+ * Returns the day on which a text may be dropped, in days since the epoch. It only chooses the
+ * partition (ops/adr/0022), so it may be late. A text that is due when it lands, as in an import of
+ * years of events, goes to the partition of the day on which it was received: one partition for
+ * each past week would be a thousand small parts with an index each.
  */
 export function dropDay(
   { started_at, received_at }: Pick<Span, 'started_at' | 'received_at'>,
@@ -74,7 +82,7 @@ export function spanLine(span: Span, position: LogPosition, sub: number, sampled
   ]);
 }
 
-/** The row of a span's texts, or null where it has none. */
+/** Returns the row of a span's texts, or null if it has none. */
 export function textLine(span: Span, position: LogPosition, sub: number, retentionDays: number): string | null {
   if (span.prompt === '' && span.response === '') return null;
   const terms = documentTerms(span.prompt, span.response);
@@ -101,7 +109,10 @@ export function textLine(span: Span, position: LogPosition, sub: number, retenti
   ]);
 }
 
-/** A trace's row without its sign: the two rows of a pair differ in nothing else. */
+/**
+ * Returns the row of a trace without its sign, which is the only difference between the two rows of
+ * a pair.
+ */
 export function traceCells(trace: TraceState, partition: number, version: number): string {
   return JSON.stringify([
     trace.org_id,
@@ -156,7 +167,10 @@ export function usageLine(usage: Usage, partition: number, logSeq: number): stri
   ]);
 }
 
-/** What rules have said of a trace; none is no row. `version` is the trace's newest message. */
+/**
+ * Returns one wire row with all scores that rules gave a trace. `version` is the log_seq of the
+ * trace's newest message.
+ */
 export function scoresLine(
   trace: TraceState,
   judgements: readonly Judgement[],

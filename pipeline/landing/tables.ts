@@ -1,6 +1,8 @@
-// The tables that landing writes, as data: what a row looks like on the wire and how the store reads it.
-// Rows travel as JSONCompactEachRow through input(), so that one statement can convert (times are milliseconds, ids hex)
-// and refuse the rows of partitions that the writer no longer owns.
+// The tables that landing writes, as data: what a row looks like on the wire, and how the store
+// reads it.
+//
+// Rows travel as JSONCompactEachRow through input(), so that one statement can convert them (times
+// are milliseconds, ids are hex) and skip the rows of partitions that the writer no longer owns.
 
 export type LandingTable = 'spans' | 'span_texts_recent' | 'traces' | 'usage_events' | 'judge_scores';
 
@@ -12,11 +14,11 @@ export interface TableSpec {
   readonly structure: string;
   /** Expressions over the wire row, one for each column. */
   readonly select: readonly string[];
-  /** What stands between input() and WHERE, for a wire row that is several rows. */
+  /** SQL between input() and WHERE that expands a wire row to several rows; may be empty. */
   readonly expand: string;
 }
 
-/** [column, wire type, expression over the wire value or undefined for the value itself] */
+/** [column, wire type, expression over the wire value; undefined for the value itself] */
 type Column = readonly [string, string, string?];
 
 const time = (column: string): Column => [column, 'Int64', `fromUnixTimestamp64Milli(${column}, 'UTC')`];
@@ -144,8 +146,8 @@ export const USAGE_EVENTS = spec('usage_events', [
 ]);
 
 /**
- * A wire row is what the rules of a trace's org said of it: one row for each judge, so that what is the trace's is sent once. Written are
- * at least as many rows as were sent.
+ * A wire row holds the scores of all rules of a trace and becomes one row for each judge, so that
+ * the columns of the trace are sent once. At least as many rows are written as are sent.
  */
 export const JUDGE_SCORES = spec(
   'judge_scores',
@@ -170,8 +172,9 @@ export const JUDGE_SCORES = spec(
 );
 
 /**
- * Partitions whose newest fence is the writer's epoch; everything else of a statement's rows is not written. None for a statement whose
- * writer has given it up (landing_store.ts, end). Parameters: owned, and statement, the query id.
+ * Partitions whose newest fence is the writer's epoch; other rows of a statement are not written.
+ * The list is empty for a statement that its writer has abandoned (Fences.giveUp). Parameters:
+ * `owned`, and `statement`, the query id.
  */
 export const FENCE = `(
   SELECT if(max(f.given_up), [], groupArrayIf(f.partition, has({owned:Array(Tuple(UInt16, UInt64))}, (f.partition, f.epoch))))
@@ -179,12 +182,16 @@ export const FENCE = `(
 )`;
 
 /**
- * An event may have begun at any time, so one insert may make parts of any number of months or weeks. The store's own bound on them would
- * refuse all rows of the insert, whoever sent them, each time it is tried again.
+ * An event may have started at any time, so one insert may make parts for any number of months or
+ * weeks. ClickHouse's own limit would refuse all rows of the insert, of every organization, on
+ * every retry.
  */
 export const ANY_TIMES = 'max_partitions_per_insert_block = 0';
 
-/** The statement that lands rows of a table. Parameters: owned, the (partition, epoch) pairs that the writer holds, and statement, its query id. */
+/**
+ * Returns the statement that lands rows of a table. Parameters: `owned`, the (partition, epoch)
+ * pairs that the writer owns, and `statement`, its query id.
+ */
 export function landingStatement({ table, columns, structure, select, expand }: TableSpec): string {
   return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${select.join(', ')} FROM input('${structure}') ${expand} WHERE has(${FENCE}, partition) SETTINGS ${ANY_TIMES} FORMAT JSONCompactEachRow`;
 }

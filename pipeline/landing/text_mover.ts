@@ -1,7 +1,10 @@
-// Moves texts from span_texts_recent (no index) to span_texts (searchable) in large blocks: whole parts at a time, inside
-// the store. One worker does it, the leader; a fence in the statement keeps a former leader's from writing.
-// Exactly once: a part never changes, a row that is in span_texts already is left out, and a part is dropped only after
-// its rows are in. Killed at any point, the next move does the rest.
+// Moves texts from span_texts_recent (no index) to span_texts (searchable) in large blocks: whole
+// parts at a time, inside the store. The leader alone moves; a fence in the statement keeps a
+// former leader from writing.
+//
+// Each row moves exactly once: a part never changes, rows already in span_texts are left out, and a
+// part is dropped only after its rows are in. After a crash at any point, the next move does the
+// rest.
 import type { Logger } from '../../ops/platform/logger.ts';
 import { backoffMs } from '../queues/backoff.ts';
 
@@ -15,9 +18,14 @@ export interface RecentPart {
 
 export interface TextStore {
   recentParts(): Promise<RecentPart[]>;
-  /** Raises the mover's fence, and ends the moves of a former leader; resolves with the new epoch. */
+  /**
+   * Raises the mover's fence, ends the moves of a former leader, and resolves with the new epoch.
+   */
   takeMoverFence(workerId: string): Promise<number>;
-  /** Moves the rows of parts that are not in span_texts yet. Resolves false when the epoch is not the newest. */
+  /**
+   * Moves those rows of the parts that are not in span_texts yet. Resolves with false if the epoch
+   * is not the newest.
+   */
   move(parts: readonly RecentPart[], epoch: number, queryId: string): Promise<boolean>;
   dropPart(name: string): Promise<void>;
 }
@@ -27,28 +35,34 @@ export interface TextMoverOptions {
   workerId: string;
   logger: Logger;
   isLeader(): boolean;
-  /** Resolves when everything written before the call would survive power loss. */
+  /** Resolves once everything written before the call would survive power loss. */
   sync(): Promise<void>;
   observe(waitingRows: number, movedRows: number, seconds: number): void;
 }
 
-/** A move takes at least this many rows, so that the text index is built over large blocks … */
+/** Minimum rows of a move, so that the text index is built over large blocks. */
 const MOVE_ROWS_MIN = 50_000;
-/** … or what there is, when the oldest has waited this long. Together with the move itself it keeps search within 10 s. */
+/**
+ * Maximum wait of the oldest part, in seconds, before a smaller move. Together with the move
+ * itself, it keeps texts searchable within 10 s.
+ */
 const WAIT_SECONDS_MAX = 4;
-/** Few rows move early: they cost little. */
+/** Few rows move earlier, because they cost little. */
 const SMALL_ROWS_MAX = 5000;
 const SMALL_WAIT_SECONDS = 1;
-/** Uncompressed bytes of one move; the engine holds them while it sorts and indexes. */
+/**
+ * Maximum uncompressed bytes of a move. ClickHouse holds them in memory while it sorts and indexes.
+ */
 const MOVE_BYTES_MAX = 128 * 1024 * 1024;
 /**
- * After a failure a move takes half as much, down to this: texts in which nearly every word is a new one (ids, hashes) need ten times
- * their size while they are indexed, more than the engine may have. After a move that worked it takes twice as much again.
+ * Minimum of the bytes of a move. After a failure a move takes half as much, because texts in which
+ * nearly every word is new (ids, hashes) need ten times their size while they are indexed, which
+ * may exceed the memory limit. After a success it takes twice as much again.
  */
 const MOVE_BYTES_MIN = 4 * 1024 * 1024;
 const LOOK_MS = 500;
 
-/** The parts that the next move takes, oldest first; none when it is better to wait. */
+/** Returns the parts of the next move, oldest first; none if it is better to wait. */
 export function chooseParts(parts: readonly RecentPart[], bytesMax = MOVE_BYTES_MAX): RecentPart[] {
   const rows = parts.reduce((sum, part) => sum + part.rows, 0);
   const age = Math.max(0, ...parts.map((part) => part.age_seconds));
@@ -121,12 +135,12 @@ export class TextMover {
     });
   }
 
-  /** @returns true when there may be more to move at once */
+  /** @returns true if there may be more to move at once */
   async #step(): Promise<boolean> {
     const { store, workerId } = this.#options;
     if (!this.#options.isLeader()) {
       this.#epoch = null;
-      // What waits is the leader's to tell: an old figure beside it would stay for good.
+      // Only the leader reports what waits; a stale figure of this worker would remain next to it.
       this.#options.observe(0, 0, 0);
       return false;
     }
@@ -141,7 +155,7 @@ export class TextMover {
     this.#moves += 1;
     const began = performance.now();
     if (!(await this.#move(chosen, this.#epoch))) {
-      this.#options.logger.warn('another worker moves texts by now');
+      this.#options.logger.warn('another worker moves texts now');
       this.#epoch = null;
       return false;
     }
@@ -163,7 +177,8 @@ export class TextMover {
       return moved;
     } catch (error) {
       this.#bytesMax = Math.max(MOVE_BYTES_MIN, this.#bytesMax / 2);
-      // The statement may run on without us, and a second one beside it would not see its rows: a new fence waits for it, or ends it.
+      // The statement may still run, and a second one would not see its rows. Raising a new fence
+      // waits for it, or kills it.
       this.#epoch = null;
       throw error;
     }

@@ -1,4 +1,4 @@
-// What the text mover asks of ClickHouse: the parts of span_texts_recent, and the statement that moves their rows to span_texts.
+// Reads the parts of span_texts_recent for the text mover, and moves their rows to span_texts.
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { type Fences, MOVER_PARTITION, tuples } from './fences.ts';
 import { ANY_TIMES, FENCE, SPAN_TEXTS } from './tables.ts';

@@ -1,5 +1,6 @@
-// What a batch of events and corrections used, as rows: one for each partition, hour, day, agent, model and the like.
-// In: all events of a batch, whatever sampling does with them. Out: the totals, and their rows in the landing.
+// What a batch of events and corrections used, as rows: one for each partition, hour, day, agent,
+// model and further dimension. It takes all events of a batch, whatever sampling decides, and
+// returns the totals; their rows join the landing.
 import { addOutcomes } from '../domain/pricing/outcomes.ts';
 import type { MeteredEvent, Usage } from '../stage.ts';
 import { usageLine } from './row_encoders.ts';
@@ -7,20 +8,23 @@ import type { Correction } from './corrections.ts';
 import type { LandingUnit } from './lander.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 
-/** What a landing counts, with the place of its row in the store. */
+/** A total that a landing counts, with the position of its row in the store. */
 export interface CountedUsage {
   usage: Usage;
   partition: number;
   log_seq: number;
 }
 
-/** What a batch changes, each in the order of the log. */
+/** The events and corrections of a batch, each in log order. */
 export interface Changes {
   metered: readonly MeteredEvent[];
   corrections: readonly Correction[];
 }
 
-/** The usage of all events, decided or held: in the order of the log, so that one watermark tells what has landed. */
+/**
+ * Returns the usage of all events, decided or buffered. It lands in log order, so that one
+ * watermark says how much has landed.
+ */
 export function countUsage(
   states: ReadonlyMap<number, PartitionState>,
   { metered, corrections }: Changes,

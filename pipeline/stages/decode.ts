@@ -1,6 +1,8 @@
-// The first stage: an event of the log becomes canonical spans, or a dead letter that says what is wrong. It never throws.
-// Events for which an org's own patterns may take more than runs in place are decoded ahead of the batch, where they may wait for
-// another thread; the others are decoded in the batch.
+// The stage decode: turns an event of the log into canonical spans, or into a dead letter that says
+// what is wrong. It never throws.
+//
+// If an organization's own patterns may take too long on this thread, its events are decoded in the
+// prefetch, where they may wait for another thread. All others are decoded in the batch.
 import { spansOf } from '../domain/decode/decode.ts';
 import type { SpanDeps } from '../domain/decode/span.ts';
 import type { Redaction } from '../domain/pii/pii.ts';
@@ -39,7 +41,8 @@ function decodeOne(deps: SpanDeps, logged: LoggedEvent, redaction: Redaction | n
     const { partition, log_seq, log_index, org_id, trace_id, event_hex, received_at } = logged;
     return { kind: 'emit', out: { partition, log_seq, log_index, org_id, trace_id, event_hex, received_at, spans } };
   } catch (error) {
-    // A bug, or a body that no check foresaw: the event is kept with its reason, its neighbours go on.
+    // A bug, or a body that no check foresaw. The event becomes a dead letter with its reason, and
+    // the batch goes on.
     return dead(error instanceof Error ? error.message : String(error));
   }
 }

@@ -1,8 +1,11 @@
-// dedupe: an event of an org whose id was seen within the window is dropped. In: decoded events in log order. Out: the first of each.
-// Exact: what the window is unsure of (its oldest ids, past a bound, are held in a filter) is looked up in the store
-// before the batch runs. It never drops an event that is being read again after a crash: the window of a new owner is
-// rebuilt from what lies at or below the checkpoint, and all above is read again.
-// An event whose row was erased is no repeat of it: see forgotten.ts.
+// The stage dedupe: drops an event of an organization whose id was seen within the window. It takes
+// decoded events in log order and returns the first of each.
+//
+// It is exact. Ids of which the window is unsure (beyond a bound, its oldest ids move to a filter)
+// are looked up in the store before the batch runs. It never drops an event that is replayed after
+// a crash: the window of a new owner is rebuilt from the rows at or below the checkpoint, and
+// everything above is read again. An event whose row was erased does not count as a repeat; see
+// forgotten.ts.
 import { eventIdentity, identityHalves } from '../domain/traces/event_identity.ts';
 import type { DecodedEvent, LogPosition, Outcome, Stage } from '../stage.ts';
 import type { Forgotten } from './forgotten.ts';
@@ -15,22 +18,26 @@ export interface EventRef extends LogPosition {
 }
 
 export interface DedupeDeps {
-  /** The window of an owned partition. */
+  /** Returns the window of an owned partition. */
   windowOf(partition: number): IdWindow;
-  /** What was erased of an owned partition; null for a partition that is another's by now. */
+  /** Returns what was erased of a partition; null if another worker owns it. */
   forgottenOf(partition: number): Forgotten | null;
   /**
-   * Which of these events the store holds from another position of the log; gives their identities. Its own row, landed
-   * before a crash, is no repeat. Rejects when the store is away.
+   * Returns the identities of those events of which the store has a row from another log position.
+   * A row from the event's own position, landed before a crash, makes it no repeat. Rejects if the
+   * store is unavailable.
    */
   findLanded(events: readonly EventRef[]): Promise<ReadonlySet<string>>;
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now(): number;
 }
 
 export function createDedupeStage(deps: DedupeDeps): Stage<DecodedEvent, DecodedEvent> {
   let landed: ReadonlySet<string> = new Set();
-  /** What the event is, and what also has to remember it. */
+  /**
+   * Returns whether the event was seen, and the list of erasures that must remember it too, if
+   * there is one.
+   */
   const look = (
     event: DecodedEvent,
     high: number,
@@ -68,7 +75,9 @@ export function createDedupeStage(deps: DedupeDeps): Stage<DecodedEvent, Decoded
   };
 }
 
-/** The windows of a batch, without what is too old for all of its events. */
+/**
+ * Returns the windows of a batch, after they have forgotten what is too old for all of its events.
+ */
 function windowsOf(batch: readonly DecodedEvent[], deps: DedupeDeps): Iterable<IdWindow> {
   const oldest = new Map<IdWindow, number>();
   const clock = deps.now();

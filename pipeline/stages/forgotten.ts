@@ -1,8 +1,10 @@
-// Traces and organizations of one partition whose rows were erased, while the ids of their events may still be in the dedupe window.
-// In: what was erased, and the events that come. Out: whether an event that the window has seen is a repeat, new, or has to be looked up
-// in the store, which alone knows whether the row is still there.
-// Guarantee: of events that arrive after the erasure the first one lands and its repeats do not, exactly: ids that arrived since are
-// remembered apart. Bounds: the same as those of the dedupe window, in time and in ids that are held exactly.
+// Traces and organizations of one partition whose rows were erased, while the ids of their events
+// may still be in the dedupe window.
+//
+// For an event of theirs that the window has seen, it says whether the event is a repeat, is new,
+// or must be looked up in the store, which alone knows whether the row still exists. Of the events
+// that arrive after the erasure, exactly the first of each id lands, because ids that arrive since
+// are remembered apart. The bounds are those of the dedupe window, in time and in ids held exactly.
 import { xxHash32 } from '../domain/traces/xxhash.ts';
 import { IdWindow, type Sighting } from './id_window.ts';
 
@@ -10,26 +12,36 @@ export class Forgotten {
   readonly #windowMs: number;
   readonly #idsExactMax: number;
   #traces: IdWindow | null = null;
-  /** Ids of events of such traces and organizations that arrived since the newest erasure. */
+  /** Ids of events of these traces and organizations that arrived since the newest erasure. */
   #since: IdWindow | null = null;
-  /** Organizations, with the time from which on the window holds no id of before the erasure, in milliseconds. */
+  /**
+   * Erased organizations, with the time at which the window has forgotten every id from before the
+   * erasure, in milliseconds.
+   */
   readonly #orgs = new Map<string, number>();
 
   /**
-   * @param windowMs how long the dedupe window remembers an id
-   * @param idsExactMax ids held exactly before the oldest go into filters
+   * @param windowMs how long the dedupe window remembers an id, in milliseconds
+   * @param idsExactMax ids held exactly before the oldest move to filters
    */
   constructor(windowMs: number, idsExactMax: number) {
     this.#windowMs = windowMs;
     this.#idsExactMax = idsExactMax;
   }
 
-  /** Whether nothing was erased within the window: then no event needs a look. */
+  /**
+   * True if nothing was erased within the window: then every event is decided by the dedupe window
+   * alone.
+   */
   get isEmpty(): boolean {
     return this.#traces === null && this.#orgs.size === 0;
   }
 
-  /** Takes in erased traces. Call it when all that was prepared has landed. @param now milliseconds, not behind the ids in the window */
+  /**
+   * Adds erased traces. Call it when everything prepared has landed.
+   *
+   * @param now milliseconds, at or after the time of every id in the window
+   */
   addTraces(org_id: string, traceIds: Iterable<string>, now: number): void {
     this.#traces ??= new IdWindow(this.#windowMs, this.#idsExactMax);
     for (const trace_id of traceIds) this.#traces.addHalves(...traceHalves(org_id, trace_id), now);
@@ -37,24 +49,29 @@ export class Forgotten {
     this.#since = new IdWindow(this.#windowMs, this.#idsExactMax);
   }
 
-  /** Takes in an erased organization, as addTraces does. */
+  /** Adds an erased organization. The same conditions apply as to addTraces. */
   addOrg(org_id: string, now: number): void {
-    // A window forgets by sixths of its time.
+    // The window forgets in steps of a sixth of its time, so twice its time is enough.
     this.#orgs.set(org_id, now + 2 * this.#windowMs);
     this.#since = new IdWindow(this.#windowMs, this.#idsExactMax);
   }
 
-  /** Whether rows of the event's trace or organization were erased. */
+  /** Returns whether rows of the event's trace or organization were erased. */
   concerns({ org_id, trace_id }: { org_id: string; trace_id: string }): boolean {
     if (this.#orgs.has(org_id)) return true;
     return this.#traces !== null && this.#traces.lookHalves(...traceHalves(org_id, trace_id)) !== 'new';
   }
 
-  /** What an event is that `concerns` is true of. @param sighting what the dedupe window says of its id */
+  /**
+   * Returns whether an event for which `concerns` is true was seen.
+   *
+   * @param sighting the answer of the dedupe window for its id
+   */
   look(high: number, low: number, sighting: Sighting): Sighting {
     const since = this.#since?.lookHalves(high, low) ?? 'new';
     if (since !== 'new') return since;
-    // Arrived before the erasure ended: its row may be gone, or be newer than what was erased.
+    // The event arrived before the erasure ended. Its row may have been erased, or be newer than
+    // what was erased.
     return sighting === 'new' ? 'new' : 'unsure';
   }
 
@@ -63,7 +80,11 @@ export class Forgotten {
     this.#since?.addHalves(high, low, receivedAt);
   }
 
-  /** Forgets what is older than the window. @param now the time of what is read */
+  /**
+   * Forgets what is older than the window.
+   *
+   * @param now time of the events being read, in milliseconds
+   */
   forget(now: number): void {
     if (this.isEmpty) return;
     this.#since?.forget(now);
@@ -75,7 +96,7 @@ export class Forgotten {
   }
 }
 
-/** A trace of an org as two unsigned 32-bit numbers. */
+/** Returns a hash of a trace and its organization as two unsigned 32-bit numbers. */
 function traceHalves(org_id: string, trace_id: string): readonly [high: number, low: number] {
   const name = `${org_id}\n${trace_id}`;
   return [xxHash32(Buffer.from(`high ${name}`, 'utf8')), xxHash32(Buffer.from(`low ${name}`, 'utf8'))];

@@ -1,24 +1,31 @@
-// The ids of the events seen within the dedupe window, for one partition.
-// Exact while they fit: 64-bit ids in open-addressing tables, by generation (a sixth of the window), so that old ids leave
-// by dropping tables. Past the bound, what was added first goes into Bloom filters: what they do not know is new for
-// certain, what they may know has to be looked up in the store.
-// Guarantee: an id stays exact until half as many others as are held exactly were added after it. So what is in a filter has
-// landed long since, and the store can answer for it.
-// Callers choose events, and so their ids. Each window scrambles ids by secrets of its own before they reach a table or a filter, so
-// no caller can choose ids that crowd in one place. Secrets need not be kept: a new owner fills its window from the store's ids.
+// The ids of the events seen within the dedupe window of one partition.
+//
+// Ids are exact while they fit: 64-bit ids stand in open-addressing tables by generation (a sixth
+// of the window), and whole tables are dropped when they are too old. Beyond the bound, the ids
+// added first move to Bloom filters. An id that the filters do not know is new for certain; an id
+// that they may know must be looked up in the store. An id stays exact until half as many ids as
+// may be exact were added after it, so every id in a filter has landed long ago, and the store can
+// answer for it.
+//
+// Clients choose events and with them their ids. Each window therefore scrambles ids with secrets
+// of its own, so that no client can choose ids that collide in a table or a filter. The secrets
+// need not be stored: a new owner fills its window from the ids in the store.
 import { randomInt } from 'node:crypto';
 
 const GENERATIONS = 6;
 const FILTER_BITS_PER_ID = 16;
 const FILTER_HASHES = 10;
-/** A filter holds at most so many ids: 32 MB. */
+/** Maximum ids of one filter, which then takes 32 MB. */
 const FILTER_IDS_MAX = 16_000_000;
 const LOAD_MAX = 0.6;
 const SLOTS_MIN = 1024;
 
 /** A keyed permutation of 64-bit ids: three rounds of a Feistel network. Distinct ids stay distinct. */
 class Scrambler {
-  /** Halves of the id that was scrambled last: two fields, so that no pair is made for each event. */
+  /**
+   * Halves of the id that was scrambled last. They are fields, so that no pair is allocated for
+   * each event.
+   */
   high = 0;
   low = 0;
   readonly #keys = Int32Array.from({ length: 3 }, () => randomInt(2 ** 32) | 0);
@@ -39,7 +46,7 @@ class Scrambler {
   }
 }
 
-/** Open-addressing set of 64-bit ids as pairs of 32-bit halves. */
+/** An open-addressing set of 64-bit ids, as pairs of 32-bit halves. */
 class IdSet {
   size = 0;
   #slots: Uint32Array;
@@ -108,9 +115,12 @@ class IdSet {
   }
 }
 
-/** Bloom filter over 64-bit ids; the ids are scrambled already, so their halves serve as the two hash functions. */
+/**
+ * A Bloom filter over 64-bit ids. The ids are scrambled already, so their halves serve as the two
+ * hash functions.
+ */
 class IdFilter {
-  /** Ids that it takes at its rate of false answers, one in two thousand: (1 - e^(-10 / 16))^10. */
+  /** Ids at which its rate of false positives is one in two thousand: (1 - e^(-10 / 16))^10. */
   readonly capacity: number;
   size = 0;
   readonly #bits: Uint32Array;
@@ -148,14 +158,19 @@ class IdFilter {
   }
 }
 
-/** The ids that were received in a sixth of the window. */
+/** The ids received in a sixth of the window. */
 class Generation {
-  /** Start of its time, milliseconds. */
+  /** Start of its time, in milliseconds. */
   readonly since: number;
-  /** Those that were added last, and those of the time before. */
+  /**
+   * The ids added since the last call of `age`, and those of the time between the last two calls.
+   */
   #young: IdSet | null = null;
   #old: IdSet | null = null;
-  /** All before: each filter is full but the last, and takes twice as many as the one before it. */
+  /**
+   * All older ids. Every filter but the last is full, and each takes twice as many ids as the one
+   * before.
+   */
   readonly #filters: IdFilter[] = [];
 
   constructor(since: number) {
@@ -194,7 +209,12 @@ class Generation {
     this.#young.add(high, low);
   }
 
-  /** What was old goes into the filters, what was young is old. @param least ids that a filter takes: few large ones are quicker to ask */
+  /**
+   * Moves the old ids to the filters, and makes the young ids old.
+   *
+   * @param least minimum capacity of a new filter: few large filters are quicker to query than many
+   * small ones
+   */
   age(least: number): void {
     if (this.#old !== null) this.#fold(this.#old, least);
     this.#old = this.#young;
@@ -215,12 +235,16 @@ class Generation {
   }
 }
 
-/** `seen`: a repeat. `new`: not in the window. `unsure`: has to be looked up in the store. */
+/**
+ * `seen`: the id is a repeat. `new`: it is not in the window. `unsure`: it must be looked up in the
+ * store.
+ */
 export type Sighting = 'seen' | 'new' | 'unsure';
 
 /**
- * Window over the ids of one partition. Ids are hex16 (64 bits).
- * Memory: 13 to 27 bytes an id in the exact tables, 2 to 6 in the filters.
+ * A window over the ids of one partition. Ids are 16 hex digits (64 bits).
+ *
+ * An id takes 13 to 27 bytes in the exact tables and 2 to 6 in the filters.
  */
 export class IdWindow {
   #generations: Generation[] = [];
@@ -229,15 +253,15 @@ export class IdWindow {
   readonly #scrambler = new Scrambler();
 
   /**
-   * @param windowMs how long an id is remembered
-   * @param exactIdsMax ids held exactly before those that were added first go into filters
+   * @param windowMs how long an id is remembered, in milliseconds
+   * @param exactIdsMax ids held exactly before those added first move to filters
    */
   constructor(windowMs: number, exactIdsMax: number) {
     this.#windowMs = windowMs;
     this.#exactIdsMax = exactIdsMax;
   }
 
-  /** Ids that are held exactly. */
+  /** Number of ids held exactly. */
   get size(): number {
     return this.#generations.reduce((sum, generation) => sum + generation.size, 0);
   }
@@ -246,12 +270,12 @@ export class IdWindow {
     return this.#generations.reduce((sum, generation) => sum + generation.bytes, 0);
   }
 
-  /** Whether it is sure of every id: nothing has to be looked up. */
+  /** True if the window is sure of every id, so that nothing must be looked up. */
   get isExact(): boolean {
     return this.#generations.every((generation) => generation.isExact);
   }
 
-  /** Whether it holds nothing, neither exactly nor in a filter. */
+  /** True if the window holds no id, neither exactly nor in a filter. */
   get isEmpty(): boolean {
     return this.#generations.length === 0;
   }
@@ -267,7 +291,10 @@ export class IdWindow {
     return this.#generations.some((generation) => generation.mayHave(high, low)) ? 'unsure' : 'new';
   }
 
-  /** Remembers an id that was received at a time; ids of the past (a rebuild) go into their own generation. */
+  /**
+   * Remembers an id that was received at a time in milliseconds. Ids of the past, as on takeover,
+   * go into the generation of their time.
+   */
   add(eventHex: string, receivedAt: number): void {
     this.addHalves(Number.parseInt(eventHex.slice(0, 8), 16), Number.parseInt(eventHex.slice(8), 16), receivedAt);
   }
@@ -287,7 +314,9 @@ export class IdWindow {
 
   /**
    * Forgets what is older than the window.
-   * @param now the time of what is read, not of the clock: whoever catches up with a log of yesterday needs the ids of the day before
+   *
+   * @param now time of the events being read, not of the clock: a worker that catches up with
+   * yesterday's log needs the ids of the day before
    */
   forget(now: number): void {
     const oldest = now - this.#windowMs - this.#windowMs / GENERATIONS;

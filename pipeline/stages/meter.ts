@@ -1,5 +1,5 @@
-// What each event used: tokens, storage, sandbox time and money, of its org and agent, whatever sampling said.
-// In: sampled events. Out: the same with their usage.
+// The stage meter: adds to each sampled event what it used of tokens, storage, sandbox time and
+// money, for its organization and agent. Sampling does not change what counts as used.
 import { usageOf } from '../domain/budgets/usage.ts';
 import type { MeteredEvent, SampledEvent, Stage } from '../stage.ts';
 

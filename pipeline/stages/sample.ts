@@ -1,15 +1,18 @@
-// Decides how much of an event is stored: full, or a summary row without prompt, response and attributes.
-// In: decoded events. Out: the same, marked, with the rule that held. It removes nothing: what sampling thins is metered all
-// the same. Head decisions: by the event's own keep rules, else by its trace id. Tail sampling (traces/tail_sampling.ts) takes
-// `summary` as: nothing keeps the trace so far.
+// The stage sample: decides how much of an event is stored: all of it, or a summary row without
+// prompt, response and attributes.
+//
+// It marks each decoded event, with the rule that decided, and removes none; summarized events are
+// metered like all others. It decides each event by itself: by the keep rules for the event,
+// otherwise by its trace id. To tail sampling (traces/tail_sampling.ts), `summary` means that
+// nothing keeps the trace so far.
 import { keepRule, keptByRate, PROFILE_RATE, type SamplingProfile } from '../domain/traces/keep_rules.ts';
 import type { DecodedEvent, SampledEvent, Stage } from '../stage.ts';
 
 export interface SampleOptions {
   profile: SamplingProfile;
-  /** false keeps everything, whatever the profile. */
+  /** If false, everything is kept, whatever the profile. */
   enabled: boolean;
-  /** An event that took longer is kept. */
+  /** An event that took longer is kept, in milliseconds. */
   slowMs: number;
 }
 

@@ -1,15 +1,19 @@
-// Keeps the later events of forced traces: attributes.force_trace on one event forces its trace to be kept by sampling. For sampling
-// that decides each event by itself; tail sampling decides whole traces.
-// In: the events of a batch, and what the books know of their traces. Out: the same events, those of forced traces marked full.
+// Keeps the later events of forced traces, where sampling decides each event by itself:
+// `attributes.force_trace` on one event forces sampling to keep the events of its trace from then
+// on. Tail sampling decides whole traces and does not need this.
 //
-// Guarantee: the decision is a matter of log positions alone (the event lies in or after the first message that forces its trace), so an
-// event that is read again after a crash is decided as before. That message is on the trace's row, so it survives restarts and handovers.
+// The decision depends on log positions alone: an event is kept if it lies in or after the first
+// message that forces its trace. So an event that is read again after a crash is decided as before.
+// The position of that message is part of the trace's row and survives restarts and takeovers.
 import { forcesTrace } from '../domain/traces/keep_rules.ts';
 import type { MeteredEvent } from '../stage.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 import { traceKey } from './open_traces.ts';
 
-/** Returns the events with those full that lie in or after the message that forces their trace. */
+/**
+ * Returns the events, with those marked `full` that lie in or after the message that forces their
+ * trace.
+ */
 export function keepForced(
   states: ReadonlyMap<number, Pick<PartitionState, 'book'>>,
   events: readonly MeteredEvent[],

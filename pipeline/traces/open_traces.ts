@@ -1,34 +1,43 @@
-// The traces of one partition that are open, and the newest of those that are complete: a state machine without I/O.
-// In: events in log order, and the passing of time. Out: rows of the traces table as pairs, and the events trace.started
-// and trace.completed. A trace leaves memory only when its rows have been handed out and the next ones are taken; a late event of a
-// trace that was forgotten needs its row from the store first (missing, then restore).
+// The open traces of one partition, and the newest of the complete ones: a state machine without
+// I/O.
+//
+// It takes events in log order and the passing of time. It returns rows of the traces table as
+// pairs, and the events trace.started and trace.completed. A trace leaves memory only once its rows
+// were returned by one call of takeRows and the next call is made. A late event of a trace that
+// left memory needs the trace's row from the store first (see `missing` and `restore`).
 import { forcesTrace } from '../domain/traces/keep_rules.ts';
 import type { Span } from '../domain/traces/span.ts';
-import { addSpan, durationMs, emptyTrace, type TraceState } from '../domain/traces/trace_state.ts';
+import { addSpan, emptyTrace, type TraceState } from '../domain/traces/trace_state.ts';
 import type { MeteredEvent, Retain } from '../stage.ts';
 import { traceCells, traceLine } from '../landing/row_encoders.ts';
 import type { CompleteTrace, JudgedInputs } from '../judging/judged_inputs.ts';
+import { completed, started } from './trace_events.ts';
 import { TraceFilter, traceHash } from './trace_filter.ts';
 
 export interface TraceBookLimits {
-  /** Quiet time after which a trace with a root is complete, milliseconds. */
+  /** Quiet time after which a trace with a root is complete, in milliseconds. */
   graceMs: number;
-  /** Quiet time after which a trace without a root is complete, milliseconds. */
+  /** Quiet time after which a trace without a root is complete, in milliseconds. */
   idleMs: number;
-  /** Open traces held; past it the one that was quiet longest is completed at once. */
+  /** Maximum open traces. Beyond it, the trace that was quiet longest is completed at once. */
   openMax: number;
-  /** Complete traces kept for their late events, beside those of the batch that is landing. */
+  /**
+   * Maximum complete traces kept for their late events, beside those of the batch that is landing.
+   */
   doneMax: number;
 }
 
-/** A trace's row as it came from the store. */
+/** The row of a trace, as read from the store. */
 export interface StoredTrace {
   state: TraceState;
-  /** log_seq of the newest message that the row holds. */
+  /** log_seq of the newest message that the row includes. */
   version: number;
 }
 
-/** A wire row of the traces table; version is the one of the landing that writes it, for both rows of a pair. */
+/**
+ * A wire row of the traces table. Both rows of a pair carry the version of the landing that writes
+ * them.
+ */
 export interface TraceRow {
   line: string;
   org_id: string;
@@ -40,36 +49,39 @@ export interface BookEvent {
   event: 'trace.started' | 'trace.completed' | 'judge.threshold_breach' | 'pii.match';
   org_id: string;
   trace_id: string;
-  /** What tells it from others of its kind and trace; left out where there is one. */
+  /** Distinguishes events of the same kind and trace; left out if there is only one. */
   subject?: string;
   payload: Readonly<Record<string, unknown>>;
-  /** Of trace.completed: what judges may look at. Left out where nobody judges it. */
+  /** For trace.completed, what judges may look at; left out if no judge is to see it. */
   complete?: CompleteTrace;
 }
 
 interface Entry {
   key: string;
   state: TraceState;
-  /** Messages up to this one are in the row that the store gave; 0 for a trace that began here. */
+  /**
+   * Version of the row that was restored: it includes the messages up to this one. 0 for a trace
+   * that began in this worker.
+   */
   restored_version: number;
-  /** log_seq of the newest message in state. */
+  /** log_seq of the newest message included in `state`. */
   version: number;
-  /** The row handed out last, without its sign; empty before the first. */
+  /** The row returned last, without its sign; empty before the first. */
   cells: string;
-  /** received_at of the newest event, milliseconds. */
+  /** received_at of the newest event, in milliseconds. */
   heard_at: number;
   open: boolean;
-  /** Tail sampling holds its events: it gets no row yet. */
+  /** True while tail sampling buffers its events: the trace gets no row yet. */
   buffered: boolean;
 }
 
-/** A trace's key within its partition. */
+/** Returns the key of a trace within its partition. */
 export const traceKey = (orgId: string, traceId: string): string => `${orgId} ${traceId}`;
 
 export class TraceBook {
   readonly #partition: number;
   readonly #limits: TraceBookLimits;
-  /** Open traces by last hearing, oldest first: with a root, and without. */
+  /** Open traces with a root, and without one, by the time of their newest event, oldest first. */
   readonly #rooted = new Map<string, Entry>();
   readonly #rootless = new Map<string, Entry>();
   readonly #done = new Map<string, Entry>();
@@ -95,7 +107,10 @@ export class TraceBook {
     return this.#rooted.size + this.#rootless.size;
   }
 
-  /** Traces of these events whose rows have to be restored from the store before the events are applied. */
+  /**
+   * Returns the traces of these events whose rows must be restored from the store before the events
+   * are applied.
+   */
   missing(events: readonly { org_id: string; trace_id: string }[]): { org_id: string; trace_id: string }[] {
     const wanted = new Map<string, { org_id: string; trace_id: string }>();
     for (const { org_id, trace_id } of events) {
@@ -107,9 +122,11 @@ export class TraceBook {
   }
 
   /**
-   * Takes a row back from the store.
-   * @param open true when its completion is still to be told (a new owner after a crash), false for a late event's trace
-   * @param announce true when trace.started has to be told again, as the landing was not checkpointed
+   * Adds a trace whose row was read from the store.
+   *
+   * @param open true if its completion was not published yet (on takeover), false for the trace of
+   * a late event
+   * @param announce true to publish trace.started again, because the landing was not checkpointed
    */
   restore({ state, version }: StoredTrace, options: { open: boolean; announce: boolean; now: number }): void {
     const entry: Entry = {
@@ -127,28 +144,36 @@ export class TraceBook {
     if (options.announce) this.#events.push(started(state));
   }
 
-  /** What sampling has made of a trace, by its key; null for one that is held, or not in memory. */
+  /**
+   * Returns how sampling has decided a trace, by its key; null for a trace that is buffered or not
+   * in memory.
+   */
   decided(key: string): Retain | null {
     const entry = this.#find(key);
     if (entry === undefined || entry.buffered) return null;
     return entry.state.sampled ? 'full' : 'summary';
   }
 
-  /** Returns the log_seq of the first message that forces a trace to be kept, by its key; null for none, or a trace not in memory. */
+  /**
+   * Returns the log_seq of the first message that forces a trace to be kept, by its key; null if
+   * there is none, or the trace is not in memory.
+   */
   forcedFrom(key: string): number | null {
     const from = this.#find(key)?.state.forced_from ?? 0;
     return from === 0 ? null : from;
   }
 
-  /** Gives a held trace its row. */
+  /** Marks a trace as no longer buffered, so that it gets a row. */
   release(key: string): void {
     const entry = this.#find(key);
     if (entry !== undefined) entry.buffered = false;
   }
 
   /**
-   * Adds an event's spans to its trace. Events that a restored row holds already change nothing.
-   * @param buffered true when the event, as all of its trace before it, is held by tail sampling
+   * Adds the spans of an event to its trace. Events that a restored row already includes change
+   * nothing.
+   *
+   * @param buffered true if tail sampling buffers the event, and with it the whole trace so far
    */
   apply(event: MeteredEvent, buffered = false): void {
     const [first] = event.spans;
@@ -168,9 +193,11 @@ export class TraceBook {
   }
 
   /**
-   * Corrects what a trace has cost. A trace without a row has nothing to correct; what a restored row holds already changes
-   * nothing.
-   * @param heardAt keeps an open trace open for as long as an event would, so that open traces stay in the order of their versions
+   * Corrects the cost of a trace. A trace without a row has nothing to correct, and a correction
+   * that a restored row already includes changes nothing.
+   *
+   * @param heardAt keeps an open trace open for as long as an event would, so that open traces stay
+   * in the order of their versions
    */
   correct(
     org_id: string,
@@ -186,7 +213,10 @@ export class TraceBook {
     this.#place(entry);
   }
 
-  /** Rows for all traces that changed since the last call, but for those held: the old row taken back, the new one put. */
+  /**
+   * Returns rows for all traces that changed since the last call, except buffered ones: one that
+   * cancels the old row, and the new row.
+   */
   takeRows(): TraceRow[] {
     const rows: TraceRow[] = [];
     const handedOut = new Set<string>();
@@ -204,7 +234,9 @@ export class TraceBook {
     return rows;
   }
 
-  /** Completes the traces that have been quiet for long enough, and those past the bound. */
+  /**
+   * Completes the traces that have been quiet long enough, and the oldest ones beyond the bound.
+   */
   tick(now: number): void {
     this.#completeQuiet(this.#rooted, now - this.#limits.graceMs);
     this.#completeQuiet(this.#rootless, now - this.#limits.idleMs);
@@ -216,14 +248,14 @@ export class TraceBook {
   }
 
   /**
-   * Drops traces that are erased from the store, between two batches: they are not told as complete, and what comes of them later
-   * begins anew.
+   * Drops traces that are erased from the store, between two batches. Their completion is not
+   * published, and later events begin a new trace.
    */
   forget(org_id: string, traceIds: readonly string[]): void {
     for (const trace_id of traceIds) {
       const key = traceKey(org_id, trace_id);
       const entry = this.#find(key);
-      // Nothing of one that is held is in the store yet, and its events still need it.
+      // A buffered trace has nothing in the store yet, and its events still need it.
       if (entry === undefined || entry.buffered) continue;
       for (const map of [this.#rooted, this.#rootless, this.#done]) map.delete(key);
       this.#touched.delete(entry);
@@ -231,7 +263,10 @@ export class TraceBook {
     }
   }
 
-  /** Drops every trace of an organization, held ones too, between two batches: no row of it is written any more. */
+  /**
+   * Drops every trace of an organization, including buffered ones, between two batches. No row of
+   * it is written from then on.
+   */
   forgetOrg(org_id: string): void {
     const ownKeys = traceKey(org_id, '');
     for (const map of [this.#rooted, this.#rootless, this.#done])
@@ -243,17 +278,27 @@ export class TraceBook {
       }
   }
 
-  /** Drops complete traces, between two batches, when all that was handed out has landed: what comes of them is added to what the store has. */
+  /**
+   * Drops complete traces between two batches, when all rows returned have landed. A late event
+   * then restores its trace from the store.
+   */
   forgetComplete(): void {
     this.#done.clear();
   }
 
-  /** Keeps what judges will see of open traces within its bound. @param landedThrough log_seq up to which everything has landed */
+  /**
+   * Trims what judges will see of open traces to its bound.
+   *
+   * @param landedThrough log_seq up to which everything has landed
+   */
   trimInputs(landedThrough: number): void {
     this.#inputs?.trim(landedThrough, (key) => this.#find(key)?.buffered === true);
   }
 
-  /** Keys of the held traces that became complete since the last call: what they are is to be decided before their rows are taken. */
+  /**
+   * Returns the keys of the buffered traces that became complete since the last call. They must be
+   * decided before their rows are taken.
+   */
   takeSettled(): string[] {
     const settled = this.#settled;
     this.#settled = [];
@@ -267,20 +312,26 @@ export class TraceBook {
   }
 
   /**
-   * The log position up to which every trace is complete: a trace whose row holds nothing newer has been told.
+   * Returns the log position up to which every trace is complete: the completion of a trace whose
+   * row includes nothing newer has been published.
+   *
    * @param landedThrough log_seq up to which everything has landed
    */
   completedThrough(landedThrough: number): number {
     let through = landedThrough;
     for (const map of [this.#rooted, this.#rootless]) {
-      // Entries are in the order of their last hearing, so the first has the smallest version.
+      // Traces are ordered by the time of their newest event, so the first has the smallest
+      // version.
       const first = map.values().next();
       if (first.done !== true) through = Math.min(through, first.value.version - 1);
     }
     return through;
   }
 
-  /** When the next trace may become complete, milliseconds since the epoch; null when none is open. */
+  /**
+   * Returns when the next trace may become complete, in milliseconds since the epoch; null if no
+   * trace is open.
+   */
   nextTickAt(): number | null {
     const rooted = this.#rooted.values().next();
     const rootless = this.#rootless.values().next();
@@ -331,7 +382,7 @@ export class TraceBook {
     this.#rootless.delete(entry.key);
     entry.open = false;
     if (entry.buffered) this.#settled.push(entry.key);
-    this.#events.push({ ...completed(entry), ...this.#judgedOf(entry) });
+    this.#events.push({ ...completed(entry.state), ...this.#judgedOf(entry) });
     this.#keepDone(entry);
   }
 
@@ -346,8 +397,10 @@ export class TraceBook {
   }
 
   /**
-   * Only between two batches: what was restored for a batch has to be there when its events are applied. Rows that are handed out now
-   * land beside the next batch, which would not find them in the store yet.
+   * Drops complete traces beyond the bound. It runs only between two batches, because traces
+   * restored for a batch must be in memory when its events are applied. Traces with rows in
+   * `handedOut` stay, because those rows land while the next batch is prepared, which would not
+   * find them in the store yet.
    */
   #forget(handedOut: ReadonlySet<string>): void {
     for (const key of this.#done.keys()) {
@@ -362,37 +415,4 @@ export class TraceBook {
     );
     return heads.sort((a, b) => a.heard_at - b.heard_at)[0];
   }
-}
-
-function started(state: TraceState): BookEvent {
-  return {
-    event: 'trace.started',
-    org_id: state.org_id,
-    trace_id: state.trace_id,
-    payload: {
-      event: 'trace.started',
-      trace_id: state.trace_id,
-      agent_id: state.agent_id === '' ? null : state.agent_id,
-      started_at: new Date(state.started_at).toISOString(),
-      org_id: state.org_id,
-    },
-  };
-}
-
-function completed({ state }: Entry): BookEvent {
-  return {
-    event: 'trace.completed',
-    org_id: state.org_id,
-    trace_id: state.trace_id,
-    payload: {
-      event: 'trace.completed',
-      trace_id: state.trace_id,
-      outcome: state.outcome,
-      duration_ms: durationMs(state),
-      input_tokens: state.input_tokens,
-      output_tokens: state.output_tokens,
-      cost_usd: Number(state.cost_pico_usd) / 1e12,
-      judge_scores: {},
-    },
-  };
 }

@@ -1,4 +1,5 @@
-// A trace's row as the store gives it back: which columns, and what they are in the books.
+// The row of a trace as the store returns it: its columns, and its conversion to the state of a
+// trace.
 import { usdToPico } from '../domain/pricing/money.ts';
 import type { TraceOutcome } from '../domain/traces/span.ts';
 import type { StoredTrace } from './open_traces.ts';
@@ -30,7 +31,7 @@ export interface TraceRecord {
   version: string;
 }
 
-/** The row as the trace book takes it. */
+/** Converts a row to what the trace book restores. */
 export function storedTrace(row: TraceRecord): StoredTrace {
   return {
     version: Number(row.version),

@@ -1,47 +1,54 @@
-// The buffer of tail sampling for one partition: traces that would be summarised so far, with their events, oldest first.
-// A data structure without time and I/O: who decides is traces/tail_sampling.ts. Nothing in it is the only copy: the checkpoint
-// stays below the oldest event held, so all of it is read again from the log.
+// The tail buffer of one partition: traces that sampling would summarize so far, with their events,
+// oldest first.
+//
+// It is a data structure without time and I/O; traces/tail_sampling.ts decides. It is never the
+// only copy: the checkpoint stays below the oldest buffered event, so that a new owner reads all of
+// it again from the log.
 import type { LoggedEvent, MeteredEvent } from '../stage.ts';
 
-/** An event on its way to its rows, and what it was in the log. */
+/** An event on its way to its rows, with the event as it was logged. */
 export interface LandingEvent {
   event: MeteredEvent;
-  /** null where it is not known any more. */
+  /** null if the event as logged is no longer known. */
   source: LoggedEvent | null;
-  /** It was held before: its trace has no row yet. */
+  /** True if the event was buffered, so its trace has no row yet. */
   wasBuffered?: boolean;
 }
 
 export interface BufferedTrace {
   readonly key: string;
   readonly partition: number;
-  /** Place of its oldest event in the log. */
+  /** log_seq of its oldest event. */
   readonly log_seq: number;
-  /** When its oldest event was received, milliseconds. */
+  /** received_at of its oldest event, in milliseconds. */
   readonly since: number;
-  /** How much the worker had read when it was first held. */
+  /** How much the worker had read when the trace was first buffered. */
   readonly read: LogRead;
-  /** Of its spans so far, milliseconds since the epoch. */
+  /** Start and end of its spans so far, in milliseconds since the epoch. */
   started_at: number;
   ended_at: number;
   readonly events: LandingEvent[];
-  /** Estimate of what it takes in memory. */
+  /** Estimated memory, in bytes. */
   bytes: number;
 }
 
-/** How much of the log a worker has read since it began. */
+/** How much of the log a worker has read since it started. */
 export interface LogRead {
   events: number;
   bytes: number;
 }
 
-/** What an event takes in memory beside its texts, and each span of it: objects, their maps, and their place here (measured). */
+/**
+ * Estimated bytes of an event, and of each of its spans, beside their texts: objects, maps and the
+ * place in the buffer (measured).
+ */
 const EVENT_BYTES = 1200;
 const SPAN_BYTES = 800;
 
 /**
- * What an event takes in memory while it is held: its body as it was sent, and its spans, which hold most of the body once more. Text
- * beyond ASCII counts two bytes a character, as it may take. Measured, it is 1 to 1.3 times what an event takes.
+ * Returns the estimated memory of a buffered event, in bytes: its body as sent, and its spans,
+ * which repeat most of the body. A text with characters beyond ASCII may take two bytes a character
+ * and counts so. Measured, the estimate is 1 to 1.3 times what an event takes.
  */
 export function bufferedBytes({ event, source }: LandingEvent): number {
   const texts = event.spans.reduce((sum, { prompt, response }) => sum + prompt.length + response.length, 0);
@@ -51,11 +58,13 @@ export function bufferedBytes({ event, source }: LandingEvent): number {
 }
 
 export class TailBuffer {
-  /** By key, in the order in which they were first held, which is that of the log. */
+  /**
+   * Traces by key, in the order in which they were first buffered, which is the order of the log.
+   */
   readonly #traces = new Map<string, BufferedTrace>();
   #bytes = 0;
 
-  /** Traces held. */
+  /** Number of buffered traces. */
   get size(): number {
     return this.#traces.size;
   }
@@ -73,7 +82,7 @@ export class TailBuffer {
     return this.#traces.get(key);
   }
 
-  /** Whether an event that is held has this id and another place in the log. */
+  /** Returns whether a buffered event has this id at another log position. */
   hasOther(
     key: string,
     { event_hex, log_seq, log_index }: { event_hex: string; log_seq: number; log_index: number },
@@ -84,7 +93,11 @@ export class TailBuffer {
     );
   }
 
-  /** @returns the trace with the event in it */
+  /**
+   * Adds an event to its trace.
+   *
+   * @returns the trace, including the event
+   */
   add(key: string, one: LandingEvent, read: LogRead): BufferedTrace {
     const { event } = one;
     const { started_at, ended_at } = bounds(event);
@@ -103,13 +116,12 @@ export class TailBuffer {
     return trace;
   }
 
-  /** Drops every trace of an organization. */
   forgetOrg(org_id: string): void {
-    // A key begins with the org and a space; see traceKey.
+    // A key begins with the organization and a space; see traceKey.
     for (const key of [...this.#traces.keys()]) if (key.startsWith(`${org_id} `)) this.release(key);
   }
 
-  /** Takes a trace out. */
+  /** Removes a trace, and returns it. */
   release(key: string): BufferedTrace | undefined {
     const trace = this.#traces.get(key);
     if (trace === undefined) return undefined;
@@ -119,7 +131,7 @@ export class TailBuffer {
   }
 }
 
-/** From when to when the spans of an event, and of the trace that holds it, last. */
+/** Returns the start and the end of an event's spans, and of the buffered trace if there is one. */
 export function bounds(event: MeteredEvent, held?: BufferedTrace): { started_at: number; ended_at: number } {
   let { started_at, ended_at } = held ?? { started_at: Infinity, ended_at: -Infinity };
   for (const span of event.spans) {

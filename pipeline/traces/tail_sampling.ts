@@ -1,12 +1,16 @@
-// Tail sampling: what of a trace is stored in full is decided when the trace is complete, by all of its spans.
-// In: the events of the owned partitions in log order, and the traces that are complete. Out: the events that are decided, each
-// once, marked full or summary.
+// Tail sampling: decides by all spans of a trace, once it is complete, whether its events are
+// stored in full.
 //
-// Every keep rule holds for good once it holds, and the rate is a matter of the trace id. So a trace that is kept is known at
-// once, and its events pass; held is only what would be summarised so far, until its trace is complete, a rule holds after all,
-// or there is no more room: then the oldest trace is decided as it stands. Once decided, a trace stays decided: what comes later
-// follows it, but for an event that a rule of its own keeps, and from then on its trace. Nothing of a held trace has a row, so after
-// a crash it is held again from the log; a trace with any row was decided, and as its rows say.
+// It takes the events of the owned partitions in log order, and the complete traces. It returns
+// each event once, when it is decided, marked full or summary. A keep rule that applies to a trace
+// applies from then on, and the rate depends on the trace id alone. So a trace that is kept is
+// known at once, and its events pass. The tail buffer holds only traces that would be summarized so
+// far, until the trace is complete, a rule applies after all, or the buffer is full; then the
+// oldest trace is decided as it stands.
+//
+// A decision is final: later events of a trace follow it, except that an event which a rule keeps
+// by itself also makes the later ones kept. A buffered trace has no row, so after a crash it is
+// buffered again from the log. A trace with any row was decided, and its rows tell how.
 import { eventIdentity } from '../domain/traces/event_identity.ts';
 import { emptyDraft } from '../domain/judging/judged_draft.ts';
 import { addEvent } from '../judging/judged_inputs.ts';
@@ -16,20 +20,23 @@ import type { LogPosition, Retain, MeteredEvent } from '../stage.ts';
 import { bounds, type BufferedTrace, type LandingEvent, type LogRead } from './tail_buffer.ts';
 
 export interface TailLimits {
-  /** Traces held by a worker. */
+  /** Maximum buffered traces of a worker. */
   slots: number;
-  /** Estimated memory of all of them, and of one. */
+  /** Maximum estimated bytes of all buffered traces, and of one. */
   bytes: number;
   traceBytes: number;
-  /** How much of the log may be read after the oldest event held: this much is read again after a crash. */
+  /**
+   * How much of the log may be read after the oldest buffered event. A new owner replays this much
+   * after a crash.
+   */
   read: LogRead;
-  /** How long a trace may be held, milliseconds: one that never rests is decided then. */
-  holdMs: number;
-  /** A trace that lasts longer is kept, milliseconds. */
+  /** Maximum time in the buffer, in milliseconds. A trace that never rests is decided then. */
+  bufferMs: number;
+  /** A trace that lasts longer is kept, in milliseconds. */
   slowMs: number;
 }
 
-/** Why a trace is decided before it is complete. */
+/** Reason why a trace is decided before it is complete. */
 type Shortage = 'evicted_slots' | 'evicted_bytes' | 'evicted_read' | 'evicted_age';
 
 export class TailSampler {
@@ -40,15 +47,16 @@ export class TailSampler {
     this.#limits = limits;
   }
 
-  /** Counts what was read of the log. */
+  /** Counts events and bytes read from the log. */
   countRead(events: number, bytes: number): void {
     this.#read.events += events;
     this.#read.bytes += bytes;
   }
 
   /**
-   * Takes the next event into the book of its partition, and adds to `decided` what is decided by it: the event, its whole trace,
-   * the oldest trace of any partition that has no more room, or nothing yet.
+   * Adds the next event to the book of its partition, and adds to `decided` the events that this
+   * decides: the event itself, its whole trace, the oldest trace of any partition if the buffer is
+   * full, or none yet.
    */
   take(states: readonly PartitionState[], state: PartitionState, one: LandingEvent, decided: LandingEvent[]): void {
     const key = traceKey(one.event.org_id, one.event.trace_id);
@@ -67,7 +75,10 @@ export class TailSampler {
     decided.push({ event, source: one.source });
   }
 
-  /** After a batch and the passing of time: decides the traces that are complete by now, and the oldest where there is no room. */
+  /**
+   * Decides the traces that are complete by now, and the oldest ones while the buffer is full. Call
+   * it after each batch, and as time passes.
+   */
   settle(states: readonly PartitionState[], now: number, decided: LandingEvent[]): void {
     for (const state of states) {
       for (const key of state.book.takeSettled()) {
@@ -81,7 +92,7 @@ export class TailSampler {
   #makeRoom(states: readonly PartitionState[], now: number | null, decided: LandingEvent[]): void {
     for (;;) {
       const full = this.#shortage(states);
-      // The oldest stands first where it has grown too old as well: traces are held in the order of the log.
+      // Traces are buffered in log order, so a trace that is too old is the oldest one.
       const oldest = full === null && now === null ? null : oldestOf(states);
       const shortage = full ?? (oldest === null || now === null ? null : this.#overdue(oldest.trace, now));
       if (oldest === null || shortage === null) return;
@@ -120,11 +131,14 @@ export class TailSampler {
   #overdue({ read, since }: BufferedTrace, now: number): Shortage | null {
     const { events, bytes } = this.#limits.read;
     if (this.#read.events - read.events > events || this.#read.bytes - read.bytes > bytes) return 'evicted_read';
-    return now - since > this.#limits.holdMs ? 'evicted_age' : null;
+    return now - since > this.#limits.bufferMs ? 'evicted_age' : null;
   }
 }
 
-/** Ids of those events that are held from another place of the log: the store does not know them yet. */
+/**
+ * Returns the identities of those events that are buffered from another log position. The store
+ * does not know them yet.
+ */
 export function bufferedAmong(
   states: ReadonlyMap<number, Pick<PartitionState, 'tail'>>,
   events: readonly (LogPosition & { org_id: string; trace_id: string; event_hex: string })[],
@@ -137,8 +151,10 @@ export function bufferedAmong(
 }
 
 /**
- * What the rows that a former owner has landed say of an event that is read again; null where they say nothing.
- * @param isKept whether a rule of its own keeps it: what comes later follows it
+ * Returns the decision on a replayed event that follows from rows of a former owner; null if there
+ * is no such row.
+ *
+ * @param isKept true if a rule keeps the event by itself; later events of its trace follow it
  */
 function landedDecision({ replay }: PartitionState, key: string, event: MeteredEvent, isKept: boolean): Retain | null {
   const from = replay?.decided.get(key);
@@ -150,19 +166,20 @@ function landedDecision({ replay }: PartitionState, key: string, event: MeteredE
 }
 
 /**
- * Completes what judges will see of the traces that were held until now: what came while their org had no judges is neither in their
- * drafts nor in the store.
- * @param decided by the batch that completes them
+ * Completes what judges will see of the traces that were buffered until now. Events that came while
+ * the organization had no judges are neither in the drafts nor in the store.
+ *
+ * @param decided events decided by the batch that completes the traces
  */
-export function withReleased<T extends BookEvent>(told: readonly T[], decided: readonly LandingEvent[]): T[] {
+export function withReleased<T extends BookEvent>(events: readonly T[], decided: readonly LandingEvent[]): T[] {
   const wanted = new Map<string, LandingEvent[]>();
-  for (const { complete } of told)
+  for (const { complete } of events)
     if (complete !== undefined && complete.stored_through > 0 && !complete.restored)
       wanted.set(traceKey(complete.state.org_id, complete.state.trace_id), []);
-  if (wanted.size === 0) return [...told];
+  if (wanted.size === 0) return [...events];
   for (const one of decided)
     if (one.wasBuffered === true) wanted.get(traceKey(one.event.org_id, one.event.trace_id))?.push(one);
-  return told.map((event) => {
+  return events.map((event) => {
     const { complete } = event;
     const released =
       complete === undefined ? [] : (wanted.get(traceKey(complete.state.org_id, complete.state.trace_id)) ?? []);

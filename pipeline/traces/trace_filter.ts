@@ -1,21 +1,25 @@
-// Which traces a partition may have seen before: a Bloom filter over xxHash32 of org and trace, so that a trace that is
-// certainly new costs no look-up in the store. The store computes the same hash when the filter is rebuilt.
+// A Bloom filter over the traces that a partition may have seen, so that a new trace costs no
+// look-up in the store. It hashes organization and trace id with xxHash32; the store computes the
+// same hash when the filter is rebuilt.
 import { xxHash32 } from '../domain/traces/xxhash.ts';
 
 const BITS_PER_TRACE = 12;
 const HASHES_FIRST = 1024;
 const HASHES = 6;
-/** 32 MiB: about 22 million traces at 12 bits. Past that more look-ups are made; none is wrong. */
+/**
+ * 32 MiB: about 22 million traces at 12 bits. Beyond it, more traces are looked up needlessly; no
+ * answer is wrong.
+ */
 const BITS_MAX = 2 ** 28;
 
-/** The SQL twin of traceHash. */
+/** SQL expression for the same value as traceHash. */
 export const TRACE_HASH_SQL = "xxHash32(concat(org_id, ' ', trace_id))";
 
 export function traceHash(orgId: string, traceId: string): number {
   return xxHash32(Buffer.from(`${orgId} ${traceId}`, 'utf8'));
 }
 
-/** A second hash out of the first (the finalizer of MurmurHash3). */
+/** Returns a second hash, derived from the first by the finalizer of MurmurHash3. */
 function mix(hash: number): number {
   let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
@@ -24,7 +28,10 @@ function mix(hash: number): number {
 
 export class TraceFilter {
   #bits: Uint32Array;
-  /** The first `size` of them; as long as a power of two of them needs. Null where the filter grows no more. */
+  /**
+   * Hashes of all traces, of which the first `size` are set; null once the filter has reached its
+   * maximum and grows no more.
+   */
   #hashes: Uint32Array | null = new Uint32Array(HASHES_FIRST);
   #count: number;
   size = 0;
@@ -59,7 +66,7 @@ export class TraceFilter {
     kept[this.size] = hash;
   }
 
-  /** The hashes are 4 bytes each, so the filter is rebuilt from them at twice the size until it reaches its bound. */
+  /** Doubles the filter and fills it again from the hashes, which take 4 bytes each. */
   #grow(): void {
     this.#count = Math.min(BITS_MAX, this.#count * 2);
     this.#bits = new Uint32Array(Math.ceil(this.#count / 32));

@@ -99,7 +99,7 @@ function createTailSampler({ platform }: DataPlaneParts): TailSampler | null {
     bytes: LIMITS.tail_bytes_max,
     traceBytes: LIMITS.tail_trace_bytes_max,
     read: { events: LIMITS.tail_replay_events_max, bytes: LIMITS.tail_replay_bytes_max },
-    holdMs: LIMITS.tail_idles_max * Math.max(env.SERVICE_TRACE_GRACE_MS, env.SERVICE_TRACE_IDLE_MS),
+    bufferMs: LIMITS.tail_idles_max * Math.max(env.SERVICE_TRACE_GRACE_MS, env.SERVICE_TRACE_IDLE_MS),
     slowMs: env.SERVICE_SAMPLING_SLOW_MS,
   });
 }

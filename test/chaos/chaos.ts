@@ -21,7 +21,7 @@ export interface ChaosOptions {
   /** Load before the first fault, and after each. */
   aroundMs: number;
   /** How long each fault lasts; null: as it says itself. */
-  holdMs: number | null;
+  bufferMs: number | null;
   /** Checks after each fault, not only at the end. */
   checkEach: boolean;
   seed: number;
@@ -165,7 +165,7 @@ class Chaos {
         watch.struck();
       },
     };
-    await fault.run(ground, this.#options.holdMs ?? fault.holdMs);
+    await fault.run(ground, this.#options.bufferMs ?? fault.bufferMs);
     this.#note(`${fault.name} healed`);
     watch.healed();
     await watch.moving(RECOVER_MS_MAX);

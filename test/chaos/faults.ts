@@ -27,8 +27,8 @@ export interface Fault {
   /** What a stack must have. */
   needs?: { cluster?: true; proxied?: true; disk?: true };
   /** Milliseconds that it lasts unless told otherwise. */
-  holdMs: number;
-  run: (ground: Ground, holdMs: number) => Promise<void>;
+  bufferMs: number;
+  run: (ground: Ground, bufferMs: number) => Promise<void>;
 }
 
 /** Who leads the log just now. */
@@ -43,25 +43,25 @@ const any = ({ stack, random }: Ground, kind: Kind): ProcessName => {
 };
 
 /** kill -9 of all at once; after a while all are started again. */
-async function killed(ground: Ground, names: readonly ProcessName[], holdMs: number): Promise<void> {
+async function killed(ground: Ground, names: readonly ProcessName[], bufferMs: number): Promise<void> {
   await Promise.all(names.map((name) => ground.stack.kill(name)));
   ground.killed(names);
   ground.struck(`kill -9 ${names.join(', ')}`);
-  await pause(holdMs);
+  await pause(bufferMs);
   await ground.stack.bootAll();
 }
 
-async function paused(ground: Ground, names: readonly ProcessName[], holdMs: number): Promise<void> {
+async function paused(ground: Ground, names: readonly ProcessName[], bufferMs: number): Promise<void> {
   for (const name of names) ground.stack.pause(name);
   ground.struck(`SIGSTOP ${names.join(', ')}`);
-  await pause(holdMs);
+  await pause(bufferMs);
   for (const name of names) ground.stack.resume(name);
 }
 
-async function network(ground: Ground, links: readonly Link[], mode: ProxyMode, holdMs: number): Promise<void> {
+async function network(ground: Ground, links: readonly Link[], mode: ProxyMode, bufferMs: number): Promise<void> {
   ground.stack.network.set(links, mode);
   ground.struck(`${links.join(', ')}: ${mode}`);
-  await pause(holdMs);
+  await pause(bufferMs);
   ground.stack.network.set(links, 'pass');
 }
 
@@ -76,23 +76,23 @@ const LONG_MS = 10_000;
 const kill = (kind: Kind): Fault => ({
   name: `kill-${kind}`,
   what: `kill -9 of one ${kind}, started again after a second`,
-  holdMs: SHORT_MS,
-  run: (ground, holdMs) => killed(ground, [any(ground, kind)], holdMs),
+  bufferMs: SHORT_MS,
+  run: (ground, bufferMs) => killed(ground, [any(ground, kind)], bufferMs),
 });
 
 const stop = (kind: Kind): Fault => ({
   name: `stop-${kind}`,
   what: `SIGSTOP of one ${kind} for 10 s`,
-  holdMs: LONG_MS,
-  run: (ground, holdMs) => paused(ground, [any(ground, kind)], holdMs),
+  bufferMs: LONG_MS,
+  run: (ground, bufferMs) => paused(ground, [any(ground, kind)], bufferMs),
 });
 
 const net = (name: string, what: string, links: readonly Link[], mode: ProxyMode): Fault => ({
   name,
   what,
   needs: { proxied: true },
-  holdMs: LONG_MS,
-  run: (ground, holdMs) => network(ground, links, mode, holdMs),
+  bufferMs: LONG_MS,
+  run: (ground, bufferMs) => network(ground, links, mode, bufferMs),
 });
 
 /** By name; the most telling first. */
@@ -101,8 +101,8 @@ export const FAULTS: readonly Fault[] = [
     name: 'nats-leader',
     what: 'kill -9 of the nats-server that leads the log, started again after 10 s',
     needs: { cluster: true },
-    holdMs: LONG_MS,
-    run: async (ground, holdMs) => killed(ground, [await leader(ground)], holdMs),
+    bufferMs: LONG_MS,
+    run: async (ground, bufferMs) => killed(ground, [await leader(ground)], bufferMs),
   },
   kill('api'),
   kill('worker'),
@@ -111,8 +111,8 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'clickhouse-away',
     what: 'ClickHouse away for 2 minutes',
-    holdMs: 120_000,
-    run: (ground, holdMs) => killed(ground, ['clickhouse'], holdMs),
+    bufferMs: 120_000,
+    run: (ground, bufferMs) => killed(ground, ['clickhouse'], bufferMs),
   },
   net('cut-api-nats', 'the APIs cut off from NATS for 10 s', ['api nats'], 'cut'),
   net('cut-worker-nats', 'the workers cut off from NATS for 10 s', ['worker nats'], 'cut'),
@@ -121,10 +121,10 @@ export const FAULTS: readonly Fault[] = [
     name: 'cut-routes',
     what: 'the leader of the log cut off from the other nats-servers for 10 s, while clients reach all of them',
     needs: { proxied: true, cluster: true },
-    holdMs: LONG_MS,
-    run: async (ground, holdMs) => {
+    bufferMs: LONG_MS,
+    run: async (ground, bufferMs) => {
       const node = ground.stack.named('nats').indexOf(await leader(ground));
-      await network(ground, [`routes ${node}`], 'cut', holdMs);
+      await network(ground, [`routes ${node}`], 'cut', bufferMs);
     },
   },
   net('stall-api-nats', 'no byte passes between APIs and NATS for 10 s', ['api nats'], 'stalled'),
@@ -147,27 +147,27 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'stop-nats',
     what: 'SIGSTOP of the nats-server that leads the log for 10 s',
-    holdMs: LONG_MS,
-    run: async (ground, holdMs) => paused(ground, [await leader(ground)], holdMs),
+    bufferMs: LONG_MS,
+    run: async (ground, bufferMs) => paused(ground, [await leader(ground)], bufferMs),
   },
   stop('clickhouse'),
   {
     name: 'nats-quorum',
     what: 'kill -9 of all nats-servers but one, started again after 10 s',
     needs: { cluster: true },
-    holdMs: LONG_MS,
-    run: (ground, holdMs) => killed(ground, ground.stack.named('nats').slice(1), holdMs),
+    bufferMs: LONG_MS,
+    run: (ground, bufferMs) => killed(ground, ground.stack.named('nats').slice(1), bufferMs),
   },
   {
     name: 'disk-full',
     what: 'no byte free on the disk of everything for 10 s; then there is room, and nats-servers are started again as a supervisor does',
     needs: { disk: true },
-    holdMs: LONG_MS,
-    run: async (ground, holdMs) => {
+    bufferMs: LONG_MS,
+    run: async (ground, bufferMs) => {
       const disk = diskOf(ground);
       disk.fillUp(0);
       ground.struck('disk full');
-      await pause(holdMs);
+      await pause(bufferMs);
       disk.freeAll();
       // A stream that met a full disk takes nothing more until its server starts again: ops/adr/0029.
       for (const name of ground.stack.named('nats')) {
@@ -181,14 +181,14 @@ export const FAULTS: readonly Fault[] = [
     name: 'power-loss',
     what: 'power of the machine lost: what was not synced is gone; then fsck, and everything is started again',
     needs: { disk: true },
-    holdMs: SHORT_MS,
-    run: async (ground, holdMs) => {
+    bufferMs: SHORT_MS,
+    run: async (ground, bufferMs) => {
       const disk = diskOf(ground);
       disk.cut();
       ground.struck('power lost');
       await Promise.all(ground.stack.processes.map((name) => ground.stack.kill(name)));
       ground.killed(ground.stack.processes);
-      await pause(holdMs);
+      await pause(bufferMs);
       disk.recover();
       await ground.stack.bootAll();
     },
@@ -196,7 +196,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: 'restart-all',
     what: 'kill -9 of every process at once, all started again after a second',
-    holdMs: SHORT_MS,
-    run: (ground, holdMs) => killed(ground, ground.stack.processes, holdMs),
+    bufferMs: SHORT_MS,
+    run: (ground, bufferMs) => killed(ground, ground.stack.processes, bufferMs),
   },
 ];

@@ -77,7 +77,7 @@ function readOptions(args: string[]): (ChaosOptions & { report?: string }) | nul
     rounds,
     rate,
     aroundMs: around * 1000,
-    holdMs: hold === null ? null : hold * 1000,
+    bufferMs: hold === null ? null : hold * 1000,
     checkEach: !values.once,
     seed,
     keep: values.keep,

@@ -16,7 +16,7 @@ it(
       rounds: 1,
       rate: 150,
       aroundMs: 300,
-      holdMs: 1000,
+      bufferMs: 1000,
       checkEach: false,
       seed: 1,
       progress: () => undefined,

@@ -108,7 +108,7 @@ export class TailModel {
       bytes: 1e9,
       traceBytes: 1e9,
       read: { events: 1e9, bytes: 1e9 },
-      holdMs: 1e9,
+      bufferMs: 1e9,
       slowMs: SLOW_MS,
       ...limits,
     };

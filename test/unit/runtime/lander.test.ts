@@ -50,7 +50,7 @@ class FaultyStore implements LandingStore {
     );
   }
 
-  mendLookup(partition: number, fromSeq: number): Promise<void> {
+  repairLookup(partition: number, fromSeq: number): Promise<void> {
     this.mended.push([partition, fromSeq]);
     return Promise.resolve();
   }

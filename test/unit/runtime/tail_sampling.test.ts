@@ -183,7 +183,7 @@ describe('tail sampling', () => {
     for (const id of kept.slice(0, 3)) read.publish([child(id)]);
     await read.step(4);
     expect(sampledOf(read, a)).toEqual([false]);
-    const aged = new TailModel({ holdMs: 3 * IDLE_MS });
+    const aged = new TailModel({ bufferMs: 3 * IDLE_MS });
     for (let i = 0; i < 5; i += 1) {
       aged.publish([child(a)]);
       await aged.step(5);
@@ -326,7 +326,7 @@ describe('tail sampling, whatever comes and whoever dies', () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(action, { minLength: 1, maxLength: 40 }),
-        fc.constantFrom({}, { slots: 2 }, { bytes: 9000 }, { read: { events: 10, bytes: 1e9 } }, { holdMs: IDLE_MS }),
+        fc.constantFrom({}, { slots: 2 }, { bytes: 9000 }, { read: { events: 10, bytes: 1e9 } }, { bufferMs: IDLE_MS }),
         async (actions, limits) => {
           const model = new TailModel(limits);
           // Ten of the traces are thinned, two are kept by the rate.

@@ -1,0 +1,36 @@
+// The platform events of a trace: trace.started and trace.completed, with their payloads.
+import { durationMs, type TraceState } from '../domain/traces/trace_state.ts';
+import type { BookEvent } from './open_traces.ts';
+
+export function started(state: TraceState): BookEvent {
+  return {
+    event: 'trace.started',
+    org_id: state.org_id,
+    trace_id: state.trace_id,
+    payload: {
+      event: 'trace.started',
+      trace_id: state.trace_id,
+      agent_id: state.agent_id === '' ? null : state.agent_id,
+      started_at: new Date(state.started_at).toISOString(),
+      org_id: state.org_id,
+    },
+  };
+}
+
+export function completed(state: TraceState): BookEvent {
+  return {
+    event: 'trace.completed',
+    org_id: state.org_id,
+    trace_id: state.trace_id,
+    payload: {
+      event: 'trace.completed',
+      trace_id: state.trace_id,
+      outcome: state.outcome,
+      duration_ms: durationMs(state),
+      input_tokens: state.input_tokens,
+      output_tokens: state.output_tokens,
+      cost_usd: Number(state.cost_pico_usd) / 1e12,
+      judge_scores: {},
+    },
+  };
+}
