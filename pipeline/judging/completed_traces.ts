@@ -7,7 +7,7 @@ import type { LandingUnit } from '../landing/lander.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 import type { ScoredTrace } from './score_completed.ts';
 import type { StageObserver } from '../worker/stage_runner.ts';
-import type { BookEvent } from '../traces/open_traces.ts';
+import type { BookEvent } from '../traces/trace_events.ts';
 
 export type JudgingOf = (partition: number, traces: readonly CompleteTrace[]) => Promise<ScoredTrace[]>;
 

@@ -10,8 +10,9 @@ import type { Span } from '../domain/traces/span.ts';
 import { addSpan, emptyTrace, type TraceState } from '../domain/traces/trace_state.ts';
 import type { MeteredEvent, Retain } from '../stage.ts';
 import { traceCells, traceLine } from '../landing/row_encoders.ts';
-import type { CompleteTrace, JudgedInputs } from '../judging/judged_inputs.ts';
-import { completed, started } from './trace_events.ts';
+import type { JudgedInputs } from '../judging/judged_inputs.ts';
+import type { StoredTrace } from './stored_trace.ts';
+import { type BookEvent, completed, started } from './trace_events.ts';
 import { TraceFilter, traceHash } from './trace_filter.ts';
 
 export interface TraceBookLimits {
@@ -27,33 +28,12 @@ export interface TraceBookLimits {
   doneMax: number;
 }
 
-/** The row of a trace, as read from the store. */
-export interface StoredTrace {
-  state: TraceState;
-  /** log_seq of the newest message that the row includes. */
-  version: number;
-}
-
-/**
- * A wire row of the traces table. Both rows of a pair carry the version of the landing that writes
- * them.
- */
+/** A wire row of the traces table. Both rows of a pair carry the version of the newer one. */
 export interface TraceRow {
   line: string;
   org_id: string;
   trace_id: string;
   version: number;
-}
-
-export interface BookEvent {
-  event: 'trace.started' | 'trace.completed' | 'judge.threshold_breach' | 'pii.match';
-  org_id: string;
-  trace_id: string;
-  /** Distinguishes events of the same kind and trace; left out if there is only one. */
-  subject?: string;
-  payload: Readonly<Record<string, unknown>>;
-  /** For trace.completed, what judges may look at; left out if no judge is to see it. */
-  complete?: CompleteTrace;
 }
 
 interface Entry {

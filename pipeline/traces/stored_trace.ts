@@ -2,7 +2,14 @@
 // trace.
 import { usdToPico } from '../domain/pricing/money.ts';
 import type { TraceOutcome } from '../domain/traces/span.ts';
-import type { StoredTrace } from './open_traces.ts';
+import type { TraceState } from '../domain/traces/trace_state.ts';
+
+/** The row of a trace, as read from the store. */
+export interface StoredTrace {
+  state: TraceState;
+  /** log_seq of the newest message that the row includes. */
+  version: number;
+}
 
 export const TRACE_COLUMNS = `org_id, trace_id, toUnixTimestamp64Milli(anchor) AS anchor_ms, toUnixTimestamp64Milli(started_at) AS started_ms, toUnixTimestamp64Milli(ended_at) AS ended_ms,
   toUnixTimestamp64Milli(root_at) AS root_ms, root_span_id, root_span_name, agent_id, outcome, session_id, user_id, tags, spans, input_tokens, output_tokens,

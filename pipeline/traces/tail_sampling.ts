@@ -14,7 +14,8 @@
 import { eventIdentity } from '../domain/traces/event_identity.ts';
 import { emptyDraft } from '../domain/judging/judged_draft.ts';
 import { addEvent } from '../judging/judged_inputs.ts';
-import { type BookEvent, traceKey } from './open_traces.ts';
+import { traceKey } from './open_traces.ts';
+import type { BookEvent } from './trace_events.ts';
 import type { PartitionState } from '../worker/partition_state.ts';
 import type { LogPosition, Retain, MeteredEvent } from '../stage.ts';
 import { bounds, type BufferedTrace, type LandingEvent, type LogRead } from './tail_buffer.ts';

@@ -1,6 +1,18 @@
 // The platform events of a trace: trace.started and trace.completed, with their payloads.
 import { durationMs, type TraceState } from '../domain/traces/trace_state.ts';
-import type { BookEvent } from './open_traces.ts';
+import type { CompleteTrace } from '../judging/judged_inputs.ts';
+
+/** A platform event about a trace. The trace book, judging and the PII samples make them. */
+export interface BookEvent {
+  event: 'trace.started' | 'trace.completed' | 'judge.threshold_breach' | 'pii.match';
+  org_id: string;
+  trace_id: string;
+  /** Distinguishes events of the same kind and trace; left out if there is only one. */
+  subject?: string;
+  payload: Readonly<Record<string, unknown>>;
+  /** For trace.completed, what judges may look at; left out if no judge is to see it. */
+  complete?: CompleteTrace;
+}
 
 export function started(state: TraceState): BookEvent {
   return {

@@ -5,8 +5,7 @@
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { eventIdentity } from '../domain/traces/event_identity.ts';
 import type { EventRef } from '../stages/dedupe.ts';
-import { storedTrace, TRACE_COLUMNS, type TraceRecord } from '../traces/stored_trace.ts';
-import type { StoredTrace } from '../traces/open_traces.ts';
+import { storedTrace, type StoredTrace, TRACE_COLUMNS, type TraceRecord } from '../traces/stored_trace.ts';
 
 const READ_TIMEOUT_MS = 60_000;
 /**

@@ -3,7 +3,8 @@
 //
 // Nothing here is the only copy: all of it can be rebuilt from the store and the log.
 import type { TraceBookLimits } from '../traces/open_traces.ts';
-import { TraceBook, type StoredTrace } from '../traces/open_traces.ts';
+import { TraceBook } from '../traces/open_traces.ts';
+import type { StoredTrace } from '../traces/stored_trace.ts';
 import type { JudgedInputs } from '../judging/judged_inputs.ts';
 import { TraceFilter } from '../traces/trace_filter.ts';
 import type { LogPosition } from '../stage.ts';

@@ -21,7 +21,8 @@ import type { PartitionState } from './partition_state.ts';
 import type { DeadEvent, StageRunner } from '../flow.ts';
 import type { StageObserver } from './stage_runner.ts';
 import { type TailSampler, withReleased } from '../traces/tail_sampling.ts';
-import type { BookEvent, StoredTrace } from '../traces/open_traces.ts';
+import type { StoredTrace } from '../traces/stored_trace.ts';
+import type { BookEvent } from '../traces/trace_events.ts';
 
 /**
  * A message with the partitions for which it is new: their state was not past the message when it

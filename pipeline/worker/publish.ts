@@ -25,7 +25,7 @@ import { LIMITS } from '../limits.ts';
 import { backoffMs } from '../queues/backoff.ts';
 import { DeadLetters, itemLetter, NoRoomForLetter } from '../queues/dead_letters.ts';
 import type { DeadLetterEntry } from './prepare.ts';
-import type { BookEvent } from '../traces/open_traces.ts';
+import type { BookEvent } from '../traces/trace_events.ts';
 
 const PUBLISH_TIMEOUT_MS = 3000;
 /**

@@ -7,9 +7,9 @@ import { type CompleteTrace, JudgedInputs } from '../../pipeline/judging/judged_
 import { emptyMemory, type FullFrom, type PartitionState, rebuild } from '../../pipeline/worker/partition_state.ts';
 import { prepare, type PrepareDeps, type TakenMessage } from '../../pipeline/worker/prepare.ts';
 import { createStageRunner, type StageObserver } from '../../pipeline/worker/stage_runner.ts';
-import { storedTrace } from '../../pipeline/traces/stored_trace.ts';
+import { storedTrace, type StoredTrace } from '../../pipeline/traces/stored_trace.ts';
 import { type TailLimits, TailSampler } from '../../pipeline/traces/tail_sampling.ts';
-import { type StoredTrace, traceKey } from '../../pipeline/traces/open_traces.ts';
+import { traceKey } from '../../pipeline/traces/open_traces.ts';
 import { traceHash } from '../../pipeline/traces/trace_filter.ts';
 import { startWith } from '../../pipeline/flow.ts';
 import type { DecodedEvent, LoggedEvent, Stage } from '../../pipeline/stage.ts';

@@ -15,7 +15,7 @@ import {
   WHOLE_BODY_BYTES_MAX,
 } from '../../../pipeline/queues/dead_letters.ts';
 import type { DeadLetterEntry } from '../../../pipeline/worker/prepare.ts';
-import type { BookEvent } from '../../../pipeline/traces/open_traces.ts';
+import type { BookEvent } from '../../../pipeline/traces/trace_events.ts';
 import { LIMITS } from '../../../pipeline/limits.ts';
 import {
   BODY_BYTES_HEADER,
