@@ -58,7 +58,7 @@ test.each<[title: string, status: number, method: string, path: string, options:
   expectSecured(answer.headers);
 });
 
-test('the documentation allows its own inline style by its hash, and nothing else', async () => {
+test('the documentation permits its own inline style by its hash, and nothing else', async () => {
   const { status, headers, text } = await call(api, 'GET', '/docs');
   expect(status).toBe(200);
   const styles = [...text.matchAll(/<style>([^]*?)<\/style>/g)].map(([, style]) => style ?? '');
@@ -70,7 +70,7 @@ test('the documentation allows its own inline style by its hash, and nothing els
   expectSecured(headers, `${NONE}; style-src 'sha256-${hash}'`);
 });
 
-test.each(['nonsense\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n'])('what is no HTTP request: %j', async (text) => {
+test.each(['nonsense\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n'])('a request that is not HTTP gets an answer: %j', async (text) => {
   const socket = connect(api.port, '127.0.0.1');
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
