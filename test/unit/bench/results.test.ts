@@ -59,7 +59,7 @@ function results(...sections: [part: string, section: Section][]): Results {
 }
 
 describe('results', () => {
-  it('say of every number whether it keeps its promise, and are read back as they were written', () => {
+  it('results say of every number whether it keeps its promise, and are read back as written', () => {
     const file = path.join(folder, 'results.json');
     const ingest: Section = {
       title: 'Ingest',
@@ -91,11 +91,11 @@ describe('results', () => {
     ['no JSON', '{', /is not JSON/],
     ['another schema', JSON.stringify({ ...results(), schema: 'millrace-bench/0' }), /schema/],
     ['a field that is not there', JSON.stringify({ ...results(), machine: undefined }), /machine/],
-  ])('are refused with the field for %s', (_, text, message) => {
+  ])('results are rejected with the field for %s', (_, text, message) => {
     expect(() => parseResults(text, 'a.json')).toThrow(message);
   });
 
-  it('are refused when a number is said to keep a promise that it does not keep', () => {
+  it('results are rejected when a number claims to keep a promise that it does not keep', () => {
     const made = results(['reads', reads(36, [500])]);
     const [measure] = made.sections[0]?.rows[0]?.measures ?? [];
     if (measure !== undefined) measure.holds = true;
@@ -113,7 +113,7 @@ describe('the parts of another run', () => {
     commit: 'f'.repeat(40),
   };
 
-  it('take the place of their own, and say which run they are of', () => {
+  it('the parts of another run replace their own, and say which run they are of', () => {
     const merged = mergedResults(old, again);
     expect(merged.sections.map(({ part, spans, run }) => [part, spans, run?.commit])).toEqual([
       ['ingest', 1, undefined],
@@ -130,7 +130,7 @@ describe('the parts of another run', () => {
   it.each([
     ['another machine', { machine: { ...old.machine, cores: 4 } }, /cores is 2 and 4/],
     ['another version', { versions: { ...old.versions, node: '20.0.0' } }, /other versions/],
-  ])('are refused when they are of %s', (_, changed, message) => {
+  ])('the parts of another run are rejected when they are of %s', (_, changed, message) => {
     expect(() => mergedResults(old, { ...again, ...changed })).toThrow(message);
   });
 });
