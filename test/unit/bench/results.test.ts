@@ -139,7 +139,7 @@ describe('the tables of the benchmark page', () => {
   const readme =
     'before\n\n<!-- bench:begin: written by `npm run bench -- table` -->\n\nformer figures\n\n<!-- bench:end -->\n\nafter\n';
 
-  it('is written between its marks and nowhere else, the same however often', () => {
+  it('the tables of the benchmark page are written between their marks and nowhere else, the same however often', () => {
     const file = path.join(folder, 'results2.json');
     const target = path.join(folder, 'README.md');
     writeResults(file, results(['reads', reads(1_020_000, [10, 20, 200])]));
@@ -155,7 +155,7 @@ describe('the tables of the benchmark page', () => {
     expect(markedText(once)).toBe(resultsText(readResults(file)));
   });
 
-  it('shows which promise is not kept, what was left out and why', () => {
+  it('the tables of the benchmark page show which promise is not kept, what was omitted and why', () => {
     const refused: Section = {
       title: 'Reads at 50,000,000 spans',
       spans: 50_000_000,
@@ -169,12 +169,12 @@ describe('the tables of the benchmark page', () => {
     expect(text).toContain('not run: needs 40 GB');
   });
 
-  it('is refused without its marks', () => {
+  it('the tables of the benchmark page are rejected without their marks', () => {
     expect(() => withMarkedText('no marks', 'text')).toThrow('no place for the table');
   });
 
   const committed = path.resolve(import.meta.dirname, '../../bench/results/latest.json');
-  it.runIf(existsSync(committed))('is the one of the committed results', () => {
+  it.runIf(existsSync(committed))('the benchmark page shows the committed results', () => {
     const text = readFileSync(path.resolve(import.meta.dirname, '../../../ops/docs/benchmarks.md'), 'utf8');
     expect(markedText(text)).toBe(resultsText(readResults(committed)));
   });
@@ -187,7 +187,7 @@ describe('charts of growth', () => {
     ['ingest', reads(5, [1])],
   );
 
-  it('have a line for p50 and p99 of each row, by size', () => {
+  it('charts of growth have a line for p50 and p99 of each row, by size', () => {
     expect(growthSeries(grown, /^list/)).toEqual([
       {
         name: 'list, no filter, p50',
@@ -208,7 +208,7 @@ describe('charts of growth', () => {
     ]);
   });
 
-  it('are written for what was measured, and for nothing else', () => {
+  it('charts of growth are written for what was measured, and for nothing else', () => {
     const files = writePlots(path.join(folder, 'plots'), grown);
     expect(files.map((file) => path.basename(file))).toEqual(['growth_list.svg']);
     expect(readFileSync(files[0] ?? '', 'utf8')).toContain('list, no filter, p99');
