@@ -23,13 +23,16 @@ async function takenPort(): Promise<{ port: number; free: () => void }> {
   return { port: address.port, free: () => server.close() };
 }
 
-it.each(['SERVICE_PORT', 'SERVICE_CLICKHOUSE_PORT'])('refuses to start when the port of %s is taken', async (setting) => {
-  const { port, free } = await takenPort();
-  expect(await refused({ [setting]: String(port) })).toBe(
-    `${setting}: port ${String(port)} on 127.0.0.1 is in use by another program; stop it, or set ${setting} to another port (0 picks a free one)`,
-  );
-  free();
-});
+it.each(['SERVICE_PORT', 'SERVICE_CLICKHOUSE_PORT'])(
+  'refuses to start when the port of %s is taken',
+  async (setting) => {
+    const { port, free } = await takenPort();
+    expect(await refused({ [setting]: String(port) })).toBe(
+      `${setting}: port ${String(port)} on 127.0.0.1 is in use by another program; stop it, or set ${setting} to another port (0 picks a free one)`,
+    );
+    free();
+  },
+);
 
 it('refuses to start with an invalid setting', async () => {
   expect(await refused({ SERVICE_PORT: 'abc' })).toBe('SERVICE_PORT: got "abc"; takes a whole number from 0 to 65535');

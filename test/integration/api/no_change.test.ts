@@ -239,13 +239,16 @@ describe('a query parameter that takes one of a list', () => {
     ['/orgs/{org_id}/agents?framework=nonsense', 'framework', ['chatcompletion', 'chain']],
     ['/orgs/{org_id}/agents?archived=nonsense', 'archived', ['true', 'false']],
     ['/orgs/{org_id}/webhooks/{webhook_id}/deliveries?outcome=nonsense', 'outcome', ['delivered', 'failed']],
-  ])('a query parameter with a list of values answers 422 to %s, naming the parameter and the accepted values', async (template, field, accepted) => {
-    const answer = await ask({ method: 'GET', template });
-    expect(answer.status).toBe(422);
-    const detail = String(answer.json?.['detail']);
-    expect(detail.startsWith(`${field}: `)).toBe(true);
-    for (const value of accepted) expect(detail).toContain(value);
-  });
+  ])(
+    'a query parameter with a list of values answers 422 to %s, naming the parameter and the accepted values',
+    async (template, field, accepted) => {
+      const answer = await ask({ method: 'GET', template });
+      expect(answer.status).toBe(422);
+      const detail = String(answer.json?.['detail']);
+      expect(detail.startsWith(`${field}: `)).toBe(true);
+      for (const value of accepted) expect(detail).toContain(value);
+    },
+  );
 
   test('members are filtered by role and status', async () => {
     const listed = async (query: string) =>

@@ -122,7 +122,7 @@ test('an API process without its addresses says which settings it needs', async 
   expect(api.output().trim().split('\n')).toEqual([expect.stringContaining('SERVICE_NATS_URL')]);
 });
 
-test("a bootstrap key of another organization stops the start", async () => {
+test('a bootstrap key of another organization stops the start', async () => {
   const first = run({});
   await ready(first);
   first.child.kill('SIGTERM');

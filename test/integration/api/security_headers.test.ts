@@ -70,13 +70,16 @@ test('the documentation permits its own inline style by its hash, and nothing el
   expectSecured(headers, `${NONE}; style-src 'sha256-${hash}'`);
 });
 
-test.each(['nonsense\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n'])('a request that is not HTTP gets an answer: %j', async (text) => {
-  const socket = connect(api.port, '127.0.0.1');
-  const chunks: Buffer[] = [];
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-  socket.write(text);
-  await once(socket, 'close');
-  const [first = '', ...lines] = Buffer.concat(chunks).toString().split('\r\n\r\n')[0]?.split('\r\n') ?? [];
-  expect(first).toBe('HTTP/1.1 400 Bad Request');
-  expectSecured(new Headers(lines.map((line) => line.split(': ', 2) as [string, string])));
-});
+test.each(['nonsense\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n'])(
+  'a request that is not HTTP gets an answer: %j',
+  async (text) => {
+    const socket = connect(api.port, '127.0.0.1');
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    socket.write(text);
+    await once(socket, 'close');
+    const [first = '', ...lines] = Buffer.concat(chunks).toString().split('\r\n\r\n')[0]?.split('\r\n') ?? [];
+    expect(first).toBe('HTTP/1.1 400 Bad Request');
+    expectSecured(new Headers(lines.map((line) => line.split(': ', 2) as [string, string])));
+  },
+);

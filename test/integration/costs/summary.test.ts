@@ -100,21 +100,24 @@ describe('cost summary', () => {
       (span) => span.department || (span.agent_id === 'agent_a' ? 'support' : span.agent_id === 'agent_b' ? '7' : ''),
     ],
     ['realm', (span) => span.realm || (span.agent_id === 'agent_a' ? 'eu' : '')],
-  ])("the cost summary groups by %s as well, by the agent's metadata where the event names none", async (group, labelOf) => {
-    const { data } = await read('org_a', 60, group);
-    const shown = (data as unknown as Record<string, { cost_usd: number; share: number }[]>)[`by_${group}`] ?? [];
-    const expected = [...Map.groupBy(ofOrg('org_a', 60), labelOf)]
-      .map(([label, own]) => ({ label: label === '' ? null : label, pico: total(own) }))
-      .sort((a, b) => (a.pico > b.pico ? -1 : 1));
-    expect(shown).toEqual(
-      expected.map(({ label, pico }) => ({
-        [group]: label,
-        cost_usd: picoToUsd(pico),
-        share: Number(pico) / Number(total(ofOrg('org_a', 60))),
-      })),
-    );
-    expect(data.by_model).toHaveLength(4);
-  });
+  ])(
+    "the cost summary groups by %s as well, by the agent's metadata where the event names none",
+    async (group, labelOf) => {
+      const { data } = await read('org_a', 60, group);
+      const shown = (data as unknown as Record<string, { cost_usd: number; share: number }[]>)[`by_${group}`] ?? [];
+      const expected = [...Map.groupBy(ofOrg('org_a', 60), labelOf)]
+        .map(([label, own]) => ({ label: label === '' ? null : label, pico: total(own) }))
+        .sort((a, b) => (a.pico > b.pico ? -1 : 1));
+      expect(shown).toEqual(
+        expected.map(({ label, pico }) => ({
+          [group]: label,
+          cost_usd: picoToUsd(pico),
+          share: Number(pico) / Number(total(ofOrg('org_a', 60))),
+        })),
+      );
+      expect(data.by_model).toHaveLength(4);
+    },
+  );
 
   it('the cost summary shows nothing of another organization, and all days of an organization without data', async () => {
     expect((await read('org_b', 60, 'model')).data.total_cost_usd).toBe(picoToUsd(total(ofOrg('org_b', 60))));

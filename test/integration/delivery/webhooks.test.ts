@@ -156,14 +156,17 @@ describe('a try that failed', () => {
     },
   );
 
-  it.each([400, 401, 404, 410, 422, 301, 302, 307, 308, 304])('an attempt that failed with %i is the last one', async (code) => {
-    receiver.behave('/hook', status(code, { Location: `${receiver.url}/elsewhere` }));
-    await endpoint('/hook');
-    await publishEvents(worker.log);
-    await eventually(() => receiver.received.length > 0);
-    await settled();
-    expect(receiver.received.map(({ path, attempt }) => [path, attempt])).toEqual([['/hook', 0]]);
-  });
+  it.each([400, 401, 404, 410, 422, 301, 302, 307, 308, 304])(
+    'an attempt that failed with %i is the last one',
+    async (code) => {
+      receiver.behave('/hook', status(code, { Location: `${receiver.url}/elsewhere` }));
+      await endpoint('/hook');
+      await publishEvents(worker.log);
+      await eventually(() => receiver.received.length > 0);
+      await settled();
+      expect(receiver.received.map(({ path, attempt }) => [path, attempt])).toEqual([['/hook', 0]]);
+    },
+  );
 
   it.each([
     ['hangs', hang],

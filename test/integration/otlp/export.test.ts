@@ -282,7 +282,7 @@ describe('errors', () => {
     }
   });
 
-  test("a token without an organization is 422 as on every path, as the body is not at fault", async () => {
+  test('a token without an organization is 422 as on every path, as the body is not at fault', async () => {
     const token = await tokenOf({ sub: 'user_local' });
     for (const type of [PROTOBUF, JSON_TYPE]) {
       const heard = await send(bodyFor(type), type, { Authorization: `Bearer ${token}` });

@@ -92,9 +92,12 @@ describe('the platform event of a mutation', () => {
     });
   });
 
-  it.each(['org.update', 'member.role_change', 'toString', '__proto__', ''])('the mutation %s becomes no event', (action) => {
-    expect(eventOfMutation(mutation({ action }))).toBeNull();
-  });
+  it.each(['org.update', 'member.role_change', 'toString', '__proto__', ''])(
+    'the mutation %s becomes no event',
+    (action) => {
+      expect(eventOfMutation(mutation({ action }))).toBeNull();
+    },
+  );
 
   it('an event has an id that is the same each time, and another for another mutation', () => {
     const id = (over: Partial<DoneMutation>) => eventOfMutation(mutation(over))?.event_id;

@@ -85,10 +85,13 @@ describe('least squares', () => {
 
 describe("quantiles of Student's t", () => {
   // Degrees 1 and 2 in closed form: tan(pi (p - 1/2)), and (2p - 1) / sqrt(2 p (1 - p)).
-  it.each([0.6, 0.75, 0.9, 0.95, 0.975, 0.995, 0.9995])("quantiles of Student's t are exact for 1 and 2 degrees at %d", (p) => {
-    expectDigits(tQuantile(p, 1), Math.tan(Math.PI * (p - 0.5)), 1e-11);
-    expectDigits(tQuantile(p, 2), (2 * p - 1) / Math.sqrt(2 * p * (1 - p)), 1e-11);
-  });
+  it.each([0.6, 0.75, 0.9, 0.95, 0.975, 0.995, 0.9995])(
+    "quantiles of Student's t are exact for 1 and 2 degrees at %d",
+    (p) => {
+      expectDigits(tQuantile(p, 1), Math.tan(Math.PI * (p - 0.5)), 1e-11);
+      expectDigits(tQuantile(p, 2), (2 * p - 1) / Math.sqrt(2 * p * (1 - p)), 1e-11);
+    },
+  );
 
   // The printed table (three digits after the point), two-sided 95 %.
   it.each([
