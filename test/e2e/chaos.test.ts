@@ -7,7 +7,7 @@ import { SMALL } from '../chaos/stack.ts';
 const NAMES = ['kill-api', 'kill-worker', 'kill-nats', 'kill-clickhouse', 'stop-worker'];
 
 it(
-  'loses and doubles nothing when each process is killed and a worker is paused under load',
+  'loses and doubles no event when each process is killed and a worker is paused under load',
   { timeout: 900_000 },
   async () => {
     const result = await runChaos({

@@ -98,7 +98,7 @@ async function landed(of: TestService): Promise<Map<string, number>> {
   return found;
 }
 
-describe.skipIf(!mounted)('a disk of half a gigabyte', () => {
+describe.skipIf(!mounted)('the service on a disk of half a gigabyte', () => {
   const acknowledged: string[] = [];
   const accept = async (): Promise<void> => {
     await eventually(async () => {
@@ -108,7 +108,7 @@ describe.skipIf(!mounted)('a disk of half a gigabyte', () => {
     });
   };
 
-  it('is enough to start on', async () => {
+  it('starts on half a gigabyte', async () => {
     mkdirSync(path.join(disk, 'data'));
     service = await startService({ dataDir: path.join(disk, 'data') });
     await accept();
@@ -118,7 +118,7 @@ describe.skipIf(!mounted)('a disk of half a gigabyte', () => {
     });
   });
 
-  it('when nine tenths are full: ingest answers 429 with Retry-After, reads go on, and there is room again when there is', async () => {
+  it('answers ingest with 429 and Retry-After while the disk is nine tenths full, keeps reads working, and admits events again once there is room', async () => {
     const running = service as TestService;
     fillUp(DISK_MIB * MIB * 0.09);
     let refused = await send(running);
@@ -144,7 +144,7 @@ describe.skipIf(!mounted)('a disk of half a gigabyte', () => {
     await accept();
   });
 
-  it('when it is full to the last byte under load: nothing that was acknowledged is lost, and ingest is back when there is room', async () => {
+  it('loses nothing that it acknowledged when the disk fills up under load, and admits events again once there is room', async () => {
     const running = service as TestService;
     const load = { on: true };
     const answered = new Set<number>();

@@ -98,7 +98,7 @@ function bash(script: string): Promise<string> {
 }
 
 it.each(pages.filter((page) => blocksOf(page).some(({ notRun }) => notRun === null)))(
-  'runs every shell block of %s',
+  'every shell block of %s runs against a real service',
   async (page) => {
     const commands = blocksOf(page)
       .filter(({ notRun }) => notRun === null)
@@ -112,7 +112,7 @@ it.each(pages.filter((page) => blocksOf(page).some(({ notRun }) => notRun === nu
   },
 );
 
-it('says for every shell block that is not run why it is not', () => {
+it('every shell block that is not run says why', () => {
   const reasons = pages.flatMap((page) => blocksOf(page).flatMap(({ notRun }) => (notRun === null ? [] : [notRun])));
   expect(reasons.every((reason) => reason.length > 0)).toBe(true);
   expect(pages.flatMap(blocksOf).length).toBeGreaterThan(reasons.length);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => nats.remove());
 
-it('offers a message again while nobody takes it, as when a cluster changes its leader, until it is taken or forgotten', async () => {
+it('a message that no server accepts, as when a cluster changes its leader, is published again until it is accepted or dropped', async () => {
   const nc = await connectNats({ url: nats.url, name: 'test', waitMs: 5000 });
   try {
     const inbox = new AckInbox(nc, trackConnected(nc));
@@ -31,7 +31,7 @@ it('offers a message again while nobody takes it, as when a cluster changes its 
   }
 });
 
-it('a cluster whose servers have different logins is refused with the address of the one', async () => {
+it('a cluster whose servers have different logins is rejected with the address of the server that differs', async () => {
   await expect(
     connectNats({ url: 'nats://a@127.0.0.1:1,nats://b@127.0.0.1:2', name: 'test', waitMs: 0 }),
   ).rejects.toThrow('NATS at 127.0.0.1:2: every server of a cluster takes the login of the first');

@@ -38,7 +38,7 @@ const ready = async () => {
   return { status, checks: json?.['checks'] };
 };
 
-test('it is ready when every partition has a live owner, and its metrics are those of all processes', async () => {
+test('the service is ready when every partition has a live owner, and its metrics are those of all processes', async () => {
   await eventually(async () => JSON.stringify((await ready()).checks).includes('"clickhouse":"ok"'), {
     what: 'the migrations',
   });
@@ -75,7 +75,7 @@ test('it is ready when every partition has a live owner, and its metrics are tho
   });
 });
 
-test('without NATS it says so, and reads of what is in memory go on', async () => {
+test('without NATS the service says so, and reads from memory continue', async () => {
   await nats.kill();
   await eventually(async () => JSON.stringify((await ready()).checks).includes('"nats":"down"'));
   expect((await call(api, 'GET', '/orgs/org_test')).status).toBe(200);

@@ -154,7 +154,7 @@ async function homeOf(org: TestOrg): Promise<ApiProcess> {
   return found;
 }
 
-test('of 64 senders at three processes the one that reaches the limit is the last, and all refuse from then on', async () => {
+test('of 64 senders at three processes the request that reaches the limit is the last, and all reject from then on', async () => {
   for (const limit of [40_000, 5_000]) {
     const org = await TestOrg.make(apis());
     await org.limit(apis(), { tokens: { hard_limit: limit } });
@@ -167,7 +167,7 @@ test('of 64 senders at three processes the one that reaches the limit is the las
   }
 });
 
-test("an agent's own limit holds as exactly, and its use brings the org's nearer for the others", async () => {
+test("an agent's own limit holds as exactly, and its use brings the organization's nearer for the others", async () => {
   const org = await TestOrg.make(apis());
   const [first] = apis();
   if (first === undefined) throw new Error('there is a process');
@@ -198,7 +198,7 @@ test('beyond the limit an overage budget is spent up to the request that reaches
   expectAccepted(org, flow, 50 + 40);
 });
 
-test('the deciding process is paused: the others go on to the limit, and it lets nothing in when it wakes', async () => {
+test('while the deciding process is paused the others admit up to the limit, and it admits nothing when it wakes', async () => {
   const limit = 30_000;
   const org = await TestOrg.make(apis());
   const [first] = apis();
@@ -218,7 +218,7 @@ test('the deciding process is paused: the others go on to the limit, and it lets
   expect((await late).filter(({ status }) => status === 200).length).toBeLessThanOrEqual(room);
 });
 
-test('the deciding process is killed: nobody hangs, nothing is lost, and the limit is reached', async () => {
+test('when the deciding process is killed no request hangs, nothing is lost, and the limit is reached', async () => {
   const limit = 40_000;
   const org = await TestOrg.make(apis());
   const [first] = apis();

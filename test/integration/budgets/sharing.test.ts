@@ -31,7 +31,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test('a limit that one process reaches refuses in the other before anything has landed', async () => {
+test('a limit that one process reaches rejects in the other before anything has landed', async () => {
   const org = await TestOrg.make(apis);
   await org.limit(apis, { tokens: { hard_limit: 100 } });
   for (let i = 0; i < 3; i++) expect((await org.send(apis[0], 20)).status).toBe(200);
@@ -46,7 +46,7 @@ test('a limit that one process reaches refuses in the other before anything has 
   expect((await org.budget(apis[0])).tokens.used).toBe(0);
 });
 
-test("an agent's own use is told apart, of a batch over several partitions too", async () => {
+test("an agent's own use is reported separately, for a batch over several partitions too", async () => {
   const org = await TestOrg.make(apis);
   await org.limitAgent(apis[0], 'small', { hard_limit: 10 });
   await org.limit(apis, { tokens: { hard_limit: 1000 } });
@@ -74,7 +74,7 @@ test("an agent's own use is told apart, of a batch over several partitions too",
   });
 });
 
-test('what one process could not put into the log makes room in the other again; what it could, when it has landed', async () => {
+test('use that one process could not publish is released in the other; use that it published, when it has landed', async () => {
   const [near, far] = [new UsageLedger(), new UsageLedger()];
   const scope = { from: 0, until: 10, agents: new Set(['a']) };
   const connections = [
@@ -122,7 +122,7 @@ test('what one process could not put into the log makes room in the other again;
   for (const nc of connections) await nc.close();
 });
 
-test('what a process let in and did not live to end is forgotten; what lasts in one that lives is not', async () => {
+test('use that a process reserved before it died is released; a long request of a live process stays reserved', async () => {
   const [ledger, lasting] = [new UsageLedger(), new UsageLedger()];
   const scope = { from: 0, until: 10, agents: new Set<string>() };
   for (const one of [ledger, lasting]) one.open('org', scope);

@@ -52,7 +52,7 @@ const spansOf = (trace_id: string) => [
   }),
 ];
 
-it('reads the leading spans up to a message, and the texts of those that are asked for', async () => {
+it('reads the leading spans up to a message, and their texts on request', async () => {
   const spans = ['t1', 't2'].flatMap(spansOf);
   const first = await store.landSpans(spans);
   await store.moveTexts();
@@ -113,7 +113,7 @@ it('reads the leading spans up to a message, and the texts of those that are ask
   expect(texts.size).toBe(3);
 });
 
-it('reads what rules have said: the newest of each judge, and nothing of LLM judges', async () => {
+it('reads the newest verdict of each rule, and none of LLM judges', async () => {
   const [state] = tracesOf(spansOf('t9'));
   if (state === undefined) throw new Error('no trace');
   const judgement = (judge_id: string, score: number | null, judge_version = 1) => ({

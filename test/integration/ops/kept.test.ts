@@ -30,7 +30,7 @@ function keep(start: () => Promise<Running>): { kept: Kept; deaths: string[]; ga
   return { kept, deaths, gaveUp };
 }
 
-it('gives up on a child that dies at once, after five more tries', async () => {
+it('gives up on a child that dies immediately, after five more attempts', async () => {
   let starts = 0;
   const { kept, deaths, gaveUp } = keep(() => {
     starts += 1;
@@ -44,7 +44,7 @@ it('gives up on a child that dies at once, after five more tries', async () => {
   await kept.stop();
 });
 
-it('counts a start that fails as a death, and says why', async () => {
+it('counts a failed start as a death, and says why', async () => {
   let starts = 0;
   const { kept, deaths } = keep(() => {
     starts += 1;
@@ -58,7 +58,7 @@ it('counts a start that fails as a death, and says why', async () => {
   await kept.stop();
 });
 
-it('starts nothing after stop, also when that comes while it waits to start again', async () => {
+it('starts nothing after stop, not even when it is waiting to start again', async () => {
   let starts = 0;
   const { kept, deaths } = keep(() => {
     starts += 1;

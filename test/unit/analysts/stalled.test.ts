@@ -49,7 +49,7 @@ it('notices a caller that reads nothing', async () => {
   expect(watch.signal.aborted).toBe(true);
 });
 
-it('leaves a caller alone that reads all, and one for whom nothing waits to be sent', async () => {
+it('leaves alone a caller that reads everything, and one for whom no bytes wait', async () => {
   const res = await answerTo((caller) => caller.resume());
   const watch = watchForStall(res, LOOK_MS);
   await writeUntil(res, watch.signal, 64 * 1024 * 1024);

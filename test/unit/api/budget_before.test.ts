@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('an empty log holds nothing', async () => {
+test('an empty log contains no use', async () => {
   const told = vi.fn();
   const before = new Before({ newest: 0, partitions: 2, onKnown: told });
   expect(before.knownAt).toBe(performance.now());
@@ -19,7 +19,7 @@ test('an empty log holds nothing', async () => {
   expect(told).not.toHaveBeenCalled();
 });
 
-test('all of it has landed when each partition was read past it, or has nothing left', async () => {
+test('all use has landed when each partition was read past it, or has nothing left', async () => {
   const told = vi.fn();
   const before = new Before({ newest: 10, partitions: 3, onKnown: told });
   before.heard([report(0, 9), report(1, 10), report(2, 3, false)]);
@@ -36,7 +36,7 @@ test('all of it has landed when each partition was read past it, or has nothing 
   expect(told).toHaveBeenCalledTimes(1);
 });
 
-test('a log that has been counted is known before it has landed, and reported once', () => {
+test('the use in a counted log is known before it has landed, and reported once', () => {
   const told = vi.fn();
   const before = new Before({ newest: 10, partitions: 1, onKnown: told });
   before.heard([report(0, 4)]);
@@ -47,7 +47,7 @@ test('a log that has been counted is known before it has landed, and reported on
   expect(told).toHaveBeenCalledTimes(1);
 });
 
-test('nothing is waited for longer than its bound', () => {
+test('no wait exceeds its bound', () => {
   const before = new Before({ newest: 10, partitions: 1, onKnown: () => undefined });
   vi.advanceTimersByTime(UNKNOWING_MS - 1);
   expect(before.mayGuess).toBe(false);

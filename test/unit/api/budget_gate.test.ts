@@ -52,7 +52,7 @@ function refusal(run: () => unknown): ApiError {
 
 const hard = (hard_limit: number) => ({ soft_limit: null, hard_limit });
 
-test('of 64 that come at once, the one that reaches the limit is the last', () => {
+test('of 64 concurrent requests, the one that reaches the limit is the last', () => {
   const { gate, ledger } = aGate({ tokens: hard(1000) });
   let admitted = 0;
   for (let i = 0; i < 64; i++) {
@@ -66,7 +66,7 @@ test('of 64 that come at once, the one that reaches the limit is the last', () =
   expect([admitted, ledger.used(ORG).tokens]).toEqual([34, 1020]);
 });
 
-test('the refusal says what is used up and when it starts over', () => {
+test('the rejection says which limit is used up and when it starts over', () => {
   const { gate } = aGate({ tokens: hard(10) });
   gate.admit(ORG, [use(10)]);
   const error = refusal(() => gate.admit(ORG, [use(1)]));
@@ -79,7 +79,7 @@ test('the refusal says what is used up and when it starts over', () => {
   });
 });
 
-test('what did not come in, or was dropped, makes room again', () => {
+test('unpublished and cancelled use is released', () => {
   const { gate, ledger } = aGate({ tokens: hard(10) });
   gate.admit(ORG, [use(10)]).cancel();
   const second = gate.admit(ORG, [use(10)]);
@@ -89,7 +89,7 @@ test('what did not come in, or was dropped, makes room again', () => {
   gate.admit(ORG, [use(1)]);
 });
 
-test("a batch that holds one blocked agent's event is refused whole; other agents go on", () => {
+test("a batch with one blocked agent's event is rejected as a whole; other agents continue", () => {
   const { gate, ledger } = aGate({ tokens: hard(1000), agents: { [agentScope('small')]: hard(5) } });
   gate.admit(ORG, [use(5, 'small')]);
   expect(refusal(() => gate.admit(ORG, [use(1, 'big'), use(1, 'small')])).detail).toContain('agent small');
@@ -97,7 +97,7 @@ test("a batch that holds one blocked agent's event is refused whole; other agent
   gate.admit(ORG, [use(1, 'big')]);
 });
 
-test('an overage budget lets use go on until its cost is reached; 0 refuses with 402 at once', () => {
+test('an overage budget admits use until its cost is reached; 0 rejects with 402 at once', () => {
   const { gate } = aGate({ tokens: hard(10) }, { overage: 5 });
   gate.admit(ORG, [use(10, '', 100n)]);
   gate.admit(ORG, [use(10, '', 3n)]);
@@ -108,7 +108,7 @@ test('an overage budget lets use go on until its cost is reached; 0 refuses with
   expect(refusal(() => none.gate.admit(ORG, [use(1)])).code).toBe('payment_required');
 });
 
-test('while what was used is not known, a limit that was written down as reached refuses', () => {
+test('while use is unknown, a limit recorded as reached rejects', () => {
   const state: PeriodState = {
     crossings: { tokens: { at: new Date(5).toISOString(), cost_usd: '1', hard_limit: 10 } },
     told: [],
@@ -119,7 +119,7 @@ test('while what was used is not known, a limit that was written down as reached
   aGate({ tokens: hard(10) }, { state }).gate.admit(ORG, [use(1)]);
 });
 
-test('an org without a hard limit is not looked at', () => {
+test('an organization without a hard limit is not checked', () => {
   expect(aGate({ tokens: { soft_limit: 5, hard_limit: null } }).gate.guards(ORG)).toBe(false);
   expect(aGate({ agents: { [agentScope('a')]: hard(5) } }).gate.guards(ORG)).toBe(true);
 });

@@ -4,7 +4,7 @@ import { Echo } from '../../../api/admission/budget/echo.ts';
 import { type Begun, Held, RETELL_MS, RETOLD_MAX } from '../../../api/admission/budget/reservations.ts';
 import { GONE_MS, Peers } from '../../../api/admission/budget/peers.ts';
 
-test('knowledge reaches to the sending of the newest message that came back; lost ones before it are not waited for', () => {
+test('knowledge reaches up to the sending of the newest message that returned; lost earlier ones are not waited for', () => {
   const echo = new Echo();
   expect(echo.surely).toBe(-Infinity);
   echo.sent(1, 10);
@@ -19,7 +19,7 @@ test('knowledge reaches to the sending of the newest message that came back; los
   expect(echo.surely).toBe(30);
 });
 
-test('who was not heard of is forgotten when it would have been heard, however much time has passed', () => {
+test('a silent process is forgotten once it would have been heard, however much time has passed', () => {
   const peers = new Peers('me');
   peers.heard('a', true, 0);
   peers.heard('b', true, 900);
@@ -30,7 +30,7 @@ test('who was not heard of is forgotten when it would have been heard, however m
   expect(peers.homesOf('org', true)).not.toContain('a');
 });
 
-test('one that did not answer is not asked until it is heard of again; it is alive meanwhile', () => {
+test('a process that did not answer is not asked until it is heard from again, and counts as alive meanwhile', () => {
   const peers = new Peers('me');
   peers.heard('a', true, 0);
   peers.silent('a');
@@ -41,7 +41,7 @@ test('one that did not answer is not asked until it is heard of again; it is ali
   expect([peers.homesOf('org', true), peers.others]).toEqual([['me'], 0]);
 });
 
-test('processes that have just come are asked last', () => {
+test('processes that have just started are asked last', () => {
   const peers = new Peers('me');
   peers.heard('ready', true, 0);
   peers.heard('new', false, 0);
@@ -52,7 +52,7 @@ test('processes that have just come are asked last', () => {
   }
 });
 
-test('what lasts is told again in turn, the longest untold first, and no more of it at a time than is good', () => {
+test('long reservations are reported again in turn, the least recently reported first, in bounded numbers', () => {
   const held = new Held();
   const row = ['', 0, 5, 9, 0, 0, '0'] as Begun[2][number];
   for (let id = 0; id < RETOLD_MAX + 2; id++) held.begin([id, 'org', [row]], id < 2 ? 0 : 1);

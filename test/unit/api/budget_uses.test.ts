@@ -17,7 +17,7 @@ const entering = (body: string) => ({
 });
 const amounts = { sandbox_seconds: 1.5, cost_usd: '0.25' };
 
-test('an event uses what it says at either place; one that cannot be decoded uses nothing, and its neighbours what they do', () => {
+test('an event uses what either place states; one that cannot be decoded uses nothing, and its neighbours their own', () => {
   const good = [customTool(amounts), customTool({ attributes: amounts })].map((event) =>
     entering(JSON.stringify(event)),
   );

@@ -17,7 +17,7 @@ function markdownFiles(): string[] {
 }
 
 describe('openDocPages', () => {
-  it('renders every page with its title, the navigation and no HTML comment', () => {
+  it('openDocPages renders every page with its title, the navigation and no HTML comment', () => {
     for (const [key, { title }] of docs.pages) {
       const [section = '', name = ''] = key.split('/');
       const html = docs.html(section, name) ?? '';
@@ -28,11 +28,11 @@ describe('openDocPages', () => {
     }
   });
 
-  it('turns links between pages into addresses of the service', () => {
+  it('openDocPages turns links between pages into addresses of the service', () => {
     expect(docs.html('guides', 'gateway')).toContain('href="/docs/adr/0025-gateway"');
   });
 
-  it('returns null for names that are not pages, paths out of the folder included', () => {
+  it('openDocPages returns null for names that are not pages, paths out of the folder included', () => {
     for (const name of ['nothing', '../../../package', '..', '', 'sending.md'])
       expect(docs.html('guides', name)).toBeNull();
     expect(docs.html('__proto__', 'constructor')).toBeNull();

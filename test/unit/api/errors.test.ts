@@ -64,14 +64,14 @@ describe('what is thrown becomes', () => {
     expect(code(error)).toBe(expected);
   });
 
-  test('nothing of a cause shows in the detail', () => {
+  test('the detail shows nothing of a cause', () => {
     for (const error of [storeError('62'), storeError('241'), new Error('secret SQL')]) {
       expect(toApiError(error, classifyStoreFailure).detail).not.toContain('secret');
     }
   });
 });
 
-test('a failed check is told by its field', () => {
+test('a failed validation names its field', () => {
   const schema = z.object({ a: z.object({ list: z.array(z.int()) }) });
   const told = (value: unknown) => {
     const result = schema.safeParse(value);

@@ -43,7 +43,7 @@ const large = JSON.stringify({
 });
 
 describe('an answer', () => {
-  test('is kept as it is up to the bound, and compressed beyond it, under a state that older processes do not know', async () => {
+  test('an answer is kept as it is up to a size, and compressed beyond it, under a state unknown to older processes', async () => {
     for (const [body, state] of [
       [noise(ANSWER_BYTES_MAX).slice(0, ANSWER_BYTES_MAX), 'done'],
       [large, 'packed'],
@@ -60,7 +60,7 @@ describe('an answer', () => {
     }
   });
 
-  test('that is sealed is compressed before, and opens for its own caller only', async () => {
+  test('a sealed answer is compressed first, and opens for its own caller only', async () => {
     const records = keyedRecords();
     const request = aRequest({ sealWith: 'a caller' });
     await (await lockOf(anIdempotency(records), request)).keep({ status: 201, body: large }, CHANGED);
@@ -78,7 +78,7 @@ describe('an answer', () => {
   test.each([
     ['does not shrink', noise(2 * ANSWER_BYTES_MAX)],
     ['is not even tried', 'x'.repeat(PACKED_BYTES_MAX + 1)],
-  ])('that %s is not kept: what changed something is not done again, what only read is', async (_what, body) => {
+  ])('an answer that %s is not kept: a change is not repeated, a read is', async (_what, body) => {
     const records = keyedRecords();
     const request = aRequest();
     await (await lockOf(anIdempotency(records), request)).keep({ status: 200, body }, CHANGED);
@@ -98,7 +98,7 @@ describe('an answer', () => {
 });
 
 describe('a request that is only marked', () => {
-  test('runs again with the same body, and is refused with another', async () => {
+  test('a marked request runs again with the same body, and is rejected with another', async () => {
     const records = keyedRecords();
     const request = aRequest();
     await anIdempotency(records).mark(request);
@@ -108,7 +108,7 @@ describe('a request that is only marked', () => {
     });
   });
 
-  test('that failed gives its key back; a repeat that failed does not', async () => {
+  test('a marked request that failed releases its key; a repeat that failed does not', async () => {
     const records = keyedRecords();
     const request = aRequest();
     const free = await anIdempotency(records).mark(request);

@@ -37,7 +37,7 @@ test('a tenant is full by bytes or by records, until its oldest record expires',
   expect(await made.fullUntil('a')).toBeNull();
 });
 
-test('what this process adds counts at once, without asking the store again', async () => {
+test('records that this process adds count at once, without asking the store', async () => {
   const { made, state } = shares(() => NOTHING);
   expect(await made.fullUntil('a')).toBeNull();
   for (let n = 0; n < 99; n++) made.added('a', { bytes: 10, records: 1 });
@@ -47,7 +47,7 @@ test('what this process adds counts at once, without asking the store again', as
   expect(state.measured).toBe(2);
 });
 
-test('a refusal counts again once the last count is some seconds old, so that expired records make room', async () => {
+test('a rejection counts again once the last count is some seconds old, so that expired records make room', async () => {
   let use: TenantUse = { bytes: 100_000, records: 1, oldest_ms: 1 };
   const { made, state } = shares(() => use);
   expect(await made.fullUntil('a')).not.toBeNull();
@@ -57,7 +57,7 @@ test('a refusal counts again once the last count is some seconds old, so that ex
   expect(await made.fullUntil('a')).toBeNull();
 });
 
-test('what other processes add is found within seconds past a quarter of the share', async () => {
+test('records that other processes add are found within seconds above a quarter of the share', async () => {
   let use: TenantUse = { bytes: 30_000, records: 1, oldest_ms: 1 };
   const { made, state } = shares(() => use);
   expect(await made.fullUntil('a')).toBeNull();

@@ -96,7 +96,7 @@ async function served(
   );
 }
 
-test('a body may be nested so deep and no deeper', async () => {
+test('a body may be nested up to a bound and no deeper', async () => {
   const nested = (levels: number) => `{"deep":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
   const calls: string[] = [];
   await served(calls, async (post) => {
@@ -112,7 +112,7 @@ test('a body may be nested so deep and no deeper', async () => {
 });
 
 describe('an Idempotency-Key', () => {
-  test('of what changed something is never run twice, though its answer was too large; of what only read it is', async () => {
+  test('a keyed change is never run twice, even when its answer was too large; a keyed read is', async () => {
     const calls: string[] = [];
     await served(calls, async (post) => {
       const [changed, dry, read] = [randomUUID(), randomUUID(), randomUUID()];
@@ -125,7 +125,7 @@ describe('an Idempotency-Key', () => {
     expect(calls).toEqual(['changes', 'changes', 'changes', 'reads', 'reads']);
   });
 
-  test('of a stream stands for one body, which runs again; a failure gives it back', async () => {
+  test('a keyed stream stands for one body, which runs again; a failure releases the key', async () => {
     const calls: string[] = [];
     await served(calls, async (post) => {
       const key = randomUUID();

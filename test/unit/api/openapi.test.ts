@@ -29,7 +29,7 @@ function refsIn(value: Json): string[] {
   );
 }
 
-test('every reference leads somewhere', () => {
+test('every reference resolves', () => {
   const refs = new Set(refsIn(document));
   expect(refs.size).toBeGreaterThan(0);
   for (const ref of refs) {
@@ -44,14 +44,14 @@ test('every reference leads somewhere', () => {
   }
 });
 
-test('every declared route is there once, under its own operation id', () => {
+test('every declared route is documented once, under its own operation id', () => {
   const paths = document['paths'] as Record<string, Record<string, { operationId: string }>>;
   const ids = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId));
   expect(ids.toSorted()).toEqual(routes.map(({ operation_id }) => operation_id).sort());
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test('an answer that can have another status is there under both', () => {
+test('an answer with several statuses is documented under each', () => {
   const route = defineRoute({
     method: 'post',
     path: '/v1/things',
@@ -74,7 +74,7 @@ test('an answer that can have another status is there under both', () => {
 });
 
 test.each(INGEST_DOCS.map((doc) => [doc.path.split('/').at(-1) as IngestFormat, doc.example] as const))(
-  'the example of %s is one that ingest takes',
+  'ingest accepts the example of %s',
   (format, example) => {
     const split = splitBody(format, example);
     expect(split.ok && split.events.map((event) => checkEvent(format, event).ok)).toEqual([true]);
@@ -107,7 +107,7 @@ test('parameters, page meta and errors come from the declaration', () => {
     expect(text).toContain(`"${field}":`);
 });
 
-test('one id stands for one shape, taken or answered; two shapes of one id are refused', () => {
+test('one id stands for one shape, as input or output; two shapes of one id are rejected', () => {
   const thing = z.object({ a: z.int() }).meta({ id: 'UnitThing' });
   const route = (response: z.ZodType) =>
     defineRoute({
@@ -129,7 +129,7 @@ test('one id stands for one shape, taken or answered; two shapes of one id are r
     expect(() => openApiDocument([route(other)])).toThrow('two different shapes have the id UnitThing');
 });
 
-test('what a login is and what a session of traces is are not mixed up', () => {
+test('the shape of a login differs from that of a session of traces', () => {
   const { components } = openApiDocument([
     ...sessionRoutes({} as SessionDeps),
     ...sessionListRoutes({} as SessionsDeps),
@@ -140,7 +140,7 @@ test('what a login is and what a session of traces is are not mixed up', () => {
   expect(Object.keys(components.schemas['LoginSession']?.properties ?? {})).toContain('expires_at');
 });
 
-test('a route says what its Idempotency-Key can answer', () => {
+test('a route documents what its Idempotency-Key can answer', () => {
   const paths = openApiDocument([...routes, ...traceRoutes({} as never), ...OTLP_DOCS])['paths'] as unknown as Record<
     string,
     Record<string, { parameters: { name: string }[]; responses: Record<string, { description: string }> }>

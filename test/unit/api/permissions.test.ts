@@ -34,7 +34,7 @@ describe('the table of the specification', () => {
     ['gdpr:execute', OWNER],
     ['retention:override', OWNER],
     ['org:transfer', OWNER],
-  ])('%s: %j', (permission, roles) => {
+  ])('the table of roles gives %s: %j', (permission, roles) => {
     expect(rolesOf(permission)).toEqual(roles);
   });
 });
@@ -57,12 +57,12 @@ describe('what was decided beyond it', () => {
     ['api_keys:write', ADMIN_UP],
     ['grants:edit', OWNER],
     ['members:role', OWNER],
-  ])('%s: %j', (permission, roles) => {
+  ])('the contract gives %s in addition: %j', (permission, roles) => {
     expect(rolesOf(permission)).toEqual(roles);
   });
 });
 
-test('what only owners may do takes no key, whatever its scopes', () => {
+test('no key may do what only owners may, whatever its scopes', () => {
   const ownerOnly = (Object.keys(PERMISSIONS) as Permission[]).filter((permission) => rolesOf(permission).length === 1);
   expect(ownerOnly.length).toBeGreaterThan(5);
   for (const permission of ownerOnly)

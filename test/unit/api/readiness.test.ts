@@ -49,7 +49,7 @@ const pass = async (seconds: number, more: { up?: boolean } = {}): Promise<void>
   }
 };
 
-it('a partition that a live worker has not brought up for half a minute, until it is up', async () => {
+it('a partition that a live worker has not recovered for half a minute is not ready until it has', async () => {
   own(0, { up: false });
   own(1, { up: true });
   // As an older version writes it.
@@ -64,7 +64,7 @@ it('a partition that a live worker has not brought up for half a minute, until i
   expect(watch.unowned()).toBe(0);
 });
 
-it('a partition of a worker that is silent, or of nobody, at once', async () => {
+it('a partition of a silent worker, or of none, is not ready at once', async () => {
   own(0, { up: true });
   own(1, { up: true, owner: '' });
   await pass(1);
@@ -73,7 +73,7 @@ it('a partition of a worker that is silent, or of nobody, at once', async () => 
   expect(watch.unowned()).toBe(3);
 });
 
-it('is ready only once every partition is up, a worker takes calls to run jobs, and hard limits can be decided', async () => {
+it('the service is ready only once every partition is recovered, a worker takes job calls, and hard limits can be decided', async () => {
   budgetsReady = false;
   for (const partition of [0, 1, 2]) own(partition, { up: partition > 0 });
   await pass(1, { up: true });
@@ -87,7 +87,7 @@ it('is ready only once every partition is up, a worker takes calls to run jobs, 
   expect((await watch.check()).status).toBe('ready');
 });
 
-it('stays ready while a worker restarts, and is not any more when nobody takes its partitions', async () => {
+it('the service stays ready while a worker restarts, but not when nobody takes its partitions', async () => {
   for (const partition of [0, 1, 2]) own(partition, { up: true });
   await pass(1);
   expect((await watch.check()).status).toBe('ready');

@@ -20,14 +20,14 @@ describe('a session', () => {
   it.each([
     ['ten minutes', NOW_S + 600, 599],
     ['a moment', NOW_S - 4, 1],
-  ])('ends with its token, after %s', async (_what, exp, maxAgeS) => {
+  ])('a session ends with its token, after %s', async (_what, exp, maxAgeS) => {
     const { shown, cookie } = await ask('post', exp);
     expect(shown.expires_at).toBe(new Date(exp * 1000).toISOString());
     expect(cookie).toBe(`svc_session=${TOKEN}; Path=/; Max-Age=${String(maxAgeS)}; HttpOnly; SameSite=Strict`);
     expect((await ask('get', exp)).shown).toEqual(shown);
   });
 
-  it('of a token without an end lasts twelve hours; what shows it later does not know when it began', async () => {
+  it('a session of a token without an expiry lasts twelve hours; later requests do not know when it began', async () => {
     const { shown, cookie } = await ask('post', null);
     expect(shown.expires_at).toBe(new Date(NOW_MS + 12 * 3_600_000).toISOString());
     expect(cookie).toContain('; Max-Age=43199; ');

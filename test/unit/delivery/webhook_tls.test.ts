@@ -53,13 +53,13 @@ describe('a delivery over TLS', () => {
     tls.setDefaultCACertificates(trustedBefore);
   });
 
-  it('reaches a receiver whose certificate is trusted and names its host', async () => {
+  it('a delivery reaches a receiver whose certificate is trusted and names its host', async () => {
     const { url, bodies } = await serve('localhost.pem', 'localhost.key');
     expect(await post(url)).toMatchObject({ status: 200, error: null });
     expect(bodies).toEqual(['{"event":"trace.completed"}']);
   });
 
-  it('follows no redirect', async () => {
+  it('a delivery follows no redirect', async () => {
     const { url, bodies } = await serve('localhost.pem', 'localhost.key', 307);
     expect(await post(url)).toMatchObject({ status: 307 });
     expect(bodies).toHaveLength(1);
@@ -68,13 +68,13 @@ describe('a delivery over TLS', () => {
   it.each([
     ['is of another host', 'other.pem', 'other.key', 'ERR_TLS_CERT_ALTNAME_INVALID'],
     ['is out of date', 'expired.pem', 'localhost.key', 'CERT_HAS_EXPIRED'],
-  ])('is not sent to a receiver whose certificate %s', async (_, certificate, key, code) => {
+  ])('a delivery is not sent to a receiver whose certificate %s', async (_, certificate, key, code) => {
     const { url, bodies } = await serve(certificate, key);
     expect(await post(url)).toMatchObject({ status: null, error: `the connection failed: ${code}` });
     expect(bodies).toEqual([]);
   });
 
-  it('is not sent to a receiver whose certificate nobody vouches for', async () => {
+  it('a delivery is not sent to a receiver whose certificate is untrusted', async () => {
     tls.setDefaultCACertificates(trustedBefore);
     const { url, bodies } = await serve('localhost.pem', 'localhost.key');
     const { status, error } = await post(url);

@@ -47,7 +47,7 @@ function wrongIn(expr: string): string[] {
   ];
 }
 
-it('the reader of expressions finds names and labels, and what does not exist', () => {
+it('the reader of expressions finds names and labels, and unknown ones', () => {
   expect(asked('max by (stream) (a_b{x="n{o}t", y=~"z"}[5m]) / sum(rate(c[1h] offset 1h)) > 0.5 and up == 1')).toEqual({
     metrics: ['a_b', 'c', 'up'],
     labels: ['x', 'y', 'stream'],
@@ -74,7 +74,7 @@ describe('alert rules', () => {
   const rules = groups.flatMap((group) => group.rules);
 
   it.each(rules.map((one) => [one.alert, one] as const))(
-    '%s asks metrics that exist, and has a runbook',
+    'the alert %s queries existing metrics, and has a runbook',
     (alert, { expr, annotations }) => {
       expect(wrongIn(expr)).toEqual([]);
       expect(annotations.runbook_url).toBe(`ops/runbooks/${alert}.md`);
@@ -84,7 +84,7 @@ describe('alert rules', () => {
     },
   );
 
-  it('every rule is tried by promtool, and every runbook has a rule', () => {
+  it('promtool tests every rule, and every runbook has a rule', () => {
     const { tests } = z
       .looseObject({ tests: z.array(z.looseObject({ name: z.string() })) })
       .parse(yamlFile('ops/alerts/millrace_test.yaml'));
@@ -94,7 +94,7 @@ describe('alert rules', () => {
     expect(filesIn('ops/runbooks').filter((file) => file !== 'README.md')).toEqual(names.map((name) => `${name}.md`));
   });
 
-  it('what runbooks look at in metrics exists', () => {
+  it('the metrics in runbooks exist', () => {
     for (const { alert } of rules)
       for (const [name] of projectFile(`ops/runbooks/${alert}.md`).matchAll(/\bmillrace_[a-z_]+[a-z]\b/g))
         expect([alert, name, [...known.keys()].some((one) => one.startsWith(name))]).toEqual([alert, name, true]);
@@ -117,7 +117,7 @@ describe('dashboards', () => {
   });
   const files = filesIn('ops/dashboards').filter((file) => file.endsWith('.json'));
 
-  it.each(files)('%s asks metrics that exist, in panels that do not overlap', (file) => {
+  it.each(files)('the dashboard %s queries existing metrics, in panels that do not overlap', (file) => {
     const { uid, panels } = dashboard.parse(JSON.parse(projectFile(`ops/dashboards/${file}`)));
     expect(uid).toBe(`millrace-${file.replace('.json', '')}`);
     expect(
@@ -130,7 +130,7 @@ describe('dashboards', () => {
     expect(panels.every(({ gridPos: { x, w } }) => x + w <= 24)).toBe(true);
   });
 
-  it('and none of the service is left out of them', () => {
+  it('no metric of the service is missing from the dashboards', () => {
     const all = files.map((file) => projectFile(`ops/dashboards/${file}`)).join();
     const own = registry
       .getMetricsAsArray()

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { containing } from '../../../pipeline/domain/text/contains.ts';
 
 describe('a search for a text', () => {
-  it('agrees with the one of the language', () => {
+  it("a search for a text agrees with the language's own", () => {
     const ab = fc.stringMatching(/^[ab]{0,60}$/);
     fc.assert(
       fc.property(
@@ -23,7 +23,7 @@ describe('a search for a text', () => {
     ['a repeated beginning', `${'a'.repeat(5000)}b${'a'.repeat(4999)}`, 'a'.repeat(5_000_000)],
     ['a period that is broken once', `aa${'ab'.repeat(4999)}`, 'ab'.repeat(2_500_000)],
   ])(
-    'takes time linear in the text for %s',
+    'a search for a text takes linear time for %s',
     (_what, value, text) => {
       // The host's search takes 6 to 8 s for each of these, forty of which a trace may meet.
       const test = containing(value);

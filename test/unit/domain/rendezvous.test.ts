@@ -16,7 +16,7 @@ test('the order does not depend on the order in which the members are known', ()
   );
 });
 
-test('when a member leaves, the others keep their order: only what it decided moves, to the next', () => {
+test('when a member leaves the others keep their order: only its keys move, to the next member', () => {
   fc.assert(
     fc.property(fc.string(), members, fc.nat(), (key, all, which) => {
       const gone = all[which % all.length];

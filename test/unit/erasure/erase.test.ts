@@ -76,7 +76,7 @@ function stand({
   return { calls, lost, run };
 }
 
-it('goes in the order that leaves nothing: landed, written down, out, forgotten, out again, off the log, looked for', async () => {
+it('an erasure runs in the order that leaves nothing: land, record, delete, forget, delete again, remove from the log, verify', async () => {
   const { calls, run } = stand({ left: [new Map([['traces', 1]])] });
   expect(await run()).toMatchObject({ matched_traces: 2, spans: 4, log_purged_through: 7, remaining: 0 });
   expect(calls).toEqual([
@@ -100,14 +100,14 @@ it.each([
   [{ left: Array.from({ length: 6 }, () => new Map([['spans', 3]])) }, 'not everything is gone: 3 rows of spans'],
   [{ inLog: 2 }, 'not everything is gone: 2 messages of the log'],
   [{ ask: null }, /waited for too long/],
-])('fails with what is left: %j', async (given: Stand, error) => {
+])('an erasure fails naming what is left: %j', async (given: Stand, error) => {
   const { calls, run } = stand(given);
   await expect(run()).rejects.toThrow(error);
   expect(calls).not.toContain('settle');
   expect(calls).not.toContain('forget job_mine');
 });
 
-it('a store that is away is said to be, with the lease given back: the work is tried again', async () => {
+it('an erasure reports a store that is away and returns its lease, so that it is tried again', async () => {
   const away = stand({ erase: () => Promise.reject(new StoreUnavailable('away')) });
   await expect(away.run()).rejects.toThrow(StoreUnavailable);
   expect(away.calls.at(-1)).toBe('give back');
@@ -120,7 +120,7 @@ it('a store that is away is said to be, with the lease given back: the work is t
   await expect(robbed.run()).rejects.toThrow(StoreUnavailable);
 });
 
-it('work that is done is not done again', async () => {
+it('finished work is not repeated', async () => {
   const { calls, run } = stand({ ask: { value: null, result: { remaining: 0 } } });
   expect(await run()).toEqual({ remaining: 0 });
   expect(calls).toEqual(['forget job_over']);

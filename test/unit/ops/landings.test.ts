@@ -62,7 +62,7 @@ const report = (partition: number, rows: Landing['rows'], after = 0): Landing =>
 });
 
 describe('telling', () => {
-  it('shares messages of bounded bytes, in order', () => {
+  it('landing reports share messages of bounded bytes, in order', () => {
     const { nc, sizes, heard } = wire();
     const rows = Array.from({ length: 100 }, (_, index) => row(`${'é'.repeat(500)}${String(index)}`));
     const reports = Array.from({ length: 64 }, (_, partition) => report(partition, rows));
@@ -72,7 +72,7 @@ describe('telling', () => {
     expect(Math.max(...sizes)).toBeLessThan(1.01 * MIB);
   });
 
-  it('says a report that no message holds without its rows, as after one that was lost', () => {
+  it('a landing report too large for a message is sent without its rows, as after a lost one', () => {
     const { nc, heard } = wire();
     const rows = Array.from({ length: 60_000 }, (_, index) => row(`${'a'.repeat(64)}${String(index)}`));
     const [before, after] = [report(0, [row('a')]), report(2, [row('b')])];
@@ -88,7 +88,7 @@ describe('telling', () => {
     expect(ledger.takeGap()).toBe(false);
   });
 
-  it('says nothing where there is nothing to say', () => {
+  it('nothing is sent when there is nothing to report', () => {
     const { nc, sizes } = wire();
     tellLanded(nc, []);
     expect(sizes).toEqual([]);
@@ -106,7 +106,7 @@ describe('the rows of a report', () => {
   const state = { partition: 1, epoch: 1, read_through: 9 } as PartitionState;
   const progress: Progress[] = [{ state, landed_through: 10, settled_through: 10, completed_through: 10, heard_at: 0 }];
 
-  it('tell every agent apart, where there are few', () => {
+  it('the rows of a report distinguish every agent, where there are few', () => {
     const [told] = new UsageReports().ofLanding(
       { usage: [counted('a'), counted('b'), counted('c', 'org_none')], progress },
       accounts,
@@ -114,7 +114,7 @@ describe('the rows of a report', () => {
     expect(told?.rows.map(({ agent_id }) => agent_id)).toEqual(['a', 'b']);
   });
 
-  it('are as few as accounts count by, however many agents a sender makes up', () => {
+  it('the rows of a report are as few as accounts distinguish, however many agents a sender invents', () => {
     const many = Array.from({ length: 80_000 }, (_, index) => counted(`${'x'.repeat(400)}${String(index)}`));
     const [told] = new UsageReports().ofLanding(
       { usage: [...many, counted('limited'), counted('limited', 'org_b')], progress },

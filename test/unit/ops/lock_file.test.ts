@@ -24,7 +24,7 @@ const WITHOUT_HASH = new Set([
   ...['darwin-arm64', 'darwin-x64', 'linux-arm64-gnu'].map((platform) => `node_modules/@chdb/lib-${platform}`),
 ]);
 
-it('locks every package by a SHA-512 hash, but for the builds for other platforms that are listed here', () => {
+it('the lock file has a SHA-512 hash for every package, except the builds for other platforms listed here', () => {
   expect(installed.length).toBeGreaterThan(100);
   const without = installed.filter(([, { integrity }]) => !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? ''));
   expect(without.map(([place]) => place).toSorted()).toEqual([...WITHOUT_HASH].toSorted());
@@ -32,7 +32,7 @@ it('locks every package by a SHA-512 hash, but for the builds for other platform
     expect([place, optional, os?.[0] === 'linux' && cpu?.[0] === 'x64']).toEqual([place, true, false]);
 });
 
-it('names no place to install from but the public registry', () => {
+it('the lock file names no source but the public registry', () => {
   const elsewhere = installed.filter(
     ([, { resolved }]) => resolved !== undefined && !resolved.startsWith('https://registry.npmjs.org/'),
   );

@@ -47,7 +47,7 @@ function follow() {
   return follower;
 }
 
-it('keeps a copy and begins anew', () => {
+it('a full log file is copied and begins anew', () => {
   const follower = follow();
   follower.turn();
   expect([statSync(file).size, statSync(`${file}.1`).size]).toEqual([0, TOO_LARGE.length + 1]);
@@ -55,7 +55,7 @@ it('keeps a copy and begins anew', () => {
   expect(shown).toEqual([]);
 });
 
-it('without room for a copy empties the file, takes the part of a copy away, and says so', () => {
+it('a log file without room for a copy is emptied, the partial copy removed, and that is logged', () => {
   disk.full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
   writeFileSync(`${file}.1`, 'the one before');
   const follower = follow();
@@ -69,7 +69,7 @@ it('without room for a copy empties the file, takes the part of a copy away, and
   expect([statSync(file).size, statSync(`${file}.1`).size]).toEqual([0, TOO_LARGE.length + 1]);
 });
 
-it('a file that cannot be looked after ends nothing, and the others are', () => {
+it('a log file that cannot be rotated stops nothing, and the others are rotated', () => {
   const follower = new LogFollower((line) => shown.push(line));
   const gone = path.join(folder, 'gone.log');
   follower.add('gone', gone, (line) => line, true);

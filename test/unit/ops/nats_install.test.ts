@@ -30,7 +30,7 @@ it.each([
   'nats-server: v2.15.1\\n',
   'nats-server: v2.12.0-RC.2\\n',
   'nats-server: v2.10.27-1~deb13u1\\n',
-])('uses the one on PATH that answers %j', async (answer) => {
+])('a nats-server on PATH that answers %j is used', async (answer) => {
   const binary = put('path', answer);
   vi.stubEnv('PATH', `${path.dirname(binary)}:${process.env['PATH'] ?? ''}`);
   expect(await found()).toBe(binary);
@@ -46,7 +46,7 @@ it.each([
   'nats-streaming-server: v2.10.0\\n',
   'error near v2.10.1 of something else\\n',
   '',
-])('does not use the one on PATH that answers %j', async (answer) => {
+])('a nats-server on PATH that answers %j is not used', async (answer) => {
   const binary = put('path', answer);
   put('tools', 'nats-server: v2.10.0\\n');
   vi.stubEnv('PATH', `${path.dirname(binary)}:${process.env['PATH'] ?? ''}`);

@@ -14,13 +14,13 @@ const mailOf = (org_id: string): Uint8Array =>
     created_at: 0,
   });
 
-test('a letter of an event is its org’s, whatever its body says', () => {
+test('a dead letter of an event belongs to its organization, whatever its body says', () => {
   expect(isLetterOf({ org_id: 'org_a', body: Buffer.from('{}') }, 'org_a')).toBe(true);
   expect(isLetterOf({ org_id: 'org_b', body: Buffer.from(mailOf('org_a')) }, 'org_a')).toBe(false);
 });
 
 test.each(['org_a', `org_${'x'.repeat(80)}`, 'org.with.dots'])(
-  'a letter of a queue is of the org %s that its message names as a field',
+  'a dead letter of a queue belongs to the organization %s that its message names as a field',
   (org) => {
     expect(isLetterOf({ org_id: '', body: Buffer.from(mailOf(org)) }, org)).toBe(true);
     expect(isLetterOf({ org_id: '', body: Buffer.from(mailOf(`${org}2`)) }, org)).toBe(false);

@@ -107,7 +107,7 @@ function lander(store: FaultyStore, fenced: number[] = []): Lander {
 }
 
 describe('Lander', () => {
-  it('lands very much in several inserts, in order, but what a batch used and pairs of traces in one', async () => {
+  it("a large landing uses several inserts, in order, but one for a batch's use and pairs of traces", async () => {
     const store = new CountingStore();
     const large = 'x'.repeat(LIMITS.insert_bytes_max / 2);
     const source = {
@@ -137,7 +137,7 @@ describe('Lander', () => {
     [['after', 'after']],
     [['nothing']],
     [['nothing', 'after']],
-  ] as const)('lands every row once when the store fails %j', async (failures) => {
+  ] as const)('a landing writes every row once when the store fails %j', async (failures) => {
     const store = new FaultyStore();
     store.failures = [...failures];
     const unit = { ...emptyUnit(), spans: [row(0, 1), row(0, 2), row(1, 3)] };
@@ -148,7 +148,7 @@ describe('Lander', () => {
     expect(store.mended.length > 0).toBe(failures.some((failure) => failure === 'after'));
   });
 
-  it('lands the texts of a span and its share of the costs before it, and what lists a trace after all its spans', async () => {
+  it("a landing writes a span's texts and its share of the costs before it, and the rows that list a trace after all its spans", async () => {
     const store = new WatchedStore();
     const rows = [row(0, 1)];
     await lander(store).land({
@@ -166,7 +166,7 @@ describe('Lander', () => {
     expect(at('usage_events begins')).toBeLessThan(at('span_texts_recent ends'));
   });
 
-  it('hands back the poisoned row alone and lands its neighbours once', async () => {
+  it('a landing returns the one invalid row and writes its neighbours once', async () => {
     const store = new FaultyStore();
     const rows = Array.from({ length: 20 }, (_, i) => row(0, i, i === 13 ? '0:poison' : `0:${String(i)}`));
     const refused = await lander(store).land({ ...emptyUnit(), spans: rows });
@@ -175,13 +175,13 @@ describe('Lander', () => {
     expect(new Set(store.rows).size).toBe(19);
   });
 
-  it('writes nothing that was made under an epoch before', async () => {
+  it('a landing writes nothing that was made under an earlier epoch', async () => {
     const store = new FaultyStore();
     await lander(store).land({ ...emptyUnit(), spans: [row(0, 1), { ...row(0, 2), epoch: 0 }] });
     expect(store.rows).toEqual(['0:1']);
   });
 
-  it('notices that a partition is fenced off, and writes none of its rows', async () => {
+  it('a landing notices that a partition is fenced off, and writes none of its rows', async () => {
     const store = new FaultyStore();
     store.fenced.add(1);
     const fenced: number[] = [];

@@ -60,7 +60,7 @@ const record = (partition: number): PartitionRecord => log.value(`partition.${St
 /** Until both have heard of each other, and membership has settled. */
 const SETTLED_TICKS = 4;
 
-it('claims what it can when the log fails for one partition, reads that, and takes the other later', async () => {
+it('ownership claims what it can when the log fails for one partition, and takes the other later', async () => {
   const { ownership, reading } = aWorker('w1', 2);
   log.fault = (method, key) =>
     key === 'partition.1' && method !== 'get' ? 'lost' : key === 'partition.1' ? 'away' : null;
@@ -73,7 +73,7 @@ it('claims what it can when the log fails for one partition, reads that, and tak
   expect(reading.get(1)).toBe(record(1).epoch);
 });
 
-it('brings up at the next tick what could not be brought up, under the epoch that it has', async () => {
+it('ownership recovers at the next tick what it could not recover, under the same epoch', async () => {
   const { ownership, reading, acquiring } = aWorker('w1', 2);
   acquiring.before = (records) => {
     reading.set(0, records[0]?.epoch ?? 0);
@@ -97,7 +97,7 @@ it('brings up at the next tick what could not be brought up, under the epoch tha
   expect(asked).not.toHaveBeenCalled();
 });
 
-it('says that a partition is up with its first checkpoint', async () => {
+it('ownership reports a recovered partition with its first checkpoint', async () => {
   const { ownership } = aWorker('w1', 1);
   await ownership.start();
   expect(record(0)).toMatchObject({ owner: 'w1', up: false });
@@ -105,7 +105,7 @@ it('says that a partition is up with its first checkpoint', async () => {
   expect(record(0)).toMatchObject({ owner: 'w1', up: true, checkpoint: 7, completed_through: 5 });
 });
 
-it('hands a partition over although the write that frees it fails at first, and nobody reads it twice', async () => {
+it('ownership hands a partition over although the write that frees it fails at first, and nobody reads it twice', async () => {
   const first = aWorker('w1', 2);
   await first.ownership.start();
   expect([...first.reading.keys()]).toEqual([0, 1]);
@@ -123,7 +123,7 @@ it('hands a partition over although the write that frees it fails at first, and 
   expect(first.released).toEqual([[1]]);
 });
 
-it('marks free what a lost answer left in its name while the shares changed', async () => {
+it('ownership frees what a lost answer left in its name while the shares changed', async () => {
   log.put('partition.1', { partition: 1, owner: '', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
   const first = aWorker('w1', 2);
   log.fault = (method, key) => (key !== 'partition.1' ? null : method === 'get' ? 'away' : 'lost');
@@ -140,7 +140,7 @@ it('marks free what a lost answer left in its name while the shares changed', as
   expect(record(1)).toMatchObject({ owner: '', epoch: 5, checkpoint: 9 });
 });
 
-it('takes a partition back that it could not mark free, when the newcomer has gone', async () => {
+it('ownership takes a partition back that it could not free, when the newcomer is gone', async () => {
   const first = aWorker('w1', 2);
   await first.ownership.start();
   const second = aWorker('w2', 2);
@@ -156,7 +156,7 @@ it('takes a partition back that it could not mark free, when the newcomer has go
   ]);
 });
 
-it('beats while its first partitions are brought up', async () => {
+it('ownership sends heartbeats while its first partitions are recovered', async () => {
   const { ownership, acquiring } = aWorker('w1', 1);
   acquiring.before = () => new Promise((resolve) => setTimeout(resolve, 3 * TTL_MS));
   const started = ownership.start();
@@ -169,7 +169,7 @@ it('beats while its first partitions are brought up', async () => {
 });
 
 it.each(['reconnect', 'breakWatches'] as const)(
-  'sees after %s what was given back while it was not told',
+  'ownership sees after %s which partitions were freed while it received no updates',
   async (event) => {
     log.put('partition.0', { partition: 0, owner: 'w2', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
     const { ownership, reading } = aWorker('w1', 1);
@@ -192,7 +192,7 @@ it.each(['reconnect', 'breakWatches'] as const)(
   },
 );
 
-it('claims anew what the store says is a newer owner’s, when the record says that it is nobody else’s', async () => {
+it('ownership claims again what the store attributes to a newer owner, when the record says that there is none', async () => {
   const { ownership, reading } = aWorker('w1', 1);
   await ownership.start();
   ownership.fenced(0);

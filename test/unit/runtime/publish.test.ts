@@ -126,7 +126,7 @@ const completed = (trace_id: string, judges: number, name = '\u{1F600}'.repeat(1
 const idsOf = (count: number): string[] => Array.from({ length: count }, (_, index) => `trc_${String(index)}`);
 
 describe('telling events', () => {
-  it('bounds messages by bytes: completed traces with the scores of 200 judges', async () => {
+  it('published events are bounded by bytes a message: completed traces with the scores of 200 judges', async () => {
     await publisher().tell(idsOf(300).map((id) => completed(id, 200)));
     const batches = streams.batches();
     expect(batches.flatMap(({ ids }) => ids)).toEqual(idsOf(300));
@@ -135,18 +135,18 @@ describe('telling events', () => {
     expect(told).toEqual(new Map([['trace.completed', 300]]));
   });
 
-  it('bounds them by their number too', async () => {
+  it('published events are bounded by number a message too', async () => {
     await publisher().tell(idsOf(4001).map((id) => completed(id, 0)));
     expect(streams.batches().map(({ ids }) => ids.length)).toEqual([2000, 2000, 1]);
   });
 
-  it('the largest event there can be fits a message: 2,000 scores under the longest names, each character escaped', async () => {
+  it('the largest possible event fits a message: 2,000 scores under the longest names, each character escaped', async () => {
     await publisher().tell([completed('trc_1', 2000, '\u0001'.repeat(200))]);
     expect(streams.batches()).toHaveLength(1);
     expect(streams.batches()[0]?.bytes).toBeLessThan(MESSAGE_BYTES_MAX / 2);
   });
 
-  it('cuts in two what the server does not take, and keeps an event that it never takes', async () => {
+  it('a message that the server rejects is split in two, and an event that it always rejects is kept', async () => {
     streams.payloadMax = 64 * 1024;
     const events = idsOf(100).map((id) => completed(id, id === 'trc_50' ? 200 : 2));
     await publisher().tell(events);
@@ -156,7 +156,7 @@ describe('telling events', () => {
     expect(told).toEqual(new Map([['trace.completed', 99]]));
   });
 
-  it('tries again what another try can change', async () => {
+  it('a failure that may pass is retried', async () => {
     streams.failures = [
       new Error('timeout'),
       new JetStreamApiError({ code: 503, err_code: 10008, description: 'no leader' }),
@@ -166,7 +166,7 @@ describe('telling events', () => {
   });
 });
 
-it('a task that JUDGING does not take is kept, and its neighbours are handed on', async () => {
+it('a task that JUDGING rejects is kept, and its neighbours are enqueued', async () => {
   const task = (task_id: string): JudgingTask => ({
     task_id,
     kind: 'live',
@@ -211,7 +211,7 @@ const casualty = (log_index: number, bytes: number, org_id = 'org_a'): Casualty 
 });
 
 describe('burying', () => {
-  it('keeps events whole, the largest that the log takes but for its end', async () => {
+  it('dead letters keep events whole, up to the end of the largest that the log accepts', async () => {
     await publisher().bury([casualty(0, 10), casualty(1, MESSAGE_BYTES_MAX - 4096)]);
     expect(streams.letters().map(({ letter, whole }) => [letter.body.length, whole])).toEqual([
       [10, 10],
@@ -220,7 +220,7 @@ describe('burying', () => {
     expect([streams.tries, lost]).toEqual([2, 0]);
   });
 
-  it('waits for no room: one org fills the stream, the letters of the others are kept, and what is not is told of', async () => {
+  it("dead letters wait for no room: one organization fills the stream, others' are kept, and missing ones are reported", async () => {
     vi.useFakeTimers({ toFake: ['performance'] });
     try {
       streams.lettersMax = 8 * MIB;
@@ -251,7 +251,7 @@ describe('burying', () => {
     }
   });
 
-  it('waits for a stream that does not answer', async () => {
+  it('dead letters wait for a stream that does not answer', async () => {
     streams.failures = [
       new Error('timeout'),
       new JetStreamApiError({ code: 503, err_code: 10077, description: 'error storing message' }),
@@ -272,7 +272,7 @@ describe('a letter', () => {
       body: Buffer.alloc(bytes, 'b'),
     });
 
-  it('takes the less of its body along, the fuller the stream is', () => {
+  it('a dead letter contains less of its body the fuller the stream is', () => {
     expect([0, 0.49, 0.5, 0.89, 0.9, 1].map(bodyBytesMax)).toEqual([
       WHOLE_BODY_BYTES_MAX,
       WHOLE_BODY_BYTES_MAX,
@@ -283,7 +283,7 @@ describe('a letter', () => {
     ]);
   });
 
-  it('is offered smaller where it is refused, and says when there is no room at all', async () => {
+  it('a rejected dead letter is offered smaller, and reports when there is no room at all', async () => {
     streams.payloadMax = 128 * 1024;
     await new DeadLetters(streams.log).put(letter(MIB), 'one');
     expect(streams.letters().map(({ letter: kept, whole }) => [kept.body.length, whole])).toEqual([
@@ -296,7 +296,7 @@ describe('a letter', () => {
     await expect(new DeadLetters(streams.log).put(letter(1), 'three')).rejects.toThrow(NoRoomForLetter);
   });
 
-  it('is stored whole where nobody knows how full the stream is', async () => {
+  it("a dead letter is stored whole when the stream's fullness is unknown", async () => {
     streams.log.jsm.streams.info = () => Promise.reject(new Error('timeout'));
     await new DeadLetters(streams.log).put(letter(MIB), 'one');
     expect(streams.letters().map(({ letter: kept }) => kept.body.length)).toEqual([MIB]);

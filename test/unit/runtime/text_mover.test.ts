@@ -6,7 +6,7 @@ import { eventually } from '../../support/wait.ts';
 
 const part: RecentPart = { name: 'all_1_1_0', rows: 10, bytes: 1000, age_seconds: 60, log_seq_min: 1 };
 
-it('raises its fence again before it tries a move once more', async () => {
+it('the text mover raises its fence again before it retries a move', async () => {
   const calls: string[] = [];
   let parts = [part];
   const store: TextStore = {

@@ -10,13 +10,13 @@ describe('xxHash32', () => {
     ['abc', 0x32d153ff],
     ['a longer text than sixteen bytes', 286_647_598],
     ['org_a t5', 55_639_972],
-  ])('of %j', (text, hash) => {
+  ])('xxHash32 of %j', (text, hash) => {
     expect(xxHash32(Buffer.from(text))).toBe(hash);
   });
 });
 
 describe('TraceFilter', () => {
-  it('never denies a trace that it was told of, also while it grows, and rarely claims another', () => {
+  it('the trace filter never denies a trace that it was given, also while it grows, and rarely claims another', () => {
     const filter = new TraceFilter(10);
     const count = 60_000;
     for (let n = 0; n < count; n += 1) filter.add(traceHash('org', `trace-${String(n)}`));

@@ -72,14 +72,14 @@ async function drip(reading: Reading, records: number): Promise<ServerResponse> 
   return res;
 }
 
-it('reads records for as long as they come, however long that takes in all', async () => {
+it('the client reads records for as long as they arrive, however long that takes in all', async () => {
   const reading = read();
   (await drip(reading, 20)).end();
   await reading.ended;
   expect(reading.records).toBe(20);
 });
 
-it.each([0, 3])('gives up when nothing comes any more (after %i records)', async (records) => {
+it.each([0, 3])('the client gives up when nothing arrives any more (after %i records)', async (records) => {
   const reading = read();
   await drip(reading, records);
   await pass(SILENCE_MS);
@@ -92,7 +92,7 @@ async function answerTwoRows(): Promise<void> {
 }
 const SILENT = { name: 'silent', sql: 'SELECT 1', timeoutMs: SILENCE_MS };
 
-it('gives up on rows whose answer has begun and does not go on', async () => {
+it('the client gives up on rows whose answer has begun and does not continue', async () => {
   const reading = clickhouse.rows(SILENT);
   reading.catch(() => undefined);
   await answerTwoRows();
@@ -100,7 +100,7 @@ it('gives up on rows whose answer has begun and does not go on', async () => {
   await expect(reading).rejects.toThrow(StoreUnavailable);
 });
 
-it('gives up on a stream that does not go on, however long its reader took for what came', async () => {
+it('the client gives up on a stream that does not continue, however long its reader took before', async () => {
   const seen: unknown[] = [];
   let isReading = false;
   const reading = async (): Promise<void> => {
@@ -127,7 +127,7 @@ it('gives up on a stream that does not go on, however long its reader took for w
   expect(seen).toEqual([{ n: 1 }, { n: 2 }]);
 });
 
-it('ends a read whose caller has gone, also in the middle of its answer', async () => {
+it('the client ends a read whose caller is gone, also in the middle of its answer', async () => {
   const gone = new AbortController();
   const reading = clickhouse.rows({ ...SILENT, timeoutMs: 60_000, signal: gone.signal });
   reading.catch(() => undefined);

@@ -24,11 +24,11 @@ function takeAll(turns: FairTurns, bodies: readonly (readonly [org: string, byte
 }
 
 describe('turns on the event loop', () => {
-  it('let a large body pass at once where nothing else is there', () => {
+  it('a large body passes at once when nothing else waits', () => {
     expect(new FairTurns().run('a', LARGE, () => 'checked')).toBe('checked');
   });
 
-  it('serve one large body a turn of the loop', async () => {
+  it('one large body is served for each turn of the event loop', async () => {
     const gone = takeAll(
       new FairTurns(),
       Array.from({ length: 4 }, () => ['a', LARGE] as const),
@@ -41,7 +41,7 @@ describe('turns on the event loop', () => {
     expect(seen).toEqual([1, 2, 3, 4]);
   });
 
-  it('let small bodies of others pass at once beside them', () => {
+  it('small bodies of others pass at once beside large ones', () => {
     const turns = new FairTurns();
     takeAll(turns, [
       ['noisy', LARGE],
@@ -52,7 +52,7 @@ describe('turns on the event loop', () => {
     expect(takeAll(turns, [['quiet', 2000]])).toEqual(['quiet']);
   });
 
-  it('serve orgs in rotation, each in its own order', async () => {
+  it('organizations are served in rotation, each in its own order', async () => {
     const turns = new FairTurns();
     const gone = takeAll(turns, [
       ['a', LARGE],
@@ -65,7 +65,7 @@ describe('turns on the event loop', () => {
     expect(gone).toEqual(['a', 'a', 'b', 'a', 'b']);
   });
 
-  it('give an org many small bodies a turn, up to a quantum', async () => {
+  it('an organization gets many small bodies a turn, up to a quantum', async () => {
     const gone = takeAll(
       new FairTurns(),
       Array.from({ length: 12 }, () => ['a', QUANTUM_BYTES / 4] as const),
@@ -77,7 +77,7 @@ describe('turns on the event loop', () => {
     expect(gone).toHaveLength(12);
   });
 
-  it('refuse who has waited too long, without taking the turn of the next', async () => {
+  it("a request that waited too long is rejected without taking the next one's turn", async () => {
     let now = 0;
     const turns = new FairTurns(() => now);
     const gone = takeAll(turns, [
@@ -92,7 +92,7 @@ describe('turns on the event loop', () => {
     expect(gone).toEqual(['a', 'b', 'a: rate_limited', 'a: rate_limited']);
   });
 
-  it('keep nothing of an org that is gone', async () => {
+  it('no state remains of an organization without requests', async () => {
     const turns = new FairTurns();
     const gone = takeAll(turns, [
       ['a', LARGE],
@@ -103,7 +103,7 @@ describe('turns on the event loop', () => {
     expect(takeAll(turns, [['a', LARGE]])).toEqual(['a']);
   });
 
-  it('hand on what a check throws, at once and after a wait', async () => {
+  it('errors of a check are passed on, at once and after a wait', async () => {
     const turns = new FairTurns();
     const bad = (): never => {
       throw new Error('bad body');
@@ -134,7 +134,7 @@ describe('the time of the loop', () => {
     for (let spent = 0; spent <= BURST_MS; spent += COST_MS) check(org, COST_MS);
   };
 
-  it('is not counted for an org that is alone', async () => {
+  it('loop time is not counted for an organization that is alone', async () => {
     for (let at = 0; at < 5; at += 1) {
       spend('a');
       await turn();
@@ -142,7 +142,7 @@ describe('the time of the loop', () => {
     expect(check('a', COST_MS)).toBe('checked');
   });
 
-  it('is a part of all while others send too: who has used it waits', async () => {
+  it('loop time is shared while others send too: an organization that used its share waits', async () => {
     check('quiet', 0);
     spend('noisy');
     await turn();
@@ -153,7 +153,7 @@ describe('the time of the loop', () => {
     await expect(waits).resolves.toBe('checked');
   });
 
-  it('is used up sooner by what is refused', async () => {
+  it('rejections use up loop time sooner', async () => {
     const refuse = (org: string, ms: number): void => {
       const ran = (): unknown =>
         turns.run(org, 100, () => {
@@ -175,7 +175,7 @@ describe('the time of the loop', () => {
     await expect(waits).resolves.toBe('checked');
   });
 
-  it('comes back with the time that passes', async () => {
+  it('loop time recovers as time passes', async () => {
     check('quiet', 0);
     spend('noisy');
     await turn();
@@ -184,7 +184,7 @@ describe('the time of the loop', () => {
     expect(check('noisy', COST_MS)).toBe('checked');
   });
 
-  it('is owed no longer than others are there', async () => {
+  it('loop time is owed only as long as others are present', async () => {
     check('quiet', 0);
     check('noisy', ACTIVE_MS / 2);
     await turn();
@@ -192,7 +192,7 @@ describe('the time of the loop', () => {
     expect(check('noisy', COST_MS)).toBe('checked');
   });
 
-  it('refuses who waits too long for it', async () => {
+  it('a request that waits too long for loop time is rejected', async () => {
     check('quiet', 0);
     check('noisy', BURST_MS + TURN_WAIT_MS_MAX);
     await turn();

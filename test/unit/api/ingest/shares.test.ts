@@ -53,7 +53,7 @@ function flood(): void {
 describe('fair level', () => {
   const amounts = fc.array(fc.nat(1000), { maxLength: 20 });
 
-  it('cuts amounts so that together they are what there is, and no more than it has to', () => {
+  it('the fair level cuts amounts so that their sum is the total, and no further', () => {
     fc.assert(
       fc.property(amounts, fc.integer({ min: 1, max: 5000 }), (list, most) => {
         const level = fairLevel(list, most);
@@ -64,14 +64,14 @@ describe('fair level', () => {
     );
   });
 
-  it('takes nothing from who has little', () => {
+  it('the fair level leaves small amounts alone', () => {
     expect(fairLevel([10, 20, 900], 100)).toBe(70);
     expect(fairLevel([900, 10, 900], 110)).toBe(50);
   });
 });
 
 describe('shares', () => {
-  it('refuses who floods, with Retry-After, and nobody else', () => {
+  it('an organization that floods is rejected with Retry-After, and no other', () => {
     flood();
     expect(shares.refusal('noisy')).toMatchObject({
       code: 'rate_limited',
@@ -85,7 +85,7 @@ describe('shares', () => {
     expect(shares.refusal('quiet')).toBeNull();
   });
 
-  it('lets it in again once the backlog has landed', () => {
+  it('a rejected organization is admitted again once its backlog has landed', () => {
     flood();
     expect(shares.refusal('noisy')).not.toBeNull();
     landAll();
@@ -93,19 +93,19 @@ describe('shares', () => {
     expect(shares.refusal('noisy')).toBeNull();
   });
 
-  it('refuses nobody where one org is alone, however much it sends', () => {
+  it('an organization that is alone is never rejected, however much it sends', () => {
     for (let at = 0; at < 50; at += 1) store('only', MIB);
     now += 100;
     expect(shares.refusal('only')).toBeNull();
   });
 
-  it('refuses nobody where all send alike', () => {
+  it('no organization is rejected when all send alike', () => {
     for (let at = 0; at < 20; at += 1) for (const org of ['a', 'b', 'c']) store(org, MIB);
     now += 100;
     expect(['a', 'b', 'c'].map((org) => shares.refusal(org))).toEqual([null, null, null]);
   });
 
-  it('protects nobody who has not sent for a while', () => {
+  it('an organization that has not sent for a while is not protected', () => {
     flood();
     now += ACTIVE_MS / 2;
     store('noisy', 1000);
@@ -117,7 +117,7 @@ describe('shares', () => {
     expect(shares.refusal('noisy')).toBeNull();
   });
 
-  it('lets wait what lands within the time that is allowed', () => {
+  it('a backlog that lands within the permitted time rejects nobody', () => {
     // 20 MiB a second land: 12 MiB are 0.6 s of work.
     for (let at = 0; at < 100; at += 1) {
       store('quiet', 1000);
@@ -133,7 +133,7 @@ describe('shares', () => {
     expect(shares.refusal('noisy')).not.toBeNull();
   });
 
-  it('counts what landed before its confirmation was heard as landed', () => {
+  it('events that landed before their confirmation arrived count as landed', () => {
     shares.landed([[0, 10]]);
     seq = 4;
     store('quiet', 1000);
@@ -142,7 +142,7 @@ describe('shares', () => {
     expect(shares.refusal('noisy')).toBeNull();
   });
 
-  it('counts each partition by its own place in the log', () => {
+  it('each partition is counted by its own position in the log', () => {
     store('quiet', 1000, 1);
     const last = store('noisy', 2 * BACKLOG_MIN, 0);
     shares.landed([[1, last]]);
@@ -153,7 +153,7 @@ describe('shares', () => {
     expect(shares.refusal('noisy')).toBeNull();
   });
 
-  it('refuses nobody while the store stands still, and until the worker has caught up', () => {
+  it('no organization is rejected while the store is down and until the worker has caught up', () => {
     flood();
     expect(shares.refusal('noisy')).not.toBeNull();
     now += STALL_MS;
@@ -182,7 +182,7 @@ describe('shares', () => {
     expect(shares.refusal('quiet')).toBeNull();
   });
 
-  it('begins anew where more waits than is counted', () => {
+  it('counting starts again when more waits than is counted', () => {
     // No two in a row are of one org, so that each is counted by itself.
     for (let at = 0; at <= ENTRIES_MAX; at += 1) store(at % 2 === 0 ? 'quiet' : 'noisy', at % 2 === 0 ? 600 : 2000);
     now += 100;
@@ -192,7 +192,7 @@ describe('shares', () => {
     expect(shares.refusal('noisy')).not.toBeNull();
   });
 
-  it('excuses no flood for ever', () => {
+  it('an organization that floods beyond the grace period is rejected again', () => {
     flood();
     now += STALL_MS;
     store('quiet', 1000);
