@@ -3,7 +3,7 @@ import { runChaos } from '../chaos/chaos.ts';
 import { FAULTS } from '../chaos/faults.ts';
 import { SMALL } from '../chaos/stack.ts';
 
-/** One of each kind of process killed, and a worker paused. The rest is for npm run chaos. */
+/** One fault of each kind; `npm run chaos` runs the others. */
 const NAMES = ['kill-api', 'kill-worker', 'kill-nats', 'kill-clickhouse', 'stop-worker'];
 
 it(

@@ -1,4 +1,5 @@
-// `npm run dev`: restarts the service's own processes on a change of the source, and leaves the stores running.
+// `npm run dev` restarts the service's own processes when a source file changes, and leaves the
+// stores running.
 import { utimesSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// `npm start` as a user meets it: first start, the line it prints, later starts, draining, and what is left after kill -9.
+// `npm start` from the user's side: the first start, the line that it prints, later starts,
+// draining, and the state after kill -9.
 import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -45,7 +46,10 @@ async function send(service: TestService, traceId: string): Promise<number> {
   return res.status;
 }
 
-/** Sends an event until it is acknowledged: a busy machine may confirm it too late, and the client sends it again then. */
+/**
+ * Sends an event until it is acknowledged: a busy machine may confirm it too late, and a client
+ * then sends it again.
+ */
 const accepted = (service: TestService, traceId: string): Promise<void> =>
   eventually(async () => (await send(service, traceId)) === 200, { what: `${traceId} to be acknowledged` });
 
@@ -149,7 +153,7 @@ describe('a supervisor that is killed', () => {
 
     const again = await startService({ dataDir: service.dataDir });
     await eventually(async () => (await traceIds(again)).includes('trc_before_kill'));
-    // A start that follows at once stops what still runs.
+    // An immediate second start stops the processes that still run.
     again.child.kill('SIGKILL');
     await again.exited;
     const third = await startService({ dataDir: service.dataDir });

@@ -1,4 +1,5 @@
-// `npm start` against a NATS and a ClickHouse that run already: it uses them, starts none of its own, and leaves them running.
+// `npm start` with a running NATS and ClickHouse: it uses them, starts none of its own, and leaves
+// them running.
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// What `npm start` cannot start with: each is one clear line that names the setting, and exit code 1.
+// Situations in which `npm start` refuses to start: each is one clear line that names the setting,
+// and exit code 1.
 import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { runStart } from '../support/service.ts';

@@ -3,7 +3,7 @@ import { isAllowedFormat, refusalOf } from '../../../api/telemetry/analysts/chec
 import { isAllowedFunction, isAllowedTableFunction } from '../../../api/telemetry/analysts/functions.ts';
 
 const options = { database: 'millrace_org', isFunction: (name: string) => ['file', 'plus', 'hostname'].includes(name) };
-/** What the parser says of SELECT <expressions>. */
+/** Returns the parser's output for SELECT <expressions>. */
 const select = (...lines: string[]): string =>
   [
     'SelectWithUnionQuery (children 1)',

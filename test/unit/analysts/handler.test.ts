@@ -4,7 +4,7 @@ import { type AnalystsDeps, createAnalystsHandler } from '../../../api/telemetry
 import { listening } from '../../support/listening.ts';
 
 it("answers of the analysts' endpoint carry a request id: /ping, and a rejection", async () => {
-  // Nobody gets further than the login.
+  // No request of this test gets past the login.
   const deps = { edge: { observe: () => undefined }, login: () => null } as unknown as AnalystsDeps;
   const ids = await listening(createAnalystsHandler(deps), async (url) => {
     const heard = [];

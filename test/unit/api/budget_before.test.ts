@@ -1,4 +1,5 @@
-// What the log held when a process began: known once it has been counted or has landed, and waited for within a bound.
+// Use in the log from before a process started: it is known once it has been counted or has landed,
+// and waits for it are bounded.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Before, UNKNOWING_MS } from '../../../api/admission/budget/startup_backlog.ts';
 

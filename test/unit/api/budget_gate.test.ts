@@ -1,4 +1,5 @@
-// The gate of ingest: the call after the one that crossed a hard limit is refused, however many come at once.
+// The budget check of ingest rejects the call after the one that crossed a hard limit, however many
+// arrive at once.
 import { expect, test } from 'vitest';
 import { BudgetGate, type GateDeps } from '../../../api/admission/budget/gate.ts';
 import { unlimited } from '../../../api/control/budgets/store.ts';

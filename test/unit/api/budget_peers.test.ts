@@ -1,4 +1,5 @@
-// Who is alive, and how far a process's knowledge reaches: by what was surely heard, not by the clock.
+// Tracks which processes are alive and how complete this process's knowledge is, by received
+// messages rather than by the clock.
 import { expect, test } from 'vitest';
 import { Echo } from '../../../api/admission/budget/echo.ts';
 import { type Begun, Held, RETELL_MS, RETOLD_MAX } from '../../../api/admission/budget/reservations.ts';
@@ -12,7 +13,7 @@ test('knowledge reaches up to the sending of the newest message that returned; l
   echo.sent(3, 30);
   echo.heard(2);
   expect(echo.surely).toBe(20);
-  // One that comes late, and one that was never sent, change nothing.
+  // A late message and one that was never sent change nothing.
   echo.heard(1);
   expect(echo.surely).toBe(20);
   echo.heard(99);
@@ -63,7 +64,7 @@ test('long reservations are reported again in turn, the least recently reported 
   const all = idsAt(RETELL_MS + 1);
   expect([all.length, all[0], all.includes(5)]).toEqual([RETOLD_MAX - 1, 2, false]);
   expect(idsAt(2 * RETELL_MS)).toEqual([0, 1]);
-  // One that is more than that by itself does not stand in the way of all.
+  // A reservation above the bound by itself does not block the others.
   held.begin([9000, 'org', Array.from({ length: RETOLD_MAX + 1 }, () => row)], 0);
   for (const now of [2 * RETELL_MS + 1, 3 * RETELL_MS]) held.due(now);
   expect(idsAt(4 * RETELL_MS)).toContain(9000);

@@ -1,4 +1,4 @@
-// What events on their way into the log will be metered as.
+// The use that events on their way into the log will be metered as.
 import { expect, test } from 'vitest';
 import { usesOf } from '../../../api/admission/budget/uses.ts';
 import { createPriceBook } from '../../../pipeline/domain/pricing/pricing.ts';

@@ -1,4 +1,4 @@
-// What will go is announced as the RFCs say, stays for a year, and names something that is there.
+// Deprecations are announced as the RFCs say, last for a year, and name something that exists.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type Deprecated, deprecationHeaders } from '../../../api/http/deprecation.ts';

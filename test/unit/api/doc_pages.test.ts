@@ -7,7 +7,7 @@ import { openDocPages } from '../../../api/openapi/doc_pages.ts';
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const docs = openDocPages();
 
-/** Markdown files of the project that a reader may open. */
+/** Returns the project's Markdown files that a reader may open. */
 function markdownFiles(): string[] {
   const below = readdirSync(path.join(ROOT, 'ops'), { recursive: true, encoding: 'utf8' }).map((file) =>
     path.join('ops', file),

@@ -1,4 +1,5 @@
-// Small pure parts of the edge: scopes, versions, paging, list parameters, content types, ingest paths, bounds in flight.
+// Small pure parts of the API's edge: scopes, versions, paging, list parameters, content types,
+// ingest paths, bounds in flight.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkJsonType, parseJson } from '../../../api/http/body.ts';

@@ -1,4 +1,5 @@
-// The error table against the codes and statuses that the contract lists, and the translation of foreign errors.
+// The error table against the codes and statuses of the contract, and the translation of foreign
+// errors.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ClickHouseError } from '@clickhouse/client';
@@ -6,7 +7,7 @@ import { ApiError, describeIssues, errorBody, STATUS_OF, toApiError } from '../.
 import { classifyStoreFailure } from '../../../api/http/store_errors.ts';
 import { StoreUnavailable } from '../../../sql/client/client.ts';
 
-/** As the contract lists them, by status. */
+/** Codes by status, as the contract lists them. */
 const CONTRACT: Record<number, string> = {
   401: 'unauthenticated',
   402: 'payment_required',

@@ -1,4 +1,4 @@
-// What is kept of an answer, by its size, and what a repeat gets then.
+// What is kept of an answer, by its size, and what a repeated request gets.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import {
@@ -36,7 +36,7 @@ async function lockOf(idempotency: Idempotency, request: IdempotentRequest): Pro
   return begun.lock;
 }
 
-/** What no compression makes smaller than it was. */
+/** Returns text that no compression makes smaller. */
 const noise = (bytes: number): string => randomBytes(Math.ceil((bytes * 3) / 4)).toString('base64');
 const large = JSON.stringify({
   data: Array.from({ length: 5000 }, (_, index) => ({ index, text: `ä line of text, number ${String(index)}` })),
@@ -55,7 +55,7 @@ describe('an answer', () => {
       const [text = ''] = records.texts();
       expect(JSON.parse(text)).toMatchObject({ state });
       expect(text.length).toBeLessThan(ANSWER_BYTES_MAX * 1.4);
-      // Another process.
+      // In another process.
       expect(await anIdempotency(records).begin(request)).toEqual({ replay: { status: 201, body } });
     }
   });
@@ -67,7 +67,7 @@ describe('an answer', () => {
     const [text = ''] = records.texts();
     const kept = JSON.parse(text) as { state: string; sealed: boolean; body: string };
     expect([kept.state, kept.sealed, text.length < large.length / 2]).toEqual(['packed', true, true]);
-    // A gzip header would show that it is not.
+    // A gzip header would reveal that the value is not sealed.
     expect(kept.body.startsWith('H4sI')).toBe(false);
     expect(await anIdempotency(records).begin(request)).toEqual({ replay: { status: 201, body: large } });
     await expect(anIdempotency(records).begin({ ...request, sealWith: 'another' })).rejects.toMatchObject({

@@ -30,7 +30,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A verifier whose fetches go to `provider`, and the problems that it has told. */
+/** Returns a verifier whose fetches go to `provider`, and the problems that it reported. */
 function start(provider: TestProvider) {
   const problems: string[] = [];
   const verifier = createTokenVerifier({
@@ -40,12 +40,12 @@ function start(provider: TestProvider) {
     fetch: provider.fetch,
     onProblem: (problem) => void problems.push(problem),
   });
-  // Said of the missing audience, which is not what these tests are about.
+  // The report of the missing audience is not the subject of these tests.
   problems.length = 0;
   closers.push(() => {
     verifier.close();
   });
-  /** 'ok', or the code that the token was refused with. */
+  /** Returns 'ok', or the code with which the token was rejected. */
   const outcome = async (token: string): Promise<string> => {
     try {
       return (await verifier.verify(token)).user_id === 'user_1' ? 'ok' : 'another user';

@@ -11,7 +11,7 @@ const verifierOf = (options: Partial<TokenVerifierOptions>): TokenVerifier & { c
   createTokenVerifier({ now: () => NOW_MS, onProblem: () => undefined, ...options });
 const bySecret = (options: Partial<TokenVerifierOptions> = {}) => verifierOf({ secret: SECRET, ...options });
 
-/** The detail of the 401, which must not hold any part of the token. */
+/** Returns the detail of the 401, which must not contain any part of the token. */
 async function refusal(verifier: TokenVerifier, token: string): Promise<string> {
   const error: unknown = await Promise.resolve()
     .then(() => verifier.verify(token))

@@ -1,11 +1,15 @@
-// When a tenant has filled its share of the idempotency answers, by what the store counts and what this process adds.
+// When a tenant has filled its share of the idempotency answers, by the store's count and what this
+// process adds.
 import { expect, test } from 'vitest';
 import { type TenantUse, TenantShares } from '../../../api/http/keyed_shares.ts';
 
 const TTL_MS = 86_400_000;
 const NOTHING: TenantUse = { bytes: 0, records: 0, oldest_ms: null };
 
-/** Shares of 100 records or 100,000 bytes over a store that holds `use`, at a clock that the test moves. */
+/**
+ * Returns shares of 100 records or 100,000 bytes over a store that holds `use`, with a clock that
+ * the test moves.
+ */
 function shares(use: () => TenantUse | Error) {
   const state = { now: 1_000_000, measured: 0, problems: 0 };
   const made = new TenantShares({
@@ -63,7 +67,7 @@ test('records that other processes add are found within seconds above a quarter 
   expect(await made.fullUntil('a')).toBeNull();
   use = { bytes: 100_000, records: 1, oldest_ms: 1 };
   state.now += 5_000;
-  // The count runs beside this request; the next one is refused.
+  // The count runs beside this request; the next one is rejected.
   await made.fullUntil('a');
   await Promise.resolve();
   expect(await made.fullUntil('a')).not.toBeNull();

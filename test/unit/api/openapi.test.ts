@@ -1,4 +1,5 @@
-// The document that is generated: complete, closed, and nothing in it that a route does not declare.
+// The generated document is complete and closed, and contains nothing that a route does not
+// declare.
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { pageMeta } from '../../../api/http/pagination.ts';
@@ -123,7 +124,7 @@ test('one id stands for one shape, as input or output; two shapes of one id are 
       handler: () => ({ data: null }),
     });
   expect(JSON.stringify(openApiDocument([route(thing)]))).toContain('"UnitThing":{"type":"object"');
-  // Deeper down, too.
+  // The same holds deeper down.
   const namesake = () => z.object({ b: z.int() }).meta({ id: 'UnitThing' });
   for (const other of [namesake(), z.object({ in: z.array(namesake()) })])
     expect(() => openApiDocument([route(other)])).toThrow('two different shapes have the id UnitThing');
@@ -160,7 +161,7 @@ test('a route documents what its Idempotency-Key can answer', () => {
   ]);
   expect(of('/v1/traces/compare')).toEqual([true, 'idempotency_in_progress', expect.stringContaining('_reused')]);
   expect(of('/v1/traces/{trace_id}/export')).toEqual([true, undefined, expect.stringContaining('_reused')]);
-  // Which takes no key, and has an error that comes in two shapes.
+  // A route without an Idempotency-Key whose error has two shapes.
   expect(of('/v1/traces')).toEqual([false, undefined, 'invalid_request, unsupported_api_version']);
   expect(paths['/v1/traces']?.['post']?.responses['400']?.description).toBe('invalid_request');
 });

@@ -1,4 +1,4 @@
-// The table of permissions against the contract's, written down by hand.
+// The table of permissions against the contract's, written out by hand.
 import { describe, expect, test } from 'vitest';
 import { keyMay, PERMISSIONS, type Permission, ROLES, roleMay, SCOPES } from '../../../api/http/permissions.ts';
 
@@ -22,7 +22,7 @@ describe('the table of the specification', () => {
     ['references:upload', ADMIN_UP],
     ['references:delete', ADMIN_UP],
     ['members:invite', ADMIN_UP],
-    // The endpoint says owners only, which wins over the table's admin.
+    // The endpoint is for owners only, which overrides the table's admin.
     ['members:remove', OWNER],
     ['settings:edit', OWNER],
     ['billing:view', ADMIN_UP],

@@ -1,4 +1,5 @@
-// Group commit: what shares a message, in which order, under which bounds, and what a failure does to whom.
+// Group commit: which requests share a message, in which order and within which bounds, and which
+// requests a failure affects.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { LogPort, Refusal, Settle, Stored } from '../../../api/intake/ingest/ack_inbox.ts';
 import {
@@ -19,7 +20,7 @@ interface Sent {
   settle: Settle;
 }
 
-/** A log whose confirmations come when the test says so. */
+/** A log whose confirmations arrive when the test says so. */
 class ManualLog implements LogPort {
   connected = true;
   broken = false;
@@ -66,7 +67,7 @@ function event(body: string, partition = 0, bytes = body.length): OutgoingEvent 
   };
 }
 
-/** The state of a promise as it moves. */
+/** Tracks the state of a promise. */
 function watched(promise: Promise<unknown>): { state: string } {
   const seen = { state: 'open' };
   promise.then(

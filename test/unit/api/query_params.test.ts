@@ -1,4 +1,4 @@
-// What a refusal of a query parameter says, and which schemas declare lists.
+// The rejection of a query parameter, and the schemas that declare lists.
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkQueryNames, unknownParameter } from '../../../api/http/query_params.ts';

@@ -1,4 +1,4 @@
-// How long a session lasts: as its token says, and as its cookie does where the token says nothing.
+// A session lasts as long as its token, or as its cookie when the token has no expiry.
 import { describe, expect, it } from 'vitest';
 import { sessionRoutes } from '../../../api/control/sign_in/routes.ts';
 import { session } from '../../../api/control/sign_in/schema.ts';

@@ -1,4 +1,5 @@
-// Answers to requests whose bodies nobody reads: every client gets to read them, whatever it does first, within bounds.
+// Answers to requests whose bodies nobody reads: every client can read them, whatever it does
+// first, within bounds.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -12,7 +13,10 @@ import { eventually } from '../../support/wait.ts';
 const MB = 1_000_000;
 const portOf = (url: string): number => Number(new URL(url).port);
 
-/** Answers with the status of the path after discarding the body; /read reads it, /early answers 200 without looking at it. */
+/**
+ * Answers with the status of the path after discarding the body; /read reads it, /early answers 200
+ * without reading it.
+ */
 async function serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
   const status = Number(req.url?.slice(1));
   if (req.url === '/read') {
@@ -214,7 +218,7 @@ describe('bounds', () => {
         await eventually(() => read > 0, { what: 'the end of the connection' });
       },
     );
-    // What the kernel and the parser have read ahead comes on top.
+    // The kernel and the parser have read some bytes ahead.
     expect(read).toBeLessThan(DISCARD_BYTES_MAX * 1.1);
   });
 
@@ -234,7 +238,7 @@ describe('bounds', () => {
           );
         });
         const first = await Promise.race(answered);
-        // All but one of them wait while their bodies are read.
+        // All but one sender wait while their bodies are read.
         expect(sockets.filter((socket) => socket.bytesRead > 0)).toEqual([first]);
         await Promise.all(answered);
       } finally {

@@ -1,4 +1,5 @@
-// Answers that are written while they are read: how many at a time, and what becomes of a caller that does not read.
+// Answers that are written while they are read: how many at a time, and what happens to a caller
+// that does not read.
 import { createServer, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';

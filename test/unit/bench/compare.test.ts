@@ -65,7 +65,7 @@ describe('the sizes of a run', () => {
   });
 
   it('sizes are omitted with the reason before the disk is full', () => {
-    // 9 million spans of 600 B, half as much for merges, and 4 GiB left over.
+    // 9 million spans of 600 B, half as much for merges, and 4 GiB of reserve.
     expect(whyNot({ ...asked, free_bytes: 12.3e9 })).toBe(
       'needs 12.4 GB of free disk (600 B a span, half as much again for merges, 4.3 GB left over); 12.3 GB are free',
     );

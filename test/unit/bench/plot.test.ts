@@ -5,7 +5,7 @@ import { lineChart, type LineChart, type Series } from '../../support/plot.ts';
 const chart = (series: readonly Series[], more: Partial<LineChart> = {}): string =>
   lineChart({ title: 'Memory', x_label: 'hours', y_label: 'MiB', series, ...more });
 
-/** Points of each polyline, as numbers. */
+/** Returns the points of each polyline as numbers. */
 const drawn = (svg: string): number[][][] =>
   [...svg.matchAll(/<polyline points="([^"]+)"/g)].map(([, points = '']) =>
     points.split(' ').map((point) => point.split(',').map(Number)),
@@ -52,7 +52,7 @@ describe('line charts', () => {
       ((line[1]?.[0] ?? 0) - (line[0]?.[0] ?? 0)) / ((line[2]?.[0] ?? 0) - (line[0]?.[0] ?? 0));
     expect(along(linear)).toBeCloseTo(9 / 99, 2);
     expect(along(log)).toBeCloseTo(0.5, 2);
-    // Higher is further up, which is a smaller y.
+    // Greater values are further up, which is a smaller y.
     expect(linear.map(([, y]) => y)).toEqual([...linear.map(([, y = 0]) => y)].sort((a, b) => b - a));
   });
 
@@ -90,7 +90,7 @@ describe('line charts', () => {
     expect(drawn(chart([{ name: 'a', points }])).map((line) => line.length)).toEqual([2, 4]);
     const log = chart([{ name: 'a', points }], { log_y: true });
     expect(drawn(log).map((line) => line.length)).toEqual([2, 2]);
-    // Few points are marked; the last one is seen by that alone.
+    // Few points are marked; the last one is visible only by its mark.
     expect(log.match(/<circle /g)).toHaveLength(5);
   });
 
@@ -106,7 +106,7 @@ describe('line charts', () => {
       expect(svg.split(`&lt;process&gt; &amp; &quot;${String(index)}&quot;<`)).toHaveLength(2);
     expect(svg).toContain('>a &lt; b<');
     expect(svg).toContain('>x &amp; y<');
-    // All that is left of the markup once tags are taken out is text without markup.
+    // Once tags are removed, the rest contains no markup.
     expect(
       svg.replace(
         /<\/?[a-z]+(?: [a-z-]+="[^"<>]*"| xmlns="[^"]*"| viewBox="[^"]*"|[ a-zA-Z0-9-]+="[^"<>]*")*\/?>/g,

@@ -1,4 +1,5 @@
-// What events sent by the clock would have waited, from events sent one after the other.
+// The waits that events sent by a clock would have had, computed from events sent one after the
+// other.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { withOmitted } from '../../bench/probes.ts';

@@ -123,7 +123,7 @@ describe('the parts of another run', () => {
     expect(parseResults(JSON.stringify(merged), 'a.json')).toEqual(merged);
     const text = resultsText(merged);
     expect(text.match(/measured again on 2026-11-23, commit ffffffffff:/g)).toHaveLength(2);
-    // Taken over once more, it is still of the run that measured it.
+    // Merged again, it still belongs to the run that measured it.
     expect(mergedResults(old, merged).sections[1]?.run).toEqual(merged.sections[1]?.run);
   });
 

@@ -1,4 +1,5 @@
-// The footer of a Parquet file, taken apart and put together. That the engine reads what comes of it is tested with the engine.
+// The footer of a Parquet file, parsed and written. Tests with the engine show that it reads the
+// result.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { footerBytes, layoutOf, ParquetError } from '../../../pipeline/cold/parquet.ts';

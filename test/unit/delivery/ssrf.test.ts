@@ -1,4 +1,5 @@
-// Where deliveries may connect to: every spelling of an address that leads inside is refused, by name or by number.
+// The addresses that deliveries may connect to: every spelling of a private address is rejected, by
+// name or by number.
 import { readFileSync } from 'node:fs';
 import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
@@ -73,7 +74,7 @@ describe('names', () => {
     let asked = 0;
     const lookup = guardedLookup({
       publicOnly: true,
-      // The second answer is the attack: nobody may ask for it.
+      // A second resolution would be the attack: it must not happen.
       resolve: () => Promise.resolve(asked++ === 0 ? answers('1.1.1.1', '2606:4700::1') : answers('127.0.0.1')),
     });
     const ask = (options: { all?: boolean; family?: number }) =>

@@ -1,4 +1,4 @@
-// What the OpenAPI document says of deliveries: each event of the catalog, its payload and the headers.
+// The OpenAPI document of deliveries: each event of the catalog, its payload and the headers.
 import { expect, test } from 'vitest';
 import { type JsonObject, openApiDocument } from '../../../api/openapi/document.ts';
 import { EVENT_CATALOG, TEST_EVENT } from '../../../schemas/events/catalog.ts';

@@ -1,4 +1,4 @@
-// Who may be sent to: one slow, dead or hostile receiver takes little from the others.
+// Which receivers may be sent to: a slow, dead or hostile receiver takes little from the others.
 import { expect, test } from 'vitest';
 import { GATE } from '../../../pipeline/delivery/webhook_bounds.ts';
 import { Gate, type TryEnd } from '../../../pipeline/delivery/webhook_gate.ts';
@@ -25,7 +25,7 @@ test('an unknown receiver gets a small window and a bounded queue; further deliv
   });
   expect(gate.inFlight).toBe(GATE.window_first);
   expect(gate.waiting).toBe(waiting);
-  // One that is known to be quick has more waiting, though never more than so many.
+  // A receiver known to be quick may have more deliveries waiting, up to a bound.
   for (let tries = 0; tries < 100; tries += 1) gate.end('a', OK, tries);
   expect(offerMany(gate, 'a', 'org', 500, 100).wait + gate.inFlight).toBeLessThanOrEqual(
     GATE.waiting_lane_max + GATE.window_max,
@@ -71,7 +71,7 @@ test('a quick failure halves the window and delays no other receiver', () => {
   expect(freed).toEqual({ go: [], later: [] });
   expect(gate.inFlight).toBe(7);
   for (let at = 0; at < 4; at += 1) expect(gate.end('a', FAIL, 21).later).toEqual([]);
-  // Down to one at a time, which goes on.
+  // The window is down to one at a time, which continues.
   expect(gate.end('a', FAIL, 22).go).toHaveLength(0);
   expect(gate.end('a', FAIL, 23).go).toHaveLength(0);
   expect(gate.end('a', FAIL, 24).go).toHaveLength(1);
@@ -94,7 +94,7 @@ test('hanging receivers leave places for the others, however many they are', () 
     }
   expect(hanging).toBe(GATE.suspect_in_flight_max);
   expect(offerMany(gate, 'healthy', 'another', 1, 2)).toEqual({ go: 1, wait: 0, later: 0 });
-  // And within an org that has as many of them as it may.
+  // The same holds within an organization that has its maximum.
   expect(offerMany(gate, 'healthy too', 'org0', 1, 2)).toEqual({ go: 1, wait: 0, later: 0 });
 });
 
@@ -132,7 +132,7 @@ test('receivers that fail repeatedly are tried at a pace that they share', () =>
     return now + (times - 1) * GATE.pace_ms_max;
   };
   const last = fail('k0', GATE.paced_failures, 0);
-  // It waits for its turn here, and has it when the pause is over.
+  // The delivery waits here for its turn, and gets it when the pause is over.
   expect(gate.offer('k0', 'org', 7, 100, last + 1).kind).toBe('wait');
   expect(gate.pausing).toBe(true);
   expect(gate.resume(last + GATE.pace_ms_min - 1).go).toEqual([]);

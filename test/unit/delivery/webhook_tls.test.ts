@@ -1,4 +1,4 @@
-// Deliveries over TLS: only to a receiver that proves, by a certificate that is trusted and in date, that it is the host of the URL.
+// Deliveries over TLS go only to a receiver with a trusted, valid certificate for the URL's host.
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -6,7 +6,7 @@ import tls from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebhookClient } from '../../../pipeline/delivery/webhook_client.ts';
 
-/** Made for these tests alone; `other` is of another host, `expired` was in date once. */
+/** Certificates made for these tests: `other` is for another host, `expired` is out of date. */
 const file = (name: string): string => readFileSync(new URL(`../../data/tls/${name}`, import.meta.url), 'utf8');
 
 const servers: Server[] = [];
@@ -22,7 +22,7 @@ async function serve(certificate: string, key: string, answer = 200): Promise<{ 
       res.writeHead(answer, { Location: '/elsewhere' }).end();
     });
   });
-  // What a client breaks off in its handshake is no failure of the server.
+  // A client that aborts its handshake is not a failure of the server.
   server.on('tlsClientError', () => undefined);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   servers.push(server);

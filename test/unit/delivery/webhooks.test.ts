@@ -1,4 +1,5 @@
-// Rules of deliveries: the catalog, the signature as a receiver verifies it, the waits between tries.
+// Rules of deliveries: the catalog, the signature as a receiver verifies it, the waits between
+// attempts.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -7,7 +8,7 @@ import { backoffMs, nextTryAt, RETRY, retryAfterMs, verdictOf } from '../../../p
 import { SIGNATURE_AGE_MAX_SECONDS, signatureOf } from '../../../pipeline/domain/webhooks/signature.ts';
 import { EVENT_CATALOG, eventNamed, testPayload } from '../../../schemas/events/catalog.ts';
 
-/** Steps 1 to 4 of the contract, as a receiver writes them. */
+/** Steps 1 to 4 of the contract, as a receiver implements them. */
 function verifies(header: string, body: Buffer, secret: string, nowSeconds: number): boolean {
   const parts = header.split(',').map((part) => part.split('=') as [string, string]);
   const t = parts.find(([name]) => name === 't')?.[1] ?? '';

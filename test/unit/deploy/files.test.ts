@@ -1,4 +1,5 @@
-// The files of ops/deploy against schemas (offline), and against the code: settings, ports, probes, versions, drain bounds, grants.
+// The files of ops/deploy against their schemas (offline) and against the code: settings, ports,
+// probes, versions, drain times, grants.
 import { Ajv } from 'ajv';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -68,7 +69,7 @@ const images = [
     return parsed.success ? parsed.data.spec.template.spec.containers.map(({ image }) => image) : [];
   }),
 ];
-/** A bound in milliseconds that a source file names. */
+/** Returns a bound in milliseconds that a source file names. */
 const boundIn = (file: string, name: string): number => {
   const found = new RegExp(`const ${name} = ([0-9_]+);`).exec(projectFile(file))?.[1];
   if (found === undefined) throw new Error(`${file} has no ${name}`);
@@ -134,7 +135,7 @@ describe('settings', () => {
     ...configMap,
     ...Object.fromEntries(env.map(({ name, value }) => [name, value ?? filled(name)])),
   });
-  /** What somebody would fill in for a secret. */
+  /** Returns what an operator would fill in for a secret. */
   const filled = (name: string): string => {
     if (name === 'SERVICE_BOOTSTRAP_API_KEY') return 'sk_svc_0123456789abcdef';
     if (name === 'SERVICE_ENCRYPTION_KEY') return 'ab'.repeat(32);

@@ -1,5 +1,6 @@
-// Alert rules and dashboards against the metrics that there are: names, labels, severities, runbooks. promtool checks the rules' syntax
-// and what they say to made-up series (ops/alerts/millrace_test.yaml); it is not there in CI.
+// Alert rules and dashboards against the existing metrics: names, labels, severities, runbooks.
+// promtool checks the rules' syntax and their effect on sample series
+// (ops/alerts/millrace_test.yaml); it is not installed in CI.
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { registry } from '../../../ops/platform/metrics.ts';
@@ -8,7 +9,10 @@ import { filesIn, projectFile, yamlFile } from '../../support/deploy_files.ts';
 
 collectDefaultMetrics({ register: registry });
 
-/** Labels that Prometheus and the process itself put on every series; exported_job is a metric's own label job. */
+/**
+ * Labels that Prometheus and the process itself add to every series; exported_job is a metric's own
+ * label job.
+ */
 const GIVEN_LABELS = ['job', 'instance', 'process', 'le'];
 const METRIC = z.object({ name: z.string(), labelNames: z.array(z.string()).default([]), type: z.string() });
 const known = new Map<string, Set<string>>([['up', new Set(GIVEN_LABELS)]]);
@@ -20,7 +24,10 @@ for (const one of registry.getMetricsAsArray()) {
   for (const one of series) known.set(one, labels);
 }
 
-/** Metrics that an expression of PromQL asks, with the labels it asks them by: names outside of braces that are no function or word. */
+/**
+ * Returns the metrics of a PromQL expression with their labels: names outside of braces that are
+ * neither functions nor keywords.
+ */
 function asked(expr: string): { metrics: string[]; labels: string[] } {
   const metrics: string[] = [];
   const labels: string[] = [];
@@ -36,7 +43,7 @@ function asked(expr: string): { metrics: string[]; labels: string[] } {
   return { metrics, labels: labels.filter((label) => label !== '') };
 }
 
-/** What is wrong with an expression; empty where every metric and label exists. */
+/** Returns what is wrong with an expression; empty when every metric and label exists. */
 function wrongIn(expr: string): string[] {
   const { metrics, labels } = asked(expr);
   if (metrics.length === 0) return [`no metric in ${expr}`];

@@ -10,7 +10,7 @@ const cost = (day: number, usd: number | string, model = 'm', agent_id = 'a'): D
   agent_id,
   cost_pico_usd: usdToPico(usd),
 });
-/** Days from 100 on, the last one judged. */
+/** Examines the last of the days from 100 on. */
 function judge(totals: readonly (number | string)[], over: Partial<JudgedDay> = {}, config = DEFAULT_ANOMALY_CONFIG) {
   const day = 100 + totals.length - 1;
   return findAnomaly(
@@ -43,7 +43,7 @@ describe('anomaly of a day', () => {
     expect(
       findAnomaly({ day: 107, running: false, first_day: 100, costs }, { z_threshold: 2, lookback_days: 30 })?.z,
     ).toBeCloseTo(6 / Math.sqrt(7), 12);
-    // Of an org that began long before, all lookback days count.
+    // All lookback days count for an organization that began long before.
     expect(
       findAnomaly({ day: 107, running: false, first_day: 3, costs: [cost(107, 7)] }, DEFAULT_ANOMALY_CONFIG)?.z,
     ).toBe(99);

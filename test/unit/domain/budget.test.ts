@@ -1,4 +1,4 @@
-// Budgets: periods, status, what blocks an event, and which alerts are due.
+// Budgets: periods, status, the limit that blocks an event, and the alerts that are due.
 import { describe, expect, test } from 'vitest';
 import {
   blockedBy,
@@ -225,7 +225,7 @@ describe('alerts', () => {
       'soft:tokens:80',
       'cumulative:tokens:80:critical',
     ]);
-    // A quotient that is not quite the percentage that was configured.
+    // A quotient that differs slightly from the configured percentage.
     const third = { ...at(33.3), tokens: limit(333, 1000) };
     expect(names(333, third)).toEqual(breach(33.3));
     expect(names(332, third)).toEqual([]);
@@ -233,7 +233,7 @@ describe('alerts', () => {
   test('a soft limit is reported where no threshold reports it', () => {
     expect(names(80, at(79.9))).toEqual([...breach(80), ...breach(79.9)]);
     expect(names(80, at(80, 'storage_mb'))).toEqual(breach(80));
-    // The threshold was told in this period, before the limits were moved.
+    // The threshold was reported in this period, before the limits were changed.
     expect(names(160, { ...at(80), tokens: limit(160, 200) }, ['cumulative:tokens:80'])).toEqual(breach(80));
     // An agent's limit has no thresholds.
     const agent = { ...at(80), agents: { [agentScope('a')]: limit(8, 20) } };
@@ -276,7 +276,7 @@ describe('alerts', () => {
     const more = toldState(first, { ...june, told: { keys: ['projected:tokens:50', 'hard:tokens:100'], crossed: {} } });
     expect(stateIn(more, period.start)?.told.slice(4)).toEqual(['projected:tokens:50']);
     expect(stateIn(more, period.start)?.crossings).toEqual(stateIn(first, period.start)?.crossings);
-    // A fiscal year that a policy chooses began earlier; a look at it takes nothing from the month.
+    // A fiscal year chosen by a policy began earlier; evaluating it takes nothing from the month.
     const year = toldState(more, {
       org_id: 'org_a',
       periodStart: Date.UTC(2026, 0),

@@ -1,4 +1,4 @@
-// Where a limit is too near to be decided by what one process knows.
+// When a limit is too near to be decided by one process's knowledge.
 import { expect, test } from 'vitest';
 import { nothingUsed } from '../../../pipeline/domain/budgets/budget.ts';
 import { burstOf, isNear, isNearAny, type View } from '../../../pipeline/domain/budgets/margin.ts';

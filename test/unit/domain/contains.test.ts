@@ -1,4 +1,4 @@
-// The search for a fixed text: it agrees with the host's, and its time is linear.
+// The search for a fixed text agrees with the engine's own, and its time is linear.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { containing } from '../../../pipeline/domain/text/contains.ts';
@@ -25,7 +25,7 @@ describe('a search for a text', () => {
   ])(
     'a search for a text takes linear time for %s',
     (_what, value, text) => {
-      // The host's search takes 6 to 8 s for each of these, forty of which a trace may meet.
+      // The engine's own search takes 6 to 8 s for each of these, and a trace may meet forty.
       const test = containing(value);
       for (let time = 0; time < 40; time++) expect(test(text)).toBe(false);
     },

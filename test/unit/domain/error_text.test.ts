@@ -89,7 +89,7 @@ describe('the text of an error without what differs', () => {
       }),
       { numRuns: 30 },
     );
-    // Nothing beyond what is looked at makes a difference.
+    // Characters beyond those that are read make no difference.
     const long = 'e'.repeat(ERROR_CHARS_MAX);
     expect(normalizeError(`${long} 1`)).toBe(normalizeError(long));
   });

@@ -4,7 +4,7 @@ import { projectUse, trainForecast } from '../../../pipeline/domain/stats/foreca
 import { fitLine, predictLine } from '../../../pipeline/domain/stats/ols.ts';
 import { tQuantile } from '../../../pipeline/domain/stats/student_t.ts';
 
-/** Largest relative error at which 9 digits agree. */
+/** Maximum relative error at which 9 digits agree. */
 const NINE_DIGITS = 5e-10;
 function expectDigits(actual: number, certified: number, digits = NINE_DIGITS): void {
   expect(Math.abs(actual - certified) / Math.abs(certified)).toBeLessThan(digits);

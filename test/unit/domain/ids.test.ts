@@ -1,4 +1,4 @@
-// Ids: equal content, equal id; and the partition that an event goes to.
+// Ids: equal content has an equal id; and the partition of an event.
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -73,7 +73,7 @@ describe('an open incident', () => {
   });
 });
 
-/** What a keeper makes of traces that come in batches: it looks back no further than it has to. */
+/** Processes traces in batches, looking back no further than necessary. */
 function keep(batches: readonly (readonly number[])[]): Spell | null {
   const counted: number[] = [];
   let open: Spell | null = null;
@@ -92,7 +92,7 @@ function keep(batches: readonly (readonly number[])[]): Spell | null {
 }
 
 it('the same traces are the same incident, in any order and batches', () => {
-  // Less than half an hour in all, so that no order makes an end in between.
+  // Less than half an hour in all, so that no order ends the incident in between.
   const traces = fc.array(fc.integer({ min: 0, max: QUIET_MS - 1 }), { minLength: 1, maxLength: 40 });
   fc.assert(
     fc.property(

@@ -129,7 +129,8 @@ describe('the answer of a model', () => {
       expect(readJudgement(answer, rubric)).toHaveProperty('problem');
   });
   it('an answer is read in linear time, whatever stands between the fences', () => {
-    // The expression that read fences backtracked: 1,800 line ends after three backticks took 17 s.
+    // An earlier expression for fences backtracked: 1,800 line ends after three backticks took 17
+    // s.
     const ends = '\n'.repeat(ANSWER_CHARS_MAX - 8);
     for (const answer of [
       `\`\`\`${ends}`,

@@ -1,4 +1,4 @@
-// Deterministic judges: every type of rule on every field, scopes, and rules and texts that mean harm.
+// Deterministic judges: every type of rule on every field, scopes, and hostile rules and texts.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileRule, inScope, readsTexts, RuleError } from '../../../pipeline/domain/judging/rules.ts';

@@ -1,4 +1,4 @@
-// What judges see of a trace: the rule of which prompt and response are a trace's, whatever the order in which spans come.
+// What judges see of a trace: which prompt and response are the trace's, in any order of its spans.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addToDraft, type DraftSpan, emptyDraft, findingOf } from '../../../pipeline/domain/judging/judged_draft.ts';

@@ -1,4 +1,5 @@
-// Patterns of orgs: what is taken, and that none of them takes longer than a linear engine does.
+// Patterns of organizations: which are accepted, and that none takes longer than a linear engine
+// does.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compileLinear, PATTERN_LENGTH_MAX, PatternError } from '../../../pipeline/domain/patterns/linear_regex.ts';

@@ -1,4 +1,4 @@
-// Money is exact: decimal text in, decimal text out, sums that no order changes.
+// Money is exact: decimal text in, decimal text out, and sums that do not depend on their order.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decimalToScaled, picoToDecimal, picoToUsd, usdToPico } from '../../../pipeline/domain/pricing/money.ts';

@@ -1,4 +1,5 @@
-// How many of the labelled cases the finder gets right. The bars lie a little below what was measured when they were set.
+// The share of labelled cases that the finder gets right. The bars lie a little below what was
+// measured when they were set.
 import { describe, expect, it } from 'vitest';
 import { PII_KINDS } from '../../../schemas/records/pii_policy.ts';
 import { piiCases, scorePii } from '../../support/pii_cases.ts';

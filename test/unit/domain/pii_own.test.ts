@@ -1,4 +1,5 @@
-// Own patterns of a policy: what is accepted, what they may take in place, and what becomes of a text that is too much.
+// Own patterns of a policy: which are accepted, how many steps they may take in place, and what
+// happens to a text that exceeds them.
 import { afterAll, describe, expect, it } from 'vitest';
 import { PatternRunner } from '../../../ops/platform/pattern_runner.ts';
 import { ownBounds } from '../../../pipeline/domain/patterns/bounds.ts';
@@ -14,7 +15,7 @@ import { PiiRedactor } from '../../../pipeline/domain/pii/pii.ts';
 import { EVENT_STEPS_MAX, OwnPatterns } from '../../../pipeline/domain/pii/own_patterns.ts';
 import { noiseOfTwo } from '../../support/noise.ts';
 
-/** 805 instructions; it looked at 60 kB for seconds. */
+/** 805 instructions, which took seconds on 60 kB. */
 const SLOW = '[a-z]{1,400}\\d|z1';
 const SLOW_TEXT = 'abcdefghij'.repeat(6000);
 const own = (...patterns: string[]) => patterns.map((pattern, index) => ({ label: `L${String(index)}`, pattern }));
@@ -117,7 +118,8 @@ describe('the steps of own patterns in place', () => {
 
   it('a text that the beginning of a pattern rules out takes no steps, and few characters are read at each position', () => {
     expect(new OwnPatterns(own('EMP-\\d{6}')).find(SLOW_TEXT, () => false)).toEqual([]);
-    // A beginning of 32 pieces of 64 characters each was compared in 64 ways at every place: 100 µs a character.
+    // A beginning of 32 pieces of 64 characters each was compared in 64 ways at every position: 100
+    // µs a character.
     for (const pattern of [
       `${'[ab]{64}'.repeat(31)}c`,
       `(?i)[ab]{0,60}${'[ab]{64}'.repeat(30)}c`,

@@ -1,4 +1,5 @@
-// Prices: exact to a pico-USD, dated, tiered, with cached tokens, and the org's own before the table's.
+// Prices: exact to a pico-USD, dated, tiered, with cached tokens, and the organization's own before
+// the table's.
 import { calcPrice, waitForUpdate } from '@pydantic/genai-prices';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -73,7 +74,8 @@ describe('the table', () => {
     fc.assert(
       fc.property(parts, fc.constantFrom('gpt-4o-audio-preview', 'claude-sonnet-4-5', 'gpt-4o'), (given, model) => {
         const { cost_pico_usd } = priceOf(model, given);
-        // 100 USD per million input tokens and 200 per million output tokens are above every rate of these models.
+        // 100 USD per million input tokens and 200 per million output tokens exceed every rate of
+        // these models.
         expect(cost_pico_usd >= 0n).toBe(true);
         expect(
           cost_pico_usd <= BigInt(given.input_tokens) * 100_000_000n + BigInt(given.output_tokens) * 200_000_000n,

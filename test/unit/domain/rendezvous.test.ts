@@ -1,4 +1,5 @@
-// Who decides about a key: all that know the same members agree, and only the keys of one that left move.
+// The decider of a key: processes that know the same members agree, and only the keys of a member
+// that left move.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { rankedFor } from '../../../pipeline/domain/budgets/rendezvous.ts';

@@ -1,4 +1,4 @@
-// What a stored call costs by other prices: the same as if it came in now, or unknown.
+// The cost of a stored call by other prices: the same as if it arrived now, or unknown.
 import { describe, expect, it } from 'vitest';
 import { spansOf } from '../../../pipeline/domain/decode/decode.ts';
 import { createPriceBook, type OrgPrice, type PriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
@@ -32,7 +32,7 @@ function decoded(format: SourceFormat, body: Record<string, unknown>, prices: Pr
   return span;
 }
 
-/** A span as it is read back: columns, and the attributes that count. */
+/** Returns a span as it is read back: its columns, and the attributes with its counts. */
 function stored(span: Span, sampled = true): StoredCall {
   const names: readonly string[] = COUNTING_ATTRIBUTES;
   const attributes = Object.fromEntries(

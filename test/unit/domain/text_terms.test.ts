@@ -1,4 +1,4 @@
-// The words of texts: the fast scan agrees with the plain definition, for every alphabet.
+// The words of texts: the fast scan agrees with the plain definition for every alphabet.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { documentTerms, queryWords, wordHash, type DocumentTerms } from '../../../pipeline/domain/text/text_terms.ts';
@@ -144,7 +144,7 @@ describe('queryWords', () => {
 
 describe('words that a caller has chosen', () => {
   it('words chosen to collide without a salt take no longer than others', () => {
-    // Words for a thirty-second of the slots: linear probing took the number of words times the number of words.
+    // Words for a thirty-second of the slots: linear probing took time quadratic in their number.
     const mask = 2 ** 19 - 1;
     const words: string[] = [];
     for (let n = 0; words.length < 200_000; n++) {

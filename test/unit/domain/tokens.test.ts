@@ -1,9 +1,12 @@
-// Token estimates: near the tokenizer's own count, and bounded in time for any text.
+// Token estimates are near the tokenizer's own count, and bounded in time for any text.
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, it } from 'vitest';
 import { charsForTokens, estimateTokens } from '../../../pipeline/domain/text/tokens.ts';
 
-/** Time of the processor, so that others' work does not count; text of this length takes minutes where time grows with the square. */
+/**
+ * CPU time, so that other processes do not count; quadratic time would be minutes for texts of this
+ * length.
+ */
 const CPU_MS_MAX = 5000;
 const PROSE = 'An agent asked for the weather in Lisbon; the tool answered within 240 ms (24 degrees, sunny). ';
 

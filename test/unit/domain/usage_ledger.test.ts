@@ -1,4 +1,5 @@
-// The ledger counts what was let in once, whatever the order in which it is confirmed, reported, told again and read again.
+// The ledger counts admitted use once, in any order of confirmations, reports, repeated reports and
+// reads.
 import { expect, test } from 'vitest';
 import { nothingUsed } from '../../../pipeline/domain/budgets/budget.ts';
 import {
@@ -14,7 +15,7 @@ import { SLOTS_MAX } from '../../../pipeline/domain/budgets/usage_reserves.ts';
 const HOUR = 3_600_000;
 const ORG = 'org_a';
 const PARTITIONS = [0, 1, 2];
-/** What the store adds to JetStream sequences of the log. */
+/** What the store adds to the JetStream sequences of the log. */
 const LOG_BASE = 1000;
 const use = (tokens: number, partition = 0, agent_id = '', hour = HOUR): AskedUse => ({
   tokens,
@@ -36,7 +37,7 @@ const scopeOf = (from = 0, until = Infinity, agents: string[] = ['a', 'b']): Acc
 });
 const ALL = scopeOf();
 
-/** A worker that tells of its landings: each report names the one before it. */
+/** A worker that reports its landings: each report names the one before it. */
 function aTeller(epoch = 1) {
   const told = new Map<number, number>();
   return (partition: number, seq: number, rows: UsageRow[] = []): LandedReport => {
@@ -50,7 +51,7 @@ const sum = (tokens: number, seq: number, partition = 0, agent_id = ''): StoredS
   log_seq: LOG_BASE + seq,
 });
 
-/** An account that has been read, of a ledger that has heard of every partition. */
+/** Returns an account that has been read, of a ledger with a report from every partition. */
 function opened(scope = ALL) {
   const ledger = new UsageLedger();
   const report = aTeller();
@@ -195,7 +196,7 @@ test('a lost report is noticed, and nothing is released until the store has been
   ledger.landed(report(0, 1));
   expect([ledger.takeGap(), ledger.takeGap()]).toEqual([true, false]);
   expect(ledger.used(ORG).tokens).toBe(5);
-  // A read that began before the next loss is no good.
+  // A read that began before the next lost report is invalid.
   ledger.beginRead(ORG);
   report(1, 1, [row(9)]);
   ledger.landed(report(1, 1));
@@ -215,7 +216,7 @@ test("a landing that a dead worker did not report is found by the next worker's 
   expect(ledger.used(ORG).tokens).toBe(5);
   read(ledger, ALL, [sum(5, 1)]);
   expect(ledger.used(ORG).tokens).toBe(5);
-  // The former one wakes up and tells of what was read.
+  // The former worker wakes up and reports what has been read already.
   ledger.landed(report(0, 1, [row(5)]));
   ledger.landed(next(0, 2, [row(4)]));
   expect([ledger.takeGap(), ledger.used(ORG).tokens]).toEqual([false, 9]);
@@ -238,7 +239,7 @@ test('a new period starts at zero, whatever of the old one has not landed, and c
   inFlight.confirm(new Map([[0, 3]]));
   ledger.landed(report(0, 3, [row(2, 9 * HOUR), row(6, 10 * HOUR)]));
   expect(ledger.used(ORG).tokens).toBe(18);
-  // A longer period, as a policy may choose, takes the hours of the old one in again.
+  // A longer period, as a policy may choose, includes the hours of the old one again.
   const both = scopeOf(0, 20 * HOUR);
   ledger.reserve(ORG, [use(1, 0, '', 9 * HOUR)]);
   ledger.open(ORG, both);

@@ -1,5 +1,5 @@
-// How the work ends: proven, failed with what is left, tried again, or found done. The stores are stand-ins here; the real ones are
-// in test/integration/erasure.
+// How an erasure ends: verified, failed with what is left, to be retried, or found done. The stores
+// are stand-ins here; test/integration/erasure uses the real ones.
 import { expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { createErase, type EraseDeps } from '../../../pipeline/erasure/erase.ts';
@@ -91,7 +91,7 @@ it('an erasure runs in the order that leaves nothing: land, record, delete, forg
       'landed',
       'erase 107',
     ],
-    // Forgotten once more: an event that is sent again from here on is new data.
+    // Forgotten once more: from here on an event that is sent again is new data.
     ...['sync', 'purge 7', 'purge 7', 'forget t_1,t_2', 'settle', 'forget job_mine', 'give back'],
   ]);
 });

@@ -1,4 +1,5 @@
-// In which forms a value that names a person may be stored, and which stored forms name nobody.
+// The forms in which a value that names a person may be stored, and the stored forms that name
+// nobody.
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -35,7 +35,7 @@ describe('how an eval goes on', () => {
             const { from, to } = chunkRange(progress, chunk);
             for (let at = from; at < to; at++) taken.push(at);
             progress = finish(progress, chunk);
-            // Said again, it changes nothing.
+            // Reported again, it changes nothing.
             expect(finishedChunk(progress, chunk, 0)).toBeNull();
             if (isThrough({ progress, error: null })) break;
           }

@@ -1,4 +1,5 @@
-// The shapes of the ingest formats: what real SDKs send is taken as it is, what is malformed is refused by name.
+// The shapes of the ingest formats: what real SDKs send is accepted as it is, and malformed input
+// is rejected by field.
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import {
@@ -149,7 +150,7 @@ describe('checkEvent', () => {
   it.each(REAL)('checkEvent accepts %s', (_name, format, event) => {
     const checked = checkEvent(format, event);
     expect(checked).toEqual({ ok: true, value: event });
-    // The very object: ids are taken from its JSON, so no key may move.
+    // The very object: ids are hashes of its JSON, so no key may move.
     expect(checked.ok && checked.value).toBe(event);
   });
 

@@ -1,4 +1,5 @@
-// Times of events: what ISO 8601 texts mean, how missing ones follow, and which are refused.
+// Times of events: the meaning of ISO 8601 texts, how missing times are derived, and which are
+// rejected.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkTimes, DURATION_MAX_MS, eventDuration, eventTimes, isoMillis } from '../../../schemas/formats/times.ts';

@@ -1,4 +1,4 @@
-// What of a call goes to the upstream: its bytes, its headers; and which upstream that is.
+// What the gateway sends upstream: the call's bytes and headers; and the choice of the upstream.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {

@@ -1,4 +1,5 @@
-// What is recorded of a call: whatever was asked and answered, the pipeline can decode it; and what is reserved before it.
+// The record of a call: the pipeline can decode it whatever was sent and answered; and the
+// reservation before the call.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { AnswerReader } from '../../../api/intake/gateway/answer.ts';

@@ -1,4 +1,5 @@
-// Streams read beside their way: however the bytes are split, the caller gets the same bytes and the record says the same.
+// Streams that are read while they pass: however the bytes are split, the caller gets the same
+// bytes and the record is the same.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ChatAssembly, isUsageChunk, ResponsesAssembly, TEXT_CHARS_MAX } from '../../../api/intake/gateway/assembly.ts';
@@ -10,7 +11,7 @@ interface Heard {
   record: unknown;
 }
 
-/** A stream read in pieces that end at these places. */
+/** Reads a stream in pieces that end at these positions. */
 function read(bytes: Buffer, cuts: readonly number[], hides: boolean): Heard {
   const assembly = new ChatAssembly();
   const stream = new SseStream({

@@ -1,4 +1,4 @@
-// Messages of a repricing: each fits the log, and the same changes give the same ones.
+// Messages of a repricing: each fits the log, and the same changes give the same messages.
 import { expect, it } from 'vitest';
 import { MESSAGE_BYTES_MAX } from '../../../schemas/streams.ts';
 import { partitionOf } from '../../../pipeline/domain/traces/ids.ts';

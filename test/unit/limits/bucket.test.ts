@@ -1,4 +1,4 @@
-// The token bucket: exact counts, honest waits, and its bound over any sequence of takes.
+// The token bucket: exact counts, exact waits, and its bound over any sequence of requests.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {

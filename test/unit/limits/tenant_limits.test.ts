@@ -1,5 +1,5 @@
-// The limits of tenants on a moved clock: plans, headers, separate buckets, changes of plan, forgetting, and several
-// processes that tell each other.
+// The limits of tenants on a simulated clock: plans, headers, separate buckets, changes of plan,
+// eviction, and several processes that report to each other.
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { limitsOfTenant, type PlanLimits, type PlannedOrg, PLANS } from '../../../api/admission/rate/plans.ts';
@@ -129,7 +129,7 @@ describe('headers', () => {
       'Retry-After': '1',
     });
     now += 999 * Number(headers['Retry-After']);
-    // A token takes 200 ms: whole seconds are the least that the header can say.
+    // A token takes 200 ms; whole seconds are the smallest unit of the header.
     now += Number(headers['Retry-After']);
     expect(limits.take('ingest', 'org_starter', 1).allowed).toBe(true);
   });
@@ -279,7 +279,8 @@ test('over any requests to several processes that report at any times, the exces
       const began = now;
       let granted = 0;
       const untold = [0, 0, 0];
-      // The most that was granted and untold at once: the overshoot that the processes could not know of.
+      // The most that was granted and unreported at once: the excess that the processes could not
+      // know of.
       let untoldMost = 0;
       for (const { process, wait_ms, tell } of takes) {
         now += wait_ms;

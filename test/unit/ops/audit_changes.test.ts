@@ -92,7 +92,7 @@ describe('the changes of an audit record', () => {
       ...small,
       big: '12',
     });
-    // Of its masked length.
+    // The length after masking counts.
     expect(read({ ...large, note: `${'a'.repeat(240)} rt_${'b'.repeat(100)}` })).toMatchObject({
       note: `${'a'.repeat(240)} rt_***`,
     });

@@ -1,4 +1,4 @@
-// What a start prints.
+// The text that a start prints.
 import { describe, expect, it } from 'vitest';
 import { type BannerFacts, banner } from '../../../ops/launch/banner.ts';
 

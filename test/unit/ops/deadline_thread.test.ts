@@ -1,4 +1,4 @@
-// Work in a thread that a deadline ends.
+// Work in a thread under a deadline.
 import { afterEach, describe, expect, it } from 'vitest';
 import { DeadlineThread } from '../../../ops/platform/deadline_thread.ts';
 import type { EndlessJob } from '../../support/endless_thread.ts';
@@ -36,7 +36,7 @@ describe('a job in a thread', () => {
   }, 60_000);
 
   it('a job that kills its thread has failed, and the next one gets a new thread', async () => {
-    // What a thread said just before it died may be lost.
+    // The last messages of a thread before it died may be lost.
     expect((await run({ parts: 1, then: 'dies' })).how).toBe('failed');
     expect(await run({ parts: 1, then: 'done' })).toEqual({ how: 'done', parts: [0] });
   }, 60_000);

@@ -1,4 +1,4 @@
-// When a disk counts as low, and that it is told once each time that changes.
+// When a disk counts as low, and that each change is reported once.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DiskWatch, isLow, reserveOf } from '../../../ops/platform/disk_watch.ts';

@@ -4,7 +4,7 @@ import { FairSlots } from '../../../ops/platform/fair_slots.ts';
 const never = new AbortController().signal;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Tasks that run until they are told to end. */
+/** Tasks that run until the test ends them. */
 function controlled(slots: FairSlots) {
   const running: { org: string; end: () => void }[] = [];
   const begin = (org: string, signal: AbortSignal = never) =>

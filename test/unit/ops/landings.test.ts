@@ -1,4 +1,5 @@
-// Reports of landings on their way: within what a message holds, whatever a sender calls its agents, and counted right by who hears of them.
+// Landing reports on the wire: they fit a message whatever a sender calls its agents, and receivers
+// count them correctly.
 import type { NatsConnection } from '@nats-io/transport-node';
 import { describe, expect, it } from 'vitest';
 import { hearLanded, type Landing, tellLanded } from '../../../ops/exchange/landing_reports.ts';
@@ -12,7 +13,9 @@ import { anEvent } from '../../support/spans.ts';
 const MIB = 1024 * 1024;
 const PAYLOAD_MAX = 8 * MIB;
 
-/** A connection on which who tells is who hears; it takes no more in a message than a server does. */
+/**
+ * A connection whose sender is its own receiver; it accepts no larger message than a server does.
+ */
 function wire() {
   const sizes: number[] = [];
   const heard: Landing[] = [];
@@ -83,7 +86,7 @@ describe('telling', () => {
     ledger.takeGap();
     for (const one of heard.filter(({ partition }) => partition === 1)) ledger.landed(one);
     expect(ledger.takeGap()).toBe(true);
-    // The next one names it, and is counted by itself.
+    // The next report names it, and is counted by itself.
     ledger.landed({ ...report(1, [row('a')], 100), log_seq: 101 });
     expect(ledger.takeGap()).toBe(false);
   });

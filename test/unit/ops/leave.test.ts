@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 
-/** How a process ends that runs this beside work which never ends by itself. */
+/** Returns how a process ends that runs this code beside work that never ends by itself. */
 async function endOf(
   script: string,
   before: readonly string[] = [],
@@ -33,7 +33,7 @@ it('the process dies at once, without another line of code', async () => {
   expect(await endOf("die(); console.log('written')")).toEqual({ code: null, signal: 'SIGKILL', output: '' });
 });
 
-/** Puts a command where it is the first process there is, as in a container; not everybody may. */
+/** Runs a command as the first process, as in a container; not every user may. */
 const FIRST = ['unshare', '--pid', '--fork'];
 const mayBeFirst = spawnSync(FIRST[0] ?? '', [...FIRST.slice(1), 'true']).status === 0;
 

@@ -1,4 +1,5 @@
-// The lint rules that keep the product's own regular expressions linear: they hold for every file of the product, and find what they are for.
+// The lint rules that keep the product's own regular expressions linear apply to every file of the
+// product, and find what they should.
 import { ESLint, Linter } from 'eslint';
 import tseslint from 'typescript-eslint';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,5 @@
-// package-lock.json: what is installed is what was locked, byte for byte, from the public registry and from nowhere else.
+// package-lock.json: what is installed is what was locked, byte for byte, from the public registry
+// only.
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
@@ -16,9 +17,10 @@ const { packages } = JSON.parse(text) as { packages: Record<string, Locked> };
 const installed = Object.entries(packages).filter(([place]) => place.startsWith('node_modules/'));
 
 /**
- * Builds of the database engine for other platforms: the registry that this file was locked from does not have them, so their hashes
- * are unknown. npm takes them unverified, on those platforms only. `npm install --package-lock-only` with a registry that has them
- * fills the hashes in; remove them from this list then.
+ * Builds of the database engine for other platforms. The registry that this file was locked from
+ * does not have them, so their hashes are unknown, and npm installs them unverified on those
+ * platforms only. `npm install --package-lock-only` with a registry that has them adds the hashes;
+ * remove them from this list then.
  */
 const WITHOUT_HASH = new Set([
   ...['darwin-arm64', 'darwin-x64', 'linux-arm64-gnu'].map((platform) => `node_modules/@chdb/lib-${platform}`),

@@ -1,11 +1,12 @@
-// Rotation of the logs of children: it keeps them within their bound, and never ends who looks after the children.
+// Rotation of the children's logs: it keeps them within their bound, and never stops the
+// supervisor.
 import type fs from 'node:fs';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 
-/** The disk as a copy meets it; null: there is room. */
+/** The disk during a copy; null when there is room. */
 const disk = vi.hoisted((): { full: NodeJS.ErrnoException | null } => ({ full: null }));
 vi.mock('node:fs', async (original) => {
   const real = await original<typeof fs>();

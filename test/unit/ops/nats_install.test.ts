@@ -1,4 +1,5 @@
-// Which nats-server is used: one of a version that the service is tested with, wherever it is found.
+// The choice of a nats-server: one of a version that the service is tested with, wherever it is
+// found.
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
@@ -14,7 +15,7 @@ afterEach(() => {
   removeDir(folder);
 });
 
-/** Puts a nats-server into a folder below the test's that answers -v with this text. */
+/** Creates a nats-server below the test's folder that answers -v with this text. */
 function put(name: string, answer: string): string {
   const binary = path.join(folder, name, 'nats-server');
   mkdirSync(path.dirname(binary), { recursive: true });

@@ -1,4 +1,5 @@
-// Small parts of child supervision: identity of a process, what of a log is shown, why a child ended.
+// Small parts of the supervision of children: identity of a process, which log lines are shown, why
+// a child ended.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -63,7 +64,8 @@ describe('a child that is to say when it is ready', () => {
   };
 
   it('a child may take long to be ready as long as it reports that it is starting', async () => {
-    // By its own clock it takes longer than it is given, and on a busy machine its first word may come late.
+    // It takes longer than it is given by its own clock, and on a busy machine its first report may
+    // be late.
     const child = await startChild(
       `
       setInterval(() => process.send({ starting: true }), 200);

@@ -1,4 +1,4 @@
-// Work on one key waits for its turn, is bounded, and takes nobody down with it.
+// Work on one key waits for its turn, is bounded, and a failure affects no other work.
 import { expect, test } from 'vitest';
 import { Turns } from '../../../ops/platform/turns.ts';
 

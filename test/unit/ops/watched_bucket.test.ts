@@ -1,4 +1,4 @@
-// What a bucket refuses before it asks a server.
+// What a bucket rejects before it asks a server.
 import { expect, test } from 'vitest';
 import { KEY_CHARS_MAX, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import { anEmptyBucket } from '../../support/kv.ts';

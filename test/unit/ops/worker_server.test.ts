@@ -1,4 +1,4 @@
-// What a worker shows of itself, and what an API process shows of the service as a whole.
+// What a worker shows of itself, and what an API process shows of the whole service.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-// Which dead letters are an organization's.
+// Which dead letters belong to an organization.
 import { expect, test } from 'vitest';
 import { isLetterOf } from '../../../pipeline/org_deletion/queues.ts';
 import { mailCodec } from '../../../schemas/codec.ts';

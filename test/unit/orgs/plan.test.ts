@@ -1,4 +1,4 @@
-// What becomes of an org's own limits when its plan changes.
+// What happens to an organization's own limits when its plan changes.
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../api/http/errors.ts';
 import { fromTo } from '../../../api/control/orgs/changes.ts';

@@ -1,4 +1,5 @@
-// Which errors of the OTLP paths have a google.rpc.Status: those of a body that is no OTLP, and no others of the same code.
+// Errors of the OTLP paths with a google.rpc.Status: those of a body that is not OTLP, and no
+// others of the same code.
 import { expect, it } from 'vitest';
 import { createOtlpHandler, type OtlpDeps } from '../../../api/intake/otlp/handler.ts';
 import { createLogger } from '../../../ops/platform/logger.ts';
@@ -10,7 +11,7 @@ const KEY = 'sk_svc_any';
 const person = { kind: 'person', user_id: 'u', email: null, expires_at: 0 };
 const key = { kind: 'api_key', org_id: 'org_a', key_id: 'k', scopes: new Set(['*']) };
 
-/** Lets every token and KEY in. */
+/** Accepts every token and KEY. */
 function aHandler(statuses: number[]): ReturnType<typeof createOtlpHandler> {
   const hold = {
     grow: () => null,
@@ -62,6 +63,6 @@ it('a body that is not OTLP is answered 400 with a Status, a token without an or
       });
     },
   );
-  // In the metrics too.
+  // The metrics count them in the same way.
   expect(statuses).toEqual([200, 400, 400, 422]);
 });

@@ -1,4 +1,5 @@
-// Reading exports: both encodings give the same events, digits stay, a bad span is refused alone, and nothing that can be sent breaks it.
+// Reading exports: both encodings give the same events, digits stay, an invalid span is rejected
+// alone, and no input causes an exception.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -179,7 +180,7 @@ describe('a bad span', () => {
   });
 
   it('an invalid span is rejected alone in protobuf: values nested deeper than the parser goes', () => {
-    // {array_value: {values: […]}} of so many levels, by hand.
+    // {array_value: {values: […]}} nested to this depth, by hand.
     let value: Buffer = Buffer.from([0x10, 1]);
     for (let level = 0; level < 200; level++) value = field(5, field(1, value));
     const attribute = field(9, Buffer.concat([field(1, Buffer.from('deep')), field(2, value)]));

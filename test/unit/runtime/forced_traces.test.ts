@@ -1,4 +1,5 @@
-// force_trace without tail sampling: the later events of the trace are kept too, whatever is read again and whoever is killed.
+// force_trace without tail sampling: later events of the trace are kept too, whatever is replayed
+// and whichever worker is killed.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import '../../support/properties.ts';

@@ -1,5 +1,5 @@
-// Judging beside a batch: what is held of open traces, what is read back, what a former owner has said already, and whose judges have
-// had their time.
+// Judging beside a batch: the buffer of open traces, what is read back, the former owner's
+// verdicts, and organizations whose judges have used up their time.
 import { afterAll, describe, expect, it } from 'vitest';
 import { PatternRunner } from '../../../ops/platform/pattern_runner.ts';
 import { Cooldowns } from '../../../pipeline/judging/recent_judgements.ts';
@@ -33,7 +33,7 @@ const record = (over: Partial<JudgeRecord> = {}): JudgeRecord => ({
   ...over,
 });
 
-/** A store that has what it is given, and takes down what it was asked. */
+/** A store that has the given rows, and records what it was asked. */
 class GivenStore implements JudgedStore {
   readonly asked: StoredRef[] = [];
   judged: Judgement[] = [];
@@ -289,7 +289,8 @@ describe('judges', () => {
   });
 
   it('judges whose patterns are slow on a trace get the verdict error together after half a second; quick ones judge', async () => {
-    // Each of these patterns takes the automaton about a second on this text; forty of them held up every organization.
+    // Each of these patterns takes the automaton about a second on this text; forty of them blocked
+    // every organization.
     const slow = Array.from({ length: 40 }, (_, index) =>
       record({
         judge_id: `judge_${String(index).padStart(16, 'f')}`,
@@ -366,7 +367,8 @@ describe('judges', () => {
     };
     const offered: number[] = [];
     for (const seconds of [0, 3, 7, 12, 14, 58, 60, 61, 121]) if (await offeredAt(seconds)) offered.push(seconds);
-    // Another worker's cooldown may be over sooner, so a few are offered within it; they do not put off the one that is due.
+    // Another worker's cooldown may end sooner, so a few are offered within it; they do not delay
+    // the one that is due.
     expect(offered).toEqual([0, 7, 14, 58, 60, 121]);
   });
 });

@@ -15,11 +15,14 @@ const row = (partition: number, seq: number, line = `${String(partition)}:${Stri
 
 class Refused extends Error {}
 
-/** A store that keeps rows in memory and fails as it is told: before the write, after it, or for a poisoned row. */
+/**
+ * A store that keeps rows in memory and fails on request: before the write, after it, or for an
+ * invalid row.
+ */
 class FaultyStore implements LandingStore {
   readonly rows: string[] = [];
   readonly ended: string[] = [];
-  /** Partition and position that the look-up by trace id was mended from. */
+  /** Partition and position from which the look-up by trace id was repaired. */
   readonly mended: [number, number][] = [];
   fenced = new Set<number>();
   failures: ('before' | 'after' | 'nothing')[] = [];
@@ -64,7 +67,7 @@ class FaultyStore implements LandingStore {
   }
 }
 
-/** A store that keeps the sizes of the inserts. */
+/** A store that records the sizes of the inserts. */
 class CountingStore extends FaultyStore {
   readonly inserts: number[] = [];
   override insert(
@@ -77,7 +80,7 @@ class CountingStore extends FaultyStore {
   }
 }
 
-/** A store that keeps the order of what goes on: the table of each insert as it begins and as it ends. */
+/** A store that records the table of each insert as it begins and as it ends. */
 class WatchedStore extends FaultyStore {
   readonly log: string[] = [];
   override async insert(
@@ -144,7 +147,7 @@ describe('Lander', () => {
     expect(await lander(store).land(unit)).toEqual([]);
     expect(store.rows.toSorted()).toEqual(['0:1', '0:2', '1:3']);
     expect(store.ended.length).toBeGreaterThan(0);
-    // Of spans whose statement did not end well the look-up by trace id may be missing.
+    // The look-up by trace id may lack spans whose statement did not end well.
     expect(store.mended.length > 0).toBe(failures.some((failure) => failure === 'after'));
   });
 

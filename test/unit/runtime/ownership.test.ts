@@ -1,4 +1,5 @@
-// Ownership of partitions while the log answers late or not at all: none may be left to nobody, and none may be landed twice.
+// Ownership of partitions while the log answers late or not at all: none may be left without an
+// owner, and none may be landed twice.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { sendBeat } from '../../../ops/exchange/heartbeats.ts';
@@ -23,12 +24,12 @@ interface Worker {
   ownership: Ownership;
   /** Epochs of the partitions that are being read, by partition. */
   reading: Map<number, number>;
-  /** What acquire does before it works. */
+  /** Runs before acquire does its work. */
   acquiring: { before: (records: PartitionRecord[]) => Promise<void> };
   released: number[][];
 }
 
-/** A worker of so many partitions that reads what it is told to. */
+/** Returns a worker with this number of partitions that reads on command. */
 function aWorker(workerId: string, partitions: number): Worker {
   const reading: Worker['reading'] = new Map();
   const acquiring: Worker['acquiring'] = { before: () => Promise.resolve() };
@@ -57,7 +58,7 @@ function aWorker(workerId: string, partitions: number): Worker {
 
 const ticks = (count: number): Promise<unknown> => vi.advanceTimersByTimeAsync(count * BEAT_MS);
 const record = (partition: number): PartitionRecord => log.value(`partition.${String(partition)}`) as PartitionRecord;
-/** Until both have heard of each other, and membership has settled. */
+/** Until both workers know of each other, and membership has settled. */
 const SETTLED_TICKS = 4;
 
 it('ownership claims what it can when the log fails for one partition, and takes the other later', async () => {
@@ -128,7 +129,8 @@ it('ownership frees what a lost answer left in its name while the shares changed
   const first = aWorker('w1', 2);
   log.fault = (method, key) => (key !== 'partition.1' ? null : method === 'get' ? 'away' : 'lost');
   await first.ownership.start();
-  // The claim was written, and its answer was lost; by the next tick the partition is another's share.
+  // The claim was written, and its answer was lost; by the next tick the partition belongs to
+  // another worker's share.
   sendBeat(log.nc, { worker_id: 'w2', metrics_url: '', ended: false });
   log.fault = () => null;
   const beats = setInterval(() => {
@@ -174,7 +176,7 @@ it.each(['reconnect', 'breakWatches'] as const)(
     log.put('partition.0', { partition: 0, owner: 'w2', epoch: 4, checkpoint: 9, completed_through: 9, at: '' });
     const { ownership, reading } = aWorker('w1', 1);
     const beats = setInterval(() => {
-      // It lives, and sorts behind.
+      // The worker is alive, and sorts behind.
       sendBeat(log.nc, { worker_id: 'w2', metrics_url: '', ended: false });
     }, BEAT_MS);
     await ownership.start();

@@ -1,4 +1,5 @@
-// What the pipeline publishes, against a JetStream that refuses: for what waiting cannot help, nobody waits, and nothing goes without a word.
+// What the pipeline publishes, against a JetStream that rejects: permanent failures are not waited
+// for, and nothing is dropped silently.
 import { InvalidArgumentError, type MsgHdrs } from '@nats-io/transport-node';
 import { JetStreamApiError } from '@nats-io/jetstream';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
@@ -35,7 +36,7 @@ interface Message {
   head: MsgHdrs;
 }
 
-/** A JetStream that stores in memory, within what a message and DEAD_LETTERS may hold. */
+/** A JetStream in memory, with the bounds of a message and of DEAD_LETTERS. */
 class BoundedStreams {
   readonly stored: Message[] = [];
   tries = 0;
@@ -49,7 +50,7 @@ class BoundedStreams {
     js: {
       publish: (subject: string, data: Uint8Array, { msgID, headers: head }: { msgID: string; headers: MsgHdrs }) => {
         this.tries += 1;
-        // A test that would try for ever fails instead.
+        // Fails a test that would retry for ever.
         if (this.tries > 5000) throw new Error('tried for ever');
         const failure = this.failures.shift();
         if (failure !== undefined) return Promise.reject(failure);
@@ -110,7 +111,7 @@ beforeEach(() => {
   told.clear();
 });
 
-/** A trace.completed as it is with as many scores. */
+/** Returns a trace.completed with this number of scores. */
 const completed = (trace_id: string, judges: number, name = '\u{1F600}'.repeat(100)): BookEvent => ({
   event: 'trace.completed',
   org_id: 'org_a',
@@ -241,7 +242,7 @@ describe('burying', () => {
         reason: 'decode_failed',
       });
       expect(lost).toBe(0);
-      // Full to the last byte: landing goes on all the same.
+      // Full to the last byte: landing continues all the same.
       streams.lettersBytes = streams.lettersMax;
       streams.tries = 0;
       await sender.bury([casualty(1001, 100), casualty(1002, MIB)]);

@@ -133,7 +133,7 @@ describe('tail sampling', () => {
     model.hasJudges = true;
     model.publish([child(a, { prompt: 'second question' })]);
     await model.step(5);
-    // The bound on what is gathered for judges is nothing here: what is held stays all the same.
+    // The memory for judges is zero here, yet buffered traces stay.
     await model.step(0);
     model.now += GRACE_MS;
     await model.step(0);
@@ -329,7 +329,7 @@ describe('tail sampling, whatever comes and whoever dies', () => {
         fc.constantFrom({}, { slots: 2 }, { bytes: 9000 }, { read: { events: 10, bytes: 1e9 } }, { holdMs: IDLE_MS }),
         async (actions, limits) => {
           const model = new TailModel(limits);
-          // Ten of the traces are thinned, two are kept by the rate.
+          // Ten of the traces are summarised, two are kept by the rate.
           const traces = [...thinned.slice(0, 10), ...kept.slice(0, 2)];
           const sent = new Map<number, ModelEvent>();
           let n = 0;
@@ -378,7 +378,8 @@ function holds(model: TailModel, sent: readonly ModelEvent[]): void {
     const sampled = sampledOf(model, trace_id);
     expect(live).toEqual([1, events.length, Number(sampled.includes(true))]);
     expect(model.completed).toContain(trace_id);
-    // Decided once: a summary until a rule holds, full from then on; and full from the beginning where the rule held in time.
+    // Decided once: a summary until a rule applies and full from then on; full from the beginning
+    // when the rule applied in time.
     const turn = sampled.includes(true) ? sampled.indexOf(true) : sampled.length;
     expect(sampled.slice(turn)).not.toContain(false);
     const errors = new Set(events.filter(({ span }) => span.outcome === 'error').map(({ n }) => hex(n)));

@@ -1,4 +1,5 @@
-// What the mover does when a move's answer is lost: the statement may still run, and nothing may be moved beside it.
+// The text mover after a move's answer was lost: the statement may still run, and nothing may be
+// moved beside it.
 import { expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { type RecentPart, TextMover, type TextStore } from '../../../pipeline/landing/text_mover.ts';

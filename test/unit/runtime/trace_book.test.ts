@@ -219,7 +219,7 @@ describe('TraceBook', () => {
 });
 
 function stateOf(traces: TraceBook) {
-  // The state as the store would give it back: from the row's cells.
+  // The state as the store would return it: from the row's cells.
   traces.apply(anEvent(4));
   const row = cells(traces.takeRows().at(-2)?.line ?? '') as [
     string,

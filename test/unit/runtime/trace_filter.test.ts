@@ -3,7 +3,8 @@ import { xxHash32 } from '../../../pipeline/domain/traces/xxhash.ts';
 import { TraceFilter, traceHash } from '../../../pipeline/traces/trace_filter.ts';
 
 describe('xxHash32', () => {
-  // Vectors of the specification's reference implementation, seed 0; the last is what ClickHouse 26.7 says.
+  // Vectors of the specification's reference implementation, seed 0; the last is ClickHouse 26.7's
+  // result.
   it.each([
     ['', 0x02cc5d05],
     ['a', 0x550d7456],

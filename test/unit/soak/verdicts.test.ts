@@ -10,11 +10,11 @@ interface Shape {
   /** MiB of the worker at a second of its life. */
   worker?: (lifeS: number) => number;
   descriptors?: (lifeS: number) => number;
-  /** A new worker begins this often. */
+  /** Seconds after which a new worker starts. */
   lifeS?: number;
   hours?: number;
   parts?: number;
-  /** Bytes of the store's folder for so many events. */
+  /** Bytes of the store's folder for a number of events. */
   disk?: (events: number) => number;
   log?: number;
   ids?: (lifeS: number) => number;

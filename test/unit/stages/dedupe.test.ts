@@ -1,4 +1,5 @@
-// Which events are repeats: of one org the same text is one event, of two orgs it is two.
+// Which events are repeats: the same text is one event within an organization, and two events in
+// two organizations.
 import { describe, expect, it } from 'vitest';
 import { eventIdentity } from '../../../pipeline/domain/traces/event_identity.ts';
 import { createDedupeStage } from '../../../pipeline/stages/dedupe.ts';
@@ -90,7 +91,7 @@ describe('the identity of an event', () => {
 
 describe('dedupe after an erasure', () => {
   const hex = '00112233445566ff';
-  /** A stage that has seen one event of org_a, with what the store holds by now. */
+  /** Returns a stage that has seen one event of org_a, with the store's current rows. */
   function erased(forget: (forgotten: Forgotten) => void) {
     const window = new IdWindow(HOUR_MS, 1000);
     const forgotten = new Forgotten(HOUR_MS, 1000);

@@ -5,7 +5,10 @@ const HOUR_MS = 3_600_000;
 const id = (n: number): string =>
   ((BigInt(n) * 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn).toString(16).padStart(16, '0');
 
-/** How many ids that were never added it is not sure of: one in two thousand for each filter. */
+/**
+ * Returns for how many ids that were never added the window is unsure: one in two thousand for each
+ * filter.
+ */
 function unsureOf(window: IdWindow, from: number, to: number): number {
   let unsure = 0;
   for (let n = from; n < to; n += 1) if (window.look(id(n)) === 'unsure') unsure += 1;
@@ -74,7 +77,8 @@ describe('IdWindow', () => {
         if (window.look(id(n)) === 'new') throw new Error(`id ${String(n)} was forgotten`);
       for (let n = count - bound / 2; n < count; n += 1) expect(window.look(id(n))).toBe('seen');
       expect(unsureOf(window, count, count + 10_000)).toBeLessThan(300);
-      // Two bytes an id in filters, the last of which is a third full at worst, and the exact tables of seven generations.
+      // Two bytes an id in filters, the last of which is a third full at worst, and the exact
+      // tables of seven generations.
       expect(bytesMax).toBeLessThan(count * 6 + 7 * 2 * 8 * 8192);
     },
   );
@@ -85,7 +89,7 @@ describe('ids that a caller has chosen', () => {
     high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0');
 
   it('ids chosen to end in the same bits take no longer than others', () => {
-    // In a table that is placed by the low bits these ids take the square of their number: minutes.
+    // In a table placed by the low bits these ids take quadratic time: minutes.
     const window = new IdWindow(24 * HOUR_MS, 10_000_000);
     for (let n = 0; n < 500_000; n += 1) window.add(hex(n, 0), 0);
     for (let n = 0; n < 500_000; n += 1) if (window.look(hex(n, 0)) !== 'seen') expect.unreachable();

@@ -1,4 +1,4 @@
-// The stages after dedupe: what is kept in full, what an event used.
+// The stages after dedupe: what is kept in full, and what an event used.
 import { describe, expect, it } from 'vitest';
 import { dayOf } from '../../../pipeline/domain/time/days.ts';
 import type { DecodedEvent, Outcome, SampledEvent, Stage } from '../../../pipeline/stage.ts';
@@ -80,7 +80,7 @@ describe('meter', () => {
       input_tokens: 11,
       output_tokens: 7,
       storage_bytes: 100,
-      // As the store's column rounds it: what is metered equals what is stored.
+      // Rounded as the store's column rounds: metered and stored amounts are equal.
       sandbox_micros: BigInt((1.2345675).toFixed(6).replace('.', '')),
       cost_pico_usd: 12n,
       outcomes: new Map([['tickets', 2_500_000_000_000n]]),

@@ -35,7 +35,7 @@ const answer = (text: string): ChatAnswer => ({
   started_at: 0,
   ended_at: 1,
 });
-/** Rejects with the signal's reason when it ends. */
+/** Rejects with the signal's reason when it aborts. */
 const untilEnded = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => {
     if (signal.aborted) reject(signal.reason as Error);

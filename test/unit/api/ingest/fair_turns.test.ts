@@ -12,7 +12,7 @@ import {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const LARGE = QUANTUM_BYTES * 4;
 
-/** Takes turns for bodies of (org, bytes); writes down which of them are let go, in order. */
+/** Takes turns for bodies of (organization, bytes) and records in which order they are served. */
 function takeAll(turns: FairTurns, bodies: readonly (readonly [org: string, bytes: number])[]): string[] {
   const gone: string[] = [];
   for (const [org, bytes] of bodies) {
@@ -123,13 +123,13 @@ describe('the time of the loop', () => {
     turns = new FairTurns(() => now);
   });
 
-  /** Checks a small body that takes so long. */
+  /** Checks a small body that takes `ms` milliseconds. */
   const check = (org: string, ms: number): unknown =>
     turns.run(org, 100, () => {
       now += ms;
       return 'checked';
     });
-  /** More than may be used at once. */
+  /** Spends more than may be used at once. */
   const spend = (org: string): void => {
     for (let spent = 0; spent <= BURST_MS; spent += COST_MS) check(org, COST_MS);
   };
@@ -200,7 +200,7 @@ describe('the time of the loop', () => {
     check('quiet', 0);
     await turn();
     now += TURN_WAIT_MS_MAX + 1;
-    // Nobody sends anything any more: it is told all the same.
+    // No request arrives any more, and the waiting one is rejected all the same.
     await expect(waits).rejects.toMatchObject({ code: 'rate_limited' });
   });
 });

@@ -30,19 +30,19 @@ const event = (org_id: string, partition: number, bytes: number): OutgoingEvent 
   bytes,
 });
 
-/** Puts so many bytes of an org into a partition; gives their place. */
+/** Stores an organization's bytes in a partition and returns their position. */
 function store(org: string, bytes: number, partition = 0): number {
   seq += 1;
   shares.stored([event(org, partition, bytes - EVENT_COST)], new Map([[partition, seq]]));
   return seq;
 }
 
-/** Everything that is in the log has landed. */
+/** Lands everything in the log. */
 const landAll = (): void => {
   shares.landed(Array.from({ length: PARTITIONS }, (_, partition) => [partition, seq] as const));
 };
 
-/** Both are there; one of them has put in more than is ever let wait. */
+/** Both organizations are present; one has more bytes in the log than may wait. */
 function flood(): void {
   store('quiet', 1000);
   landAll();
@@ -118,7 +118,7 @@ describe('shares', () => {
   });
 
   it('a backlog that lands within the permitted time rejects nobody', () => {
-    // 20 MiB a second land: 12 MiB are 0.6 s of work.
+    // 20 MiB a second land, so 12 MiB are 0.6 s of work.
     for (let at = 0; at < 100; at += 1) {
       store('quiet', 1000);
       store('noisy', 2 * MIB);
@@ -161,19 +161,20 @@ describe('shares', () => {
     const before = store('noisy', 2 * BACKLOG_MIN);
     store('quiet', 1000);
     now += 100;
-    // It lands again, but not yet what was stored since.
+    // Landing continues, but not yet with what was stored since.
     shares.landed([
       [0, 1],
       [1, 1],
     ]);
     expect(shares.refusal('noisy')).toBeNull();
     now += STALL_MS;
-    // All that was there when it stood still has landed, after a long time: what came meanwhile is looked at next.
+    // Everything from before the outage has landed after a long time; what arrived meanwhile counts
+    // next.
     shares.landed([[0, before]]);
     store('noisy', 2 * BACKLOG_MIN);
     now += 100;
     expect(shares.refusal('noisy')).toBeNull();
-    // And that within moments.
+    // This takes moments.
     landAll();
     now += CAUGHT_UP_MS / 2;
     landAll();
@@ -183,7 +184,7 @@ describe('shares', () => {
   });
 
   it('counting starts again when more waits than is counted', () => {
-    // No two in a row are of one org, so that each is counted by itself.
+    // No two entries in a row belong to one organization, so that each is counted by itself.
     for (let at = 0; at <= ENTRIES_MAX; at += 1) store(at % 2 === 0 ? 'quiet' : 'noisy', at % 2 === 0 ? 600 : 2000);
     now += 100;
     expect(shares.refusal('noisy')).toBeNull();
@@ -196,7 +197,7 @@ describe('shares', () => {
     flood();
     now += STALL_MS;
     store('quiet', 1000);
-    // It lands, always far behind.
+    // Landing continues, always far behind.
     for (let at = 0; at < 100; at += 1) {
       now += 1000;
       store('quiet', 1000);
