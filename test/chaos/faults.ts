@@ -1,4 +1,5 @@
-// The faults, each as what it does to a running stack: strike, hold, heal. A fault says when it has struck; it resolves when it is healed.
+// The faults, each as its effect on a running stack: strike, hold, heal. A fault reports when it
+// has struck, and resolves when it is healed.
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { INGEST_STREAM } from '../../schemas/streams.ts';
 import type { Random } from '../bench/vocabulary.ts';
@@ -8,16 +9,19 @@ import type { Link } from './network.ts';
 import type { ProxyMode } from './proxy.ts';
 import type { Kind, ProcessName, Stack } from './stack.ts';
 
-/** What a fault works on. */
+/** The context of a fault. */
 export interface Ground {
   stack: Stack;
   log: Log;
   random: Random;
-  /** Everything of the stack is on it; null: on the machine's own. */
+  /** The disk of the whole stack; null for the machine's own. */
   disk: SmallDisk | null;
-  /** The fault is there from now on. */
+  /** Reports that the fault is active from now on. */
   struck: (what: string) => void;
-  /** These processes have been killed just now: what APIs had answered and not recorded may be gone. */
+  /**
+   * Reports that these processes have just been killed: what API processes had answered and not
+   * recorded may be gone.
+   */
   killed: (processes: readonly ProcessName[]) => void;
 }
 
@@ -26,12 +30,12 @@ export interface Fault {
   what: string;
   /** What a stack must have. */
   needs?: { cluster?: true; proxied?: true; disk?: true };
-  /** Milliseconds that it lasts unless told otherwise. */
+  /** Default duration, milliseconds. */
   holdMs: number;
   run: (ground: Ground, holdMs: number) => Promise<void>;
 }
 
-/** Who leads the log just now. */
+/** Returns the current leader of the log. */
 async function leader({ log, stack }: Ground): Promise<ProcessName> {
   const { cluster } = await log.jsm.streams.info(INGEST_STREAM);
   return stack.named('nats').find((name) => name === cluster?.leader) ?? 'nats-1';
@@ -42,7 +46,7 @@ const any = ({ stack, random }: Ground, kind: Kind): ProcessName => {
   return names[random() % names.length] ?? 'clickhouse';
 };
 
-/** kill -9 of all at once; after a while all are started again. */
+/** Kills all at once with kill -9; after a while all are started again. */
 async function killed(ground: Ground, names: readonly ProcessName[], holdMs: number): Promise<void> {
   await Promise.all(names.map((name) => ground.stack.kill(name)));
   ground.killed(names);
@@ -95,7 +99,7 @@ const net = (name: string, what: string, links: readonly Link[], mode: ProxyMode
   run: (ground, holdMs) => network(ground, links, mode, holdMs),
 });
 
-/** By name; the most telling first. */
+/** By name; the most informative first. */
 export const FAULTS: readonly Fault[] = [
   {
     name: 'nats-leader',
@@ -169,7 +173,7 @@ export const FAULTS: readonly Fault[] = [
       ground.struck('disk full');
       await pause(holdMs);
       disk.freeAll();
-      // A stream that met a full disk takes nothing more until its server starts again: ops/adr/0029.
+      // A stream that met a full disk accepts nothing more until its server restarts: ops/adr/0029.
       for (const name of ground.stack.named('nats')) {
         await ground.stack.end(name);
         await ground.stack.boot(name);
