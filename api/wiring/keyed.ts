@@ -1,6 +1,6 @@
 // Opens what remembers Idempotency-Keys: one store for declared routes, two for ingest. Wiring only.
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { BUCKETS } from '../../schemas/streams.ts';
+import { BUCKETS } from '../../schemas/buckets.ts';
 import { ANSWERS_TENANT_BYTES_MAX, ANSWERS_TENANT_MAX, Idempotency } from '../http/idempotency.ts';
 import { TenantShares } from '../http/keyed_shares.ts';
 import { KeyedStore } from '../http/keyed_store.ts';

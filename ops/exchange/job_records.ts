@@ -2,7 +2,8 @@
 import type { KV } from '@nats-io/kv';
 import { type LongJob, longJobKey, parseLongJob } from '../../schemas/records/job_record.ts';
 import type { Log } from '../platform/nats/open_log.ts';
-import { type Held, RevisionConflict, WatchedBucket } from '../platform/nats/watched_bucket.ts';
+import { watch } from '../platform/nats/watch.ts';
+import { type Held, RevisionConflict, type WatchedBucket } from '../platform/nats/watched_bucket.ts';
 
 /** Jobs of an org that are not over; beyond it none is taken. */
 export const OPEN_JOBS_MAX = 20;
@@ -22,11 +23,7 @@ export class JobRecords {
 
   /** Resolves when every record there is has been loaded. */
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<JobRecords> {
-    const kv = await log.bucket('job_records');
-    return new JobRecords(
-      await WatchedBucket.open(log.nc, kv, { name: 'job_records', parse: parseLongJob, onProblem }),
-      kv,
-    );
+    return new JobRecords(await watch(log, 'job_records', onProblem), await log.bucket('job_records'));
   }
 
   /** Of one that was made by another process a moment ago too. */

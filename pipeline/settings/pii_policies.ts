@@ -3,9 +3,9 @@
 // may match are replaced as a whole. A key that cannot be used is reported, and finds are replaced by their label alone.
 import type { Sealer } from '../../ops/platform/sealing.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../ops/platform/nats/watch.ts';
 import { orgKey } from '../../schemas/records/org.ts';
-import { hashKeyContext, parsePiiRecord, type PiiRecord } from '../../schemas/records/pii_policy.ts';
+import { hashKeyContext, type PiiRecord } from '../../schemas/records/pii_policy.ts';
 import { PiiRedactor } from '../domain/pii/pii.ts';
 import { IN_PLACE, type OwnBounds } from '../domain/pii/own_patterns.ts';
 
@@ -26,8 +26,7 @@ export interface RedactorDeps {
 /** Resolves when every policy there is has been loaded. */
 export async function openPiiPolicies(log: Log, sealer: Sealer, deps: RedactorDeps): Promise<PiiPolicies> {
   const { onProblem, boundsOf = () => IN_PLACE } = deps;
-  const kv = await log.bucket('pii_policies');
-  const bucket = await WatchedBucket.open(log.nc, kv, { name: 'pii_policies', parse: parsePiiRecord, onProblem });
+  const bucket = await watch(log, 'pii_policies', onProblem);
   const compiled = new WeakMap<PiiRecord, PiiRedactor>();
   return {
     of: (org_id) => {

@@ -1,6 +1,6 @@
 // Orgs, API keys and agents put straight into KV, many in flight: what a large installation's processes hold in memory.
 import { hashKey, KEY_PREFIX } from '../../api/http/auth.ts';
-import type { KeyRecord } from '../../api/control/orgs/schema.ts';
+import type { KeyRecord } from '../../schemas/records/api_key.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { agentKey, type AgentRecord } from '../../schemas/records/agent.ts';
 import { activeMember, orgKey, type OrgRecord } from '../../schemas/records/org.ts';
