@@ -9,7 +9,7 @@ import { PROFILE_RATE } from '../domain/traces/keep_rules.ts';
 import type { Runner } from '../domain/patterns/bounds.ts';
 import { createPriceBook } from '../domain/pricing/pricing.ts';
 import type { RetentionPolicies } from '../settings/retention_policies.ts';
-import { Cooldowns } from '../judging/recent_judgements.ts';
+import { RecentJudgements } from '../judging/recent_judgements.ts';
 import { JudgedInputs } from '../judging/judged_inputs.ts';
 import { ClickHouseJudgedStore } from '../judging/judged_store.ts';
 import type { Judges } from '../judging/enabled_judges.ts';
@@ -215,7 +215,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     },
     time: new OrgTime(),
     runner: parts.patterns,
-    cooldowns: new Cooldowns(),
+    recentJudgements: new RecentJudgements(),
     now: () => Date.now(),
     yield: () => new Promise((resolve) => setImmediate(resolve)),
   };
