@@ -65,7 +65,7 @@ export function createApp(deps: AppDeps): RequestListener {
   const otlp = createOtlpHandler({
     ...deps.ingest,
     edge,
-    store: (org_id, events, spentMs) => storeEvents(deps.ingest, org_id, events, spentMs),
+    store: (request, events, spentMs) => storeEvents(deps.ingest.publisher, request, events, spentMs),
   });
   const gateway = createGatewayHandler({ ...deps.gateway, edge });
   const analysts = createAnalystsHandler({ ...deps.analysts, edge });

@@ -9,14 +9,13 @@ import { createApp, type RequestListener } from './app.ts';
 import { AckInbox } from './intake/ingest/ack_inbox.ts';
 import { callsEnded } from './intake/gateway/handler.ts';
 import { Recorder } from './intake/gateway/recorder.ts';
-import { OrgSlots } from './http/org_slots.ts';
 import { hearLanded } from '../ops/exchange/landing_reports.ts';
-import { Admission } from './admission/in_flight.ts';
-import { Shares } from './admission/backlog_shares.ts';
+import { BacklogShares } from './admission/backlog_shares.ts';
 import type { IngestDeps } from './intake/ingest/handler.ts';
 import { Publisher } from './intake/ingest/publisher.ts';
 import { startServiceGauges } from './system/gauges.ts';
 import { ReadinessWatch } from './system/readiness.ts';
+import { openAdmission } from './wiring/admission.ts';
 import { openEdge } from './wiring/edge.ts';
 import { migrateInBackground } from './wiring/migrating.ts';
 import type { ApiParts, WiringParts } from './wiring/parts.ts';
@@ -56,11 +55,11 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
     },
     onProblem,
   });
-  const shares = new Shares(partitions);
+  const backlog = new BacklogShares(partitions);
   const deafen = hearLanded(
     log.nc,
     (landings) => {
-      shares.landed(landings.map(({ partition, landed_through }) => [partition, landed_through]));
+      backlog.landed(landings.map(({ partition, landed_through }) => [partition, landed_through]));
     },
     onProblem,
   );
@@ -71,13 +70,26 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
     commitMsMax: given.waits?.commitMsMax,
     observe: observePublish,
     onStored: (events, positions) => {
-      shares.stored(events, positions);
+      backlog.stored(events, positions);
     },
   });
   const isDeleted = (org_id: string): boolean => stores.isGone(org_id);
-  const slices = await openSlices(parts, stores, { publisher, partitions, disk, isDeleted });
   const edge = await openEdge(parts, stores);
   const calls = new Set<ServerResponse>();
+  const slices = await openSlices(parts, stores, {
+    publisher,
+    partitions,
+    admissionWith: (budgets) =>
+      openAdmission({
+        limits: edge.deps.limits,
+        calls,
+        callsPerOrg: env.SERVICE_GATEWAY_CALLS_PER_ORG,
+        backlog,
+        disk,
+        isDeleted,
+        budgets,
+      }),
+  });
   const orgOf = new WeakMap<ServerResponse, string>();
   // A call of an org that is being deleted ends at once; what it used is recorded nowhere.
   stores.deletions.onChange(({ org_id }) => {
@@ -106,19 +118,15 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
   const listener = createApp({
     edge: edge.deps,
     ingest: {
-      admission: new Admission(counted(shares)),
-      budgets: slices.budgets,
+      admission: slices.admission,
       publisher,
-      disk,
-      isDeleted,
       once: edge.once,
       partitions,
       observeIngest,
     },
     gateway: {
-      admission: new Admission(),
-      slots: countedSlots(new OrgSlots(env.SERVICE_GATEWAY_CALLS_PER_ORG)),
-      budgets: slices.budgets,
+      admission: slices.admission,
+      countUse: (org_id, event) => slices.budgets.check.count(org_id, event),
       routes: given.gatewayRoutes,
       recorder,
       open: calls,
@@ -152,24 +160,6 @@ export async function assembleApi(given: ApiParts): Promise<Api> {
     },
   };
 }
-
-/** Refusals for a share are seen in the metrics as those for a rate are. */
-const counted = (shares: Shares): Pick<Shares, 'refusal'> => ({
-  refusal: (org_id) => {
-    const refusal = shares.refusal(org_id);
-    if (refusal !== null) metrics.rateLimitedTotal.inc({ kind: 'share' });
-    return refusal;
-  },
-});
-
-/** Refusals for too many calls under way are seen in the metrics too. */
-const countedSlots = (slots: OrgSlots): Pick<OrgSlots, 'take'> => ({
-  take: (org_id) => {
-    const release = slots.take(org_id);
-    if (release === null) metrics.rateLimitedTotal.inc({ kind: 'gateway' });
-    return release;
-  },
-});
 
 const observePublish = (events: number, seconds: number): void => {
   metrics.logPublishSeconds.observe(seconds);

@@ -13,6 +13,8 @@ import { periodAt } from '../../pipeline/domain/budgets/period.ts';
 import { createPriceBook } from '../../pipeline/domain/pricing/pricing.ts';
 import { type Mail, userScoreCodec } from '../../schemas/codec.ts';
 import { ownerOf } from '../../schemas/records/org.ts';
+import type { Admission } from '../admission/admission.ts';
+import type { BudgetCheck } from '../admission/budget/check.ts';
 import { AgentActivity } from '../control/agents/activity.ts';
 import { agentRoutes } from '../control/agents/routes.ts';
 import { RegisterTokens } from '../control/agents/tokens.ts';
@@ -73,6 +75,7 @@ const SCORE_MS_MAX = 2000;
 export interface Slices {
   routes: Route[];
   budgets: Budgets;
+  admission: Admission;
   /** What serves the queries of analysts of orgs. */
   analysts: Analysts['handler'];
   /** Begins to read what is followed in ClickHouse; call it when the schema is there. */
@@ -87,8 +90,8 @@ export async function openSlices(
   ingest: {
     publisher: Publisher;
     partitions: number;
-    disk: { readonly low: boolean };
-    isDeleted: (org_id: string) => boolean;
+    /** Returns the admission of this process, once budgets are open. */
+    admissionWith: (budgets: BudgetCheck) => Admission;
   },
 ): Promise<Slices> {
   const { env, log, clickhouse, now, show, tracked, onProblem } = parts;
@@ -128,6 +131,7 @@ export async function openSlices(
     development,
     onProblem,
   });
+  const admission = ingest.admissionWith(budgets.check);
   const activity = new AgentActivity({ clickhouse, agents, onProblem });
   const agentsDeps = {
     agents,
@@ -161,7 +165,7 @@ export async function openSlices(
       },
     }),
     replaySlots: new OrgSlots(REPLAYS_ORG_MAX),
-    recorder: createBodyRecorder({ ...ingest, budgets, now }),
+    recorder: createBodyRecorder({ admission, publisher: ingest.publisher, partitions: ingest.partitions, now }),
     now,
   };
   const evalsDeps = {
@@ -201,6 +205,7 @@ export async function openSlices(
   });
   return {
     budgets,
+    admission,
     analysts: analysts.handler,
     routes: [
       analysts.routes,

@@ -12,18 +12,19 @@ import { hasHardLimit, limitedAgents } from '../../../pipeline/domain/budgets/bu
 import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
 import { periodAt, type PeriodRule } from '../../../pipeline/domain/budgets/period.ts';
 import type { PriceBook } from '../../../pipeline/domain/pricing/pricing.ts';
-import { type Reservation, UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import { UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
 import { ALERT_TARGET_ID } from '../../../schemas/records/budget.ts';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import type { Route } from '../../http/route.ts';
 import { alertRoutes } from './alert_routes.ts';
 import { countBacklog } from '../../admission/budget/backlog.ts';
-import { Before } from '../../admission/budget/startup_backlog.ts';
+import { BudgetCheck } from '../../admission/budget/check.ts';
+import { StartupBarrier } from '../../admission/budget/startup_barrier.ts';
 import type { BudgetsDeps } from './budgets.ts';
 import { BudgetGate } from '../../admission/budget/gate.ts';
-import { Homes } from '../../admission/budget/deciders.ts';
+import { BudgetDeciders } from '../../admission/budget/deciders.ts';
 import { budgetRoutes } from './routes.ts';
-import { LetInSharing } from '../../admission/budget/sharing.ts';
+import { ReservationSharing } from '../../admission/budget/sharing.ts';
 import { BudgetStore } from './store.ts';
 import { type EnteringEvent, usesOf } from '../../admission/budget/uses.ts';
 
@@ -58,15 +59,7 @@ export interface OpenBudgetsDeps {
 
 export interface Budgets {
   routes: Route[];
-  /** Whether the org has a limit that can refuse. */
-  guards: (org_id: string) => boolean;
-  /**
-   * Far from every limit, or with no other API process, at once.
-   * @throws ApiError (or rejects with it) rate_limited, payment_required; upstream_unavailable while what the org has used is not known
-   */
-  admit: (org_id: string, events: readonly EnteringEvent[]) => Reservation | Promise<Reservation>;
-  /** Counts what has been used already and is about to be stored; refuses nothing. */
-  count: (org_id: string, events: readonly EnteringEvent[]) => Reservation;
+  check: BudgetCheck;
   /** Whether every hard limit can be decided: false for a while after the start, and never again once it was true. */
   isReady: () => boolean;
   close: () => void;
@@ -79,7 +72,7 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
   const ledger = new UsageLedger();
   const periodOf = (org_id: string) => periodAt(ruleOf(org_id), now());
   // Reports come as soon as there is a subscription; what they say of the log is said again every second.
-  let before: Before | null = null;
+  let before: StartupBarrier | null = null;
   const follower = new UsageFollower({
     nc: log.nc,
     clickhouse,
@@ -103,7 +96,7 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     else follower.unfollow(org_id);
     if (record === null) gate.forget(org_id);
   });
-  const sharing = new LetInSharing({
+  const sharing = new ReservationSharing({
     nc: log.nc,
     ledger,
     onCrossing: (crossing) => {
@@ -118,13 +111,13 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
     overageUsdOf: (org_id) => orgOf(org_id)?.overage_budget_usd ?? null,
     now,
     onCrossing: (crossing) => {
-      sharing.crossed(crossing);
+      sharing.announceCrossing(crossing);
     },
   });
   const start = await knowTheLog({ log, partitions, budgets, ledger, follower, prices, onProblem });
   before = start.before;
   const { isKnown, mayGuess } = start;
-  const homes = new Homes({
+  const deciders = new BudgetDeciders({
     nc: log.nc,
     sharing,
     guards: (org_id) => gate.guards(org_id),
@@ -167,20 +160,13 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
   });
   return {
     routes: [...budgetRoutes(deps), ...alerts],
-    guards: (org_id) => gate.guards(org_id),
-    admit: (org_id, events) => {
-      const uses = usesOf(prices, events);
-      if (gate.check(org_id, uses, sharing.view(org_id, uses)) || !isKnown(org_id))
-        return homes.decide(org_id, ledger.merged(org_id, uses));
-      return sharing.told(org_id, ledger.reserve(org_id, uses));
-    },
-    count: (org_id, events) => sharing.told(org_id, ledger.reserve(org_id, usesOf(prices, events))),
+    check: new BudgetCheck({ prices, gate, deciders, sharing, ledger, isKnown }),
     isReady: start.isReady,
     close: () => {
       start.stop();
       unwatch();
       follower.close();
-      homes.close();
+      deciders.close();
       sharing.close();
       budgets.close();
     },
@@ -189,7 +175,7 @@ export async function openBudgets(options: OpenBudgetsDeps): Promise<Budgets> {
 
 /** How far an API process that has just started can decide hard limits: it has not seen what other processes wrote to the log. */
 interface StartKnowledge {
-  before: Before;
+  before: StartupBarrier;
   /** Whether this process knows what the organization has used. */
   isKnown: (org_id: string) => boolean;
   /** True when the process may decide about the organization without knowing what it has used. */
@@ -223,7 +209,7 @@ async function knowTheLog({
   const newest = state.messages === 0 || limited.size === 0 ? 0 : state.last_seq;
   ledger.beginBacklog(newest);
   const stopped = new AbortController();
-  const before = new Before({
+  const before = new StartupBarrier({
     newest,
     partitions,
     onKnown: () => {

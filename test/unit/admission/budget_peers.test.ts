@@ -1,7 +1,12 @@
 // Who is alive, and how far a process's knowledge reaches: by what was surely heard, not by the clock.
 import { expect, test } from 'vitest';
 import { Echo } from '../../../api/admission/budget/echo.ts';
-import { type Begun, Held, RETELL_MS, RETOLD_MAX } from '../../../api/admission/budget/reservations.ts';
+import {
+  type Announcement,
+  OpenReservations,
+  REANNOUNCE_MS,
+  REANNOUNCED_MAX,
+} from '../../../api/admission/budget/reservations.ts';
 import { GONE_MS, Peers } from '../../../api/admission/budget/peers.ts';
 
 test('knowledge reaches to the sending of the newest message that came back; lost ones before it are not waited for', () => {
@@ -27,18 +32,18 @@ test('who was not heard of is forgotten when it would have been heard, however m
   expect(peers.others).toBe(2);
   peers.forget(GONE_MS + 1);
   expect(peers.others).toBe(1);
-  expect(peers.homesOf('org', true)).not.toContain('a');
+  expect(peers.decidersOf('org', true)).not.toContain('a');
 });
 
 test('one that did not answer is not asked until it is heard of again; it is alive meanwhile', () => {
   const peers = new Peers('me');
   peers.heard('a', true, 0);
   peers.silent('a');
-  expect([peers.homesOf('org', true), peers.others]).toEqual([['me'], 1]);
+  expect([peers.decidersOf('org', true), peers.others]).toEqual([['me'], 1]);
   peers.heard('a', true, 1);
-  expect([...peers.homesOf('org', true)].sort()).toEqual(['a', 'me']);
+  expect([...peers.decidersOf('org', true)].sort()).toEqual(['a', 'me']);
   peers.gone('a');
-  expect([peers.homesOf('org', true), peers.others]).toEqual([['me'], 0]);
+  expect([peers.decidersOf('org', true), peers.others]).toEqual([['me'], 0]);
 });
 
 test('processes that have just come are asked last', () => {
@@ -46,25 +51,25 @@ test('processes that have just come are asked last', () => {
   peers.heard('ready', true, 0);
   peers.heard('new', false, 0);
   for (let org = 0; org < 20; org++) {
-    const homes = peers.homesOf(`org_${String(org)}`, false);
-    expect(homes[0]).toBe('ready');
-    expect([...homes].sort()).toEqual(['me', 'new', 'ready']);
+    const deciders = peers.decidersOf(`org_${String(org)}`, false);
+    expect(deciders[0]).toBe('ready');
+    expect([...deciders].sort()).toEqual(['me', 'new', 'ready']);
   }
 });
 
 test('what lasts is told again in turn, the longest untold first, and no more of it at a time than is good', () => {
-  const held = new Held();
-  const row = ['', 0, 5, 9, 0, 0, '0'] as Begun[2][number];
-  for (let id = 0; id < RETOLD_MAX + 2; id++) held.begin([id, 'org', [row]], id < 2 ? 0 : 1);
-  const idsAt = (now: number) => held.due(now).map(([id]) => id);
-  expect(idsAt(RETELL_MS - 1)).toEqual([]);
-  expect(idsAt(RETELL_MS)).toEqual([0, 1]);
-  held.end(5);
-  const all = idsAt(RETELL_MS + 1);
-  expect([all.length, all[0], all.includes(5)]).toEqual([RETOLD_MAX - 1, 2, false]);
-  expect(idsAt(2 * RETELL_MS)).toEqual([0, 1]);
+  const open = new OpenReservations();
+  const row = ['', 0, 5, 9, 0, 0, '0'] as Announcement[2][number];
+  for (let id = 0; id < REANNOUNCED_MAX + 2; id++) open.begin([id, 'org', [row]], id < 2 ? 0 : 1);
+  const idsAt = (now: number) => open.due(now).map(([id]) => id);
+  expect(idsAt(REANNOUNCE_MS - 1)).toEqual([]);
+  expect(idsAt(REANNOUNCE_MS)).toEqual([0, 1]);
+  open.end(5);
+  const all = idsAt(REANNOUNCE_MS + 1);
+  expect([all.length, all[0], all.includes(5)]).toEqual([REANNOUNCED_MAX - 1, 2, false]);
+  expect(idsAt(2 * REANNOUNCE_MS)).toEqual([0, 1]);
   // One that is more than that by itself does not stand in the way of all.
-  held.begin([9000, 'org', Array.from({ length: RETOLD_MAX + 1 }, () => row)], 0);
-  for (const now of [2 * RETELL_MS + 1, 3 * RETELL_MS]) held.due(now);
-  expect(idsAt(4 * RETELL_MS)).toContain(9000);
+  open.begin([9000, 'org', Array.from({ length: REANNOUNCED_MAX + 1 }, () => row)], 0);
+  for (const now of [2 * REANNOUNCE_MS + 1, 3 * REANNOUNCE_MS]) open.due(now);
+  expect(idsAt(4 * REANNOUNCE_MS)).toContain(9000);
 });
