@@ -62,3 +62,6 @@ export interface WiringParts extends ApiParts {
   tracked: { readonly connected: boolean };
   onProblem: (problem: string, cause: unknown) => void;
 }
+
+/** Returns true in development, where cookies need no TLS, tokens are shown, and webhooks may go to this machine. */
+export const isDevelopment = ({ env }: Pick<WiringParts, 'env'>): boolean => env.SERVICE_ENV === 'development';

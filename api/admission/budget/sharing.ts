@@ -55,8 +55,6 @@ const N_LENGTH = 16;
 export interface SharingDeps {
   nc: NatsConnection;
   ledger: Pick<UsageLedger, 'reserve'>;
-  /** Told of limits that another process has seen reached. */
-  onCrossing: (crossing: Crossing) => void;
   /** Told of messages that are not what they should be. */
   onProblem: (problem: string, cause: unknown) => void;
 }
@@ -79,6 +77,7 @@ export class ReservationSharing {
   readonly #openHere = new OpenReservations();
   /** By sender and number, in the order in which they were told last. */
   readonly #openElsewhere = new Map<string, Open>();
+  readonly #crossingListeners: ((crossing: Crossing) => void)[] = [];
   readonly #stopHearing: () => void;
   readonly #timers: NodeJS.Timeout[];
   #news = noNews();
@@ -191,6 +190,11 @@ export class ReservationSharing {
     this.#schedule(1);
   }
 
+  /** Calls back with every limit that another process has seen reached. */
+  onCrossing(listener: (crossing: Crossing) => void): void {
+    this.#crossingListeners.push(listener);
+  }
+
   announceCrossing({ org_id, period_start, scope, hard_limit, cost_pico_usd }: Crossing): void {
     this.#news.crossed.push([org_id, period_start, scope, hard_limit, String(cost_pico_usd)]);
     this.#schedule(1);
@@ -277,7 +281,8 @@ export class ReservationSharing {
     for (const [id, positions] of heard.confirmed) this.#take(sender, id)?.confirm(new Map(positions));
     for (const id of heard.cancelled) this.#take(sender, id)?.cancel();
     for (const [org_id, period_start, scope, hard_limit, cost] of heard.crossed)
-      this.#deps.onCrossing({ org_id, period_start, scope, hard_limit, cost_pico_usd: BigInt(cost) });
+      for (const listener of this.#crossingListeners)
+        listener({ org_id, period_start, scope, hard_limit, cost_pico_usd: BigInt(cost) });
   }
 
   #begin(sender: string, id: number, org_id: string, uses: readonly UseRow[]): void {

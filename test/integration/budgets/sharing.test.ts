@@ -91,7 +91,6 @@ test('what one process could not put into the log makes room in the other again;
     return new ReservationSharing({
       nc,
       ledger,
-      onCrossing: () => undefined,
       onProblem: (problem) => {
         throw new Error(problem);
       },
@@ -131,7 +130,6 @@ test('what a process let in and did not live to end is forgotten; what lasts in 
   const sharing = new ReservationSharing({
     nc,
     ledger,
-    onCrossing: () => undefined,
     onProblem: (problem) => problems.push(problem),
   });
   await nc.flush();
@@ -140,7 +138,6 @@ test('what a process let in and did not live to end is forgotten; what lasts in 
   const alive = new ReservationSharing({
     nc: living,
     ledger: lasting,
-    onCrossing: () => undefined,
     onProblem: () => undefined,
   });
   const use = { ...nothingUsed(), tokens: 7, agent_id: '', partition: 0, hour: 5 };
