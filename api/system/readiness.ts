@@ -3,6 +3,7 @@
 // A process that starts is ready once all of it holds, and a worker takes calls to run jobs. After that a restart of workers is no
 // reason to send callers elsewhere: ingest and reads go on, so a partition may be without a worker for RESTART_MS.
 import { z } from 'zod';
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import { HeartbeatListener } from '../../ops/exchange/heartbeats.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { watch } from '../../ops/platform/nats/watch.ts';
@@ -61,11 +62,7 @@ export class ReadinessWatch {
     this.#deps = deps;
   }
 
-  static async open(
-    log: Log,
-    deps: ReadinessDeps,
-    onProblem: (problem: string, cause: unknown) => void,
-  ): Promise<ReadinessWatch> {
+  static async open(log: Log, deps: ReadinessDeps, onProblem: ReportProblem): Promise<ReadinessWatch> {
     return new ReadinessWatch(await watch(log, 'partitions', onProblem), new HeartbeatListener(log.nc), deps);
   }
 

@@ -1,5 +1,6 @@
 // Records of long work in KV, held in memory: the API makes and shows them, workers take them and write how far they are.
 import type { KV } from '@nats-io/kv';
+import type { ReportProblem } from '../platform/report_problem.ts';
 import { type LongJob, longJobKey, parseLongJob } from '../../schemas/records/job_record.ts';
 import type { Log } from '../platform/nats/open_log.ts';
 import { watch } from '../platform/nats/watch.ts';
@@ -22,7 +23,7 @@ export class JobRecords {
   }
 
   /** Resolves when every record there is has been loaded. */
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<JobRecords> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<JobRecords> {
     return new JobRecords(await watch(log, 'job_records', onProblem), await log.bucket('job_records'));
   }
 

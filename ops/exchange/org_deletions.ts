@@ -1,6 +1,7 @@
 // Deletions of organizations, watched into memory by every process: whatever belongs to an organization that is being deleted is refused
 // or dropped within milliseconds, wherever it comes from. Guarantees: one job at a time deletes an organization, and only the
 // organization that was there when the deletion was asked for, never one that was made again under its id.
+import type { ReportProblem } from '../platform/report_problem.ts';
 import { type OrgDeletion, orgDeletionKey } from '../../schemas/records/org_deletion.ts';
 import type { Log } from '../platform/nats/open_log.ts';
 import { watch } from '../platform/nats/watch.ts';
@@ -20,7 +21,7 @@ export class OrgDeletions {
   }
 
   /** Resolves when every record there is has been loaded. */
-  static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<OrgDeletions> {
+  static async open(log: Log, onProblem: ReportProblem): Promise<OrgDeletions> {
     return new OrgDeletions(await watch(log, 'org_deletions', onProblem));
   }
 

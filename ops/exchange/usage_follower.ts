@@ -1,6 +1,7 @@
 // Keeps a ledger of usage right: reads an org's sums from the store when its account is opened, hears of every landing, and
 // reads again when a report was lost, after a lost connection, and now and then. The store away: accounts stand still.
 import type { NatsConnection } from '@nats-io/transport-node';
+import type { ReportProblem } from '../platform/report_problem.ts';
 import type { AccountScope, UsageLedger } from '../../pipeline/domain/budgets/usage_ledger.ts';
 import type { ClickHouse } from '../../sql/client/client.ts';
 import { readPeriodSums } from '../../sql/stores/usage.ts';
@@ -36,7 +37,7 @@ export interface FollowerDeps {
   onMoved: (orgs: readonly string[]) => void;
   /** Told after every read how many accounts could not be read when they were due. */
   onUnread?: (accounts: number) => void;
-  onProblem: (problem: string, cause: unknown) => void;
+  onProblem: ReportProblem;
 }
 
 interface Followed {

@@ -1,4 +1,5 @@
 // Policies of orgs as the pipeline asks for them: read from memory for every event, kept current by a watch.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { watch } from '../../ops/platform/nats/watch.ts';
 import { orgKey } from '../../schemas/records/org.ts';
@@ -11,7 +12,7 @@ export interface Policies {
 }
 
 /** Resolves when every policy there is has been loaded. */
-export async function openPolicies(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<Policies> {
+export async function openPolicies(log: Log, onProblem: ReportProblem): Promise<Policies> {
   const bucket = await watch(log, 'policies', onProblem);
   return {
     of: (org_id) => bucket.get(orgKey(org_id)) ?? DEFAULT_POLICY,

@@ -1,6 +1,7 @@
 // What orgs have redacted, as decode asks for it: compiled once for each version of a policy, kept current by a watch.
 // Guarantees: a policy that is on is never taken for one that is off. A pattern that cannot be used is reported, and texts that it
 // may match are replaced as a whole. A key that cannot be used is reported, and finds are replaced by their label alone.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { watch } from '../../ops/platform/nats/watch.ts';
@@ -15,10 +16,8 @@ export interface PiiPolicies {
   close: () => void;
 }
 
-type OnProblem = (problem: string, cause: unknown) => void;
-
 export interface RedactorDeps {
-  onProblem: OnProblem;
+  onProblem: ReportProblem;
   /** What bounds the own patterns of an org; IN_PLACE unless given. */
   boundsOf?: (org_id: string) => OwnBounds;
 }
@@ -64,7 +63,12 @@ function redactorOf(
   return redactor;
 }
 
-function hashKeyOf(org_id: string, { mode, hash_key }: PiiRecord, sealer: Sealer, onProblem: OnProblem): Buffer | null {
+function hashKeyOf(
+  org_id: string,
+  { mode, hash_key }: PiiRecord,
+  sealer: Sealer,
+  onProblem: ReportProblem,
+): Buffer | null {
   if (mode !== 'hash' || hash_key === null) return null;
   try {
     return Buffer.from(sealer.open(hash_key, hashKeyContext(org_id)), 'base64');

@@ -1,4 +1,5 @@
 // Orgs' own prices as the pipeline asks for them: read from memory for every event, kept current by a watch.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { watch } from '../../ops/platform/nats/watch.ts';
 import { orgKey } from '../../schemas/records/org.ts';
@@ -12,7 +13,7 @@ export interface Prices {
 }
 
 /** Resolves when all prices there are have been loaded. */
-export async function openPrices(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<Prices> {
+export async function openPrices(log: Log, onProblem: ReportProblem): Promise<Prices> {
   const bucket = await watch(log, 'prices', onProblem);
   return {
     of: (org_id) => (bucket.get(orgKey(org_id)) ?? NO_PRICES).prices,

@@ -1,4 +1,5 @@
 // Retention policies of orgs: from memory for what lands, and from the bucket itself for a run of the job.
+import type { ReportProblem } from '../../ops/platform/report_problem.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { watch } from '../../ops/platform/nats/watch.ts';
 import { orgKey, orgOfKey } from '../../schemas/records/org.ts';
@@ -13,10 +14,7 @@ export interface RetentionPolicies {
 }
 
 /** Resolves when every policy there is has been loaded. */
-export async function openRetentionPolicies(
-  log: Log,
-  onProblem: (problem: string, cause: unknown) => void,
-): Promise<RetentionPolicies> {
+export async function openRetentionPolicies(log: Log, onProblem: ReportProblem): Promise<RetentionPolicies> {
   const bucket = await watch(log, 'retention_policies', onProblem);
   return {
     of: (org_id) => bucket.get(orgKey(org_id)) ?? DEFAULT_RETENTION,

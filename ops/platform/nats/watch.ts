@@ -1,4 +1,5 @@
 // Opens KV buckets of schemas/buckets.ts by name, with the record type that the table gives each of them.
+import type { ReportProblem } from '../report_problem.ts';
 import { BUCKETS, type RecordBucket, type RecordOf } from '../../../schemas/buckets.ts';
 import type { Log } from './open_log.ts';
 import { WatchedBucket } from './watched_bucket.ts';
@@ -12,7 +13,7 @@ type Buckets = Pick<Log, 'nc' | 'bucket'>;
 export async function watch<N extends RecordBucket>(
   log: Buckets,
   name: N,
-  onProblem: (problem: string, cause: unknown) => void,
+  onProblem: ReportProblem,
 ): Promise<WatchedBucket<RecordOf<N>>> {
   return WatchedBucket.open(log.nc, await log.bucket(name), { name, parse: parserOf(name), onProblem });
 }
