@@ -12,13 +12,13 @@ import { die, leave } from '../ops/platform/leave.ts';
 import { PatternRunner } from '../ops/platform/pattern_runner.ts';
 import { openSealer } from '../ops/platform/sealing.ts';
 import { fixedPartitions, openLog } from '../ops/platform/nats/open_log.ts';
+import { watch } from '../ops/platform/nats/watch.ts';
 import { createClickHouse } from '../sql/client/client.ts';
-import { openBudgetRecords } from './settings/budget_records.ts';
 import { ownBounds } from './domain/patterns/bounds.ts';
 import { openIncidents } from './incidents/open.ts';
 import { startJobs } from './jobs/start.ts';
 import { startJanitor } from './worker/log_janitor.ts';
-import { openJudges } from './judging/enabled_judges.ts';
+import { followJudges } from './judging/enabled_judges.ts';
 import { openPiiPolicies } from './settings/pii_policies.ts';
 import { openPolicies } from './settings/org_policies.ts';
 import { openPrices } from './settings/prices.ts';
@@ -73,12 +73,12 @@ async function main(): Promise<void> {
   const parts: WorkerParts = { env, logger, log, clickhouse, workerId, onProblem };
   const sealer = await openSealer(log, env.SERVICE_ENCRYPTION_KEY);
   const deletions = await OrgDeletions.open(log, onProblem);
-  const [policies, piiPolicies, prices, judges, budgetRecords] = await Promise.all([
+  const [policies, piiPolicies, prices, judgeRecords, budgetRecords] = await Promise.all([
     openPolicies(log, onProblem),
     openPiiPolicies(log, sealer, { onProblem, boundsOf: (org_id) => ownBounds(patterns, org_id) }),
     openPrices(log, onProblem),
-    openJudges(log, onProblem),
-    openBudgetRecords(log, onProblem),
+    watch(log, 'judges', onProblem),
+    watch(log, 'budgets', onProblem),
   ]);
   const exposed = await serveMetrics(env);
   // Ahead of the wait for ClickHouse: what happened is delivered whether or not it can be stored just now.
@@ -96,7 +96,7 @@ async function main(): Promise<void> {
     retention,
     piiPolicies,
     prices,
-    judges,
+    judges: followJudges(judgeRecords, onProblem),
     budgetRecords,
     deletions,
     partitions,
@@ -130,7 +130,7 @@ async function main(): Promise<void> {
     onTold,
   });
   incidents.start();
-  const judging = await startJudging(parts, { policies, piiPolicies, deletions, partitions });
+  const judging = startJudging(parts, { policies, piiPolicies, deletions, judgeRecords, partitions });
   const evals = await startEvals(parts, {
     policies,
     prices,
@@ -217,7 +217,7 @@ async function main(): Promise<void> {
     exposed.close();
     retention.close();
     cold.objects.close();
-    for (const bucket of [policies, piiPolicies, prices, judges, budgetRecords, deletions]) bucket.close();
+    for (const bucket of [policies, piiPolicies, prices, judgeRecords, budgetRecords, deletions]) bucket.close();
     await nc.close();
     await clickhouse.close();
     logger.info('pipeline worker has drained');

@@ -3,8 +3,9 @@
 // an org that has more than its share of a bounded backlog while there is another org to protect.
 // Nobody is refused where one org is alone, where all are beyond their share alike, or while the store stands still: then the log
 // takes everything, as it is there for. An estimate, not an account: it decides who waits, never what is stored.
-import { ApiError } from '../http/errors.ts';
 import type { OutgoingEvent } from '../intake/ingest/publisher.ts';
+import type { RequestFacts } from './check.ts';
+import { ADMIT, reject, type Settled } from './decision.ts';
 
 /** How far behind the backlog of one process may be before the largest are refused, seconds of landing. */
 export const BACKLOG_S = 1;
@@ -23,6 +24,12 @@ const RATE_MS = 2000;
 /** The limit is worked out again this often at most. */
 const LEVEL_MS = 50;
 const RETRY_AFTER_SECONDS = 1;
+
+const ABOVE_SHARE = reject(
+  'rate_limited',
+  'The pipeline is behind, and this org sends more than its share. Send it again shortly.',
+  RETRY_AFTER_SECONDS,
+);
 /** What an org stores in a partition up to this cost is one entry. */
 const ENTRY_COST = 64 * 1024;
 /** Entries that are counted; with more of them the count begins anew, as after a standstill. */
@@ -51,7 +58,7 @@ interface Line {
 
 const COMPACT_FROM = 1024;
 
-export class Shares {
+export class BacklogShares {
   readonly #now: () => number;
   readonly #lines: Line[];
   readonly #orgs = new Map<string, Org>();
@@ -76,17 +83,11 @@ export class Shares {
     this.#prunedAt = now();
   }
 
-  /** Why an org has to wait, or null. */
-  refusal(org_id: string): ApiError | null {
+  /** Rejects an organization that is above its share of a backlog that is too large. */
+  decide({ org_id }: Pick<RequestFacts, 'org_id'>): Settled {
     const org = this.#orgs.get(org_id);
-    if (org === undefined || org.backlog === 0 || org.backlog <= this.#levelNow()) return null;
-    return new ApiError(
-      'rate_limited',
-      'The pipeline is behind, and this org sends more than its share. Send it again shortly.',
-      {
-        headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) },
-      },
-    );
+    if (org === undefined || org.backlog === 0 || org.backlog <= this.#levelNow()) return ADMIT;
+    return ABOVE_SHARE;
   }
 
   /** Events are in the log. @param positions by partition, the JetStream sequence of the last message that holds some */

@@ -2,7 +2,8 @@
 // complete at the same time would hold up everybody's requests until the last of them is checked. Here an org gets a quantum of
 // bytes in each turn of the loop, and while others send too a part of the loop's time; what is beyond waits in the org's line, and
 // lines are served in rotation, one quantum a turn.
-import { ApiError } from '../http/errors.ts';
+import type { RequestFacts } from './check.ts';
+import { ADMIT, type Decision, reject, type Settled } from './decision.ts';
 
 /** What an org may have checked in one turn of the loop: a few milliseconds of work. A larger body has a turn to itself. */
 export const QUANTUM_BYTES = 256 * 1024;
@@ -28,11 +29,16 @@ const WAKE_MS_MAX = 50;
 const TIMED_ORGS_MAX = 10_000;
 const RETRY_AFTER_SECONDS = 1;
 
+const TOO_LATE = reject(
+  'rate_limited',
+  'Too many bytes of this org wait to be checked. Send them again shortly.',
+  RETRY_AFTER_SECONDS,
+);
+
 interface Waiting {
   bytes: number;
   since: number;
-  resolve: () => void;
-  reject: (error: ApiError) => void;
+  resolve: (decision: Settled) => void;
 }
 
 /** Milliseconds that an org has left, as of a time. Below 0 it rests. */
@@ -59,16 +65,8 @@ export class FairTurns {
     this.#now = now;
   }
 
-  /**
-   * Does the work of checking a body of so many bytes: at once, or when it is its turn.
-   * Throws what the work throws; rejects with ApiError rate_limited when its turn does not come soon enough.
-   */
-  run<T>(org_id: string, bytes: number, work: () => T): T | Promise<T> {
-    const waits = this.#take(org_id, bytes);
-    return waits === null ? this.#timed(org_id, work) : waits.then(() => this.#timed(org_id, work));
-  }
-
-  #take(org_id: string, bytes: number): Promise<void> | null {
+  /** Decides whether a body may be parsed now. Where it may not, it waits for its turn, or is rejected after TURN_WAIT_MS_MAX. */
+  decide({ org_id, bytes }: Pick<RequestFacts, 'org_id' | 'bytes'>): Decision {
     const now = this.#now();
     this.#see(org_id, now);
     const used = this.#used.get(org_id) ?? 0;
@@ -77,13 +75,13 @@ export class FairTurns {
     this.#schedule();
     if (line === undefined && (isFirst || used + bytes <= QUANTUM_BYTES) && this.#restMs(org_id, now) === 0) {
       this.#used.set(org_id, used + bytes);
-      return null;
+      return ADMIT;
     }
-    return new Promise((resolve, reject) => {
-      const waiting = { bytes, since: now, resolve, reject };
-      if (line === undefined) this.#lines.set(org_id, [waiting]);
-      else line.push(waiting);
-    });
+    const { promise, resolve } = Promise.withResolvers<Settled>();
+    const waiting = { bytes, since: now, resolve };
+    if (line === undefined) this.#lines.set(org_id, [waiting]);
+    else line.push(waiting);
+    return { kind: 'wait', decided: promise };
   }
 
   #see(org_id: string, now: number): void {
@@ -110,7 +108,8 @@ export class FairTurns {
     return left >= 0 || this.#isAlone(org_id, now) ? 0 : -left / TIME_SHARE;
   }
 
-  #timed<T>(org_id: string, work: () => T): T {
+  /** Parses a body whose turn it is, and charges the time that it takes to the organization. @throws what `work` throws */
+  timed<T>(org_id: string, work: () => T): T {
     const began = this.#now();
     try {
       const result = work();
@@ -165,7 +164,7 @@ export class FairTurns {
     for (const [org_id, line] of this.#lines) {
       for (let next = line[0]; next !== undefined && now - next.since > TURN_WAIT_MS_MAX; next = line[0]) {
         line.shift();
-        next.reject(tooMuchWaits());
+        next.resolve(TOO_LATE);
       }
       const restMs = line.length === 0 ? 0 : this.#restMs(org_id, now);
       if (restMs > 0) {
@@ -180,7 +179,7 @@ export class FairTurns {
       ) {
         line.shift();
         served += next.bytes;
-        next.resolve();
+        next.resolve(ADMIT);
       }
       this.#lines.delete(org_id);
       if (line.length > 0) this.#lines.set(org_id, line);
@@ -190,10 +189,4 @@ export class FairTurns {
     }
     return soonest;
   }
-}
-
-function tooMuchWaits(): ApiError {
-  return new ApiError('rate_limited', 'Too many bytes of this org wait to be checked. Send them again shortly.', {
-    headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) },
-  });
 }

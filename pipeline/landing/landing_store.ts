@@ -5,7 +5,7 @@ import { ORG_HIGH_SQL, ORG_LOW_SQL } from '../domain/traces/event_identity.ts';
 import { ANY_TIMES, FENCE, landingStatement, SPAN_TEXTS, type LandingTable, type TableSpec } from './tables.ts';
 import type { AgentHeard } from './agent_activity.ts';
 import { rowKey, traceRowKey, type LandingStore } from './landing.ts';
-import type { PartitionRecord } from '../worker/ownership.ts';
+import type { PartitionRecord } from '../../schemas/records/partition.ts';
 import type {
   FullFrom,
   HistoryOptions,

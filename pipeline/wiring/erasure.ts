@@ -4,9 +4,10 @@ import type { JobRecords } from '../../ops/exchange/job_records.ts';
 import type { OrgDeletions } from '../../ops/exchange/org_deletions.ts';
 import type { Sealer } from '../../ops/platform/sealing.ts';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
+import { readRecord } from '../../ops/platform/nats/watch.ts';
 import { ERASE } from '../../schemas/records/erasure.ts';
 import { orgKey } from '../../schemas/records/org.ts';
-import { hashKeyContext, parsePiiRecord, PII_KINDS } from '../../schemas/records/pii_policy.ts';
+import { hashKeyContext, PII_KINDS } from '../../schemas/records/pii_policy.ts';
 import { ErasureStore } from '../../sql/stores/erasure.ts';
 import { storedForms } from '../domain/pii/erasure_values.ts';
 import { createErase, type EraseDeps } from '../erasure/erase.ts';
@@ -58,7 +59,7 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
     step,
     hurry = 1,
   } = parts;
-  const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem, hurry });
+  const leases = await JobLeases.open({ log, workerId, onProblem, hurry });
   const asks = await EraseAsks.open(log, sealer);
   const corrections = new CorrectionLog(log, partitions);
   const stopAnswers = answerForgets(
@@ -107,10 +108,9 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
  * it may have been on. Only where values were hashed: see storedForms.
  */
 async function rulesOf(log: Log, sealer: Sealer, org_id: string): Promise<PiiRules[]> {
-  const entry = await (await log.bucket('pii_policies')).get(orgKey(org_id));
-  if (entry?.operation !== 'PUT') return [];
-  const { kinds, custom, hash_key } = parsePiiRecord(entry.string());
-  if (hash_key === null) return [];
+  const policy = await readRecord(log, 'pii_policies', orgKey(org_id));
+  if (policy === null || policy.hash_key === null) return [];
+  const { kinds, custom, hash_key } = policy;
   const key = Buffer.from(sealer.open(hash_key, hashKeyContext(org_id)), 'base64');
   return [
     { kinds, custom, hash_key: key },

@@ -9,7 +9,7 @@ import { PROFILE_RATE } from '../domain/traces/keep_rules.ts';
 import type { Runner } from '../domain/patterns/bounds.ts';
 import { createPriceBook } from '../domain/pricing/pricing.ts';
 import type { RetentionPolicies } from '../settings/retention_policies.ts';
-import { Cooldowns } from '../judging/recent_judgements.ts';
+import { RecentJudgements } from '../judging/recent_judgements.ts';
 import { JudgedInputs } from '../judging/judged_inputs.ts';
 import { ClickHouseJudgedStore } from '../judging/judged_store.ts';
 import type { Judges } from '../judging/enabled_judges.ts';
@@ -18,7 +18,8 @@ import { Lag } from '../worker/lag.ts';
 import { AgentActivity } from '../landing/agent_activity.ts';
 import { Lander } from '../landing/landing.ts';
 import { LogReader } from '../worker/log_reader.ts';
-import { Ownership, type PartitionRecord } from '../worker/ownership.ts';
+import { Ownership } from '../worker/ownership.ts';
+import type { PartitionRecord } from '../../schemas/records/partition.ts';
 import { OrgTime } from '../../ops/platform/org_time.ts';
 import { emptyMemory, rebuild } from '../worker/partition_state.ts';
 import type { PiiPolicies } from '../settings/pii_policies.ts';
@@ -214,7 +215,7 @@ export async function openLanding(parts: LandingParts): Promise<Landing> {
     },
     time: new OrgTime(),
     runner: parts.patterns,
-    cooldowns: new Cooldowns(),
+    recentJudgements: new RecentJudgements(),
     now: () => Date.now(),
     yield: () => new Promise((resolve) => setImmediate(resolve)),
   };

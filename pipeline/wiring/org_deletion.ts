@@ -41,7 +41,7 @@ export interface OrgDeletionPart {
 
 export async function openOrgDeletion(parts: OrgDeletionParts): Promise<OrgDeletionPart> {
   const { log, clickhouse, workerId, onProblem, deletions, objects, partitions, sync, step, hurry = 1 } = parts;
-  const leases = await JobLeases.open({ nc: log.nc, kv: await log.bucket('jobs'), workerId, onProblem, hurry });
+  const leases = await JobLeases.open({ log, workerId, onProblem, hurry });
   const erasures = new ErasureStore(clickhouse);
   const landing = new CorrectionLog(log, partitions);
   let looking: NodeJS.Timeout | null = null;

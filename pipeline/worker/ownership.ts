@@ -5,24 +5,9 @@
 // store, not this clock.
 import type { KV, KvEntry } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
 import { HeartbeatListener, sendBeat } from '../../ops/exchange/heartbeats.ts';
 import type { Logger } from '../../ops/platform/logger.ts';
-
-export const partitionRecord = z.object({
-  partition: z.number().int(),
-  /** Empty when nobody owns it. */
-  owner: z.string(),
-  epoch: z.number().int(),
-  /** JetStream sequence up to which all has landed. */
-  checkpoint: z.number().int(),
-  /** JetStream sequence up to which every trace is complete and told. */
-  completed_through: z.number().int(),
-  /** Whether its owner has brought it up, and written a checkpoint since. Unset by workers of an older version. */
-  up: z.boolean().optional(),
-  at: z.string(),
-});
-export type PartitionRecord = z.infer<typeof partitionRecord>;
+import { partitionKey, partitionRecord, type PartitionRecord } from '../../schemas/records/partition.ts';
 
 export interface OwnershipOptions {
   nc: NatsConnection;
@@ -62,7 +47,6 @@ const FORGET_MS = 60_000;
 const SETTLE_MS = 750;
 const WATCH_AGAIN_MS = 250;
 
-const keyOf = (partition: number): string => `partition.${String(partition)}`;
 const encode = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value));
 
 export class Ownership {
@@ -336,14 +320,14 @@ export class Ownership {
   /** Writes over the revision that was read, or where there is no record. @returns the revision written */
   async #put(record: PartitionRecord, revision: number | undefined): Promise<number> {
     const { kv } = this.#options;
-    const [key, value] = [keyOf(record.partition), encode(record)];
+    const [key, value] = [partitionKey(record.partition), encode(record)];
     const written = revision === undefined ? await kv.create(key, value) : await kv.update(key, value, revision);
     this.#records.set(record.partition, { record, revision: written });
     return written;
   }
 
   async #reread(partition: number): Promise<Held | null> {
-    const entry = await this.#options.kv.get(keyOf(partition));
+    const entry = await this.#options.kv.get(partitionKey(partition));
     if (entry?.operation !== 'PUT') return null;
     const held = { record: partitionRecord.parse(entry.json()), revision: entry.revision };
     this.#records.set(partition, held);

@@ -8,7 +8,7 @@ import type { LogPosition } from '../stage.ts';
 import { Forgotten } from '../stages/forgotten.ts';
 import { IdWindow } from '../stages/id_window.ts';
 import { HeldTraces } from '../traces/buffered_traces.ts';
-import type { PartitionRecord } from './ownership.ts';
+import type { PartitionRecord } from '../../schemas/records/partition.ts';
 
 const TRIM_EVERY_IDS = 1_000_000;
 

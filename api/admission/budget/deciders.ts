@@ -1,17 +1,19 @@
-// Near a limit one process decides for all: the org's home, the first in the order in which every process ranks those that are
+// Near a limit one process decides for all: the org's decider, the first in the order in which every process ranks those that are
 // alive. In: uses that ask to be let in near a limit. Out: a reservation, or the home's refusal.
 //
 // Why it is exact: a process tells of what it let in before it asks, over the same connection, and the server hands everything
 // on in one order. So a home that reads a question has read what it depends on, however late it reads it; its own questions
 // take the same way. It decides and reserves in one turn of its event loop. The asker takes the answer in the turn in which it
-// comes, looks whether it knows more than the home, and tells of what it let in before it stores anything.
+// comes, looks whether it knows more than the decider, and tells of what it let in before it stores anything.
 // A home that is gone is known at once (nobody hears the question) or after ANSWER_MS (it is paused): then the next in the
-// order is asked, and after HOMES_MAX of them the process decides by what it knows itself. Nothing is refused for want of an answer.
+// order is asked, and after DECIDERS_MAX of them the process decides by what it knows itself. Nothing is refused for want of an answer.
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
-import type { AskedUse, Reservation } from '../../../pipeline/domain/budgets/usage_ledger.ts';
-import { ApiError, STATUS_OF, type ErrorCode } from '../../http/errors.ts';
-import { ITEMS_MAX, type LetInSharing } from './sharing.ts';
+import type { AskedUse, Reservation as UseReservation } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import { STATUS_OF, type ErrorCode } from '../../http/errors.ts';
+import { errorOf, type Reject, reject } from '../decision.ts';
+import type { BudgetDecision } from './gate.ts';
+import { ITEMS_MAX, type ReservationSharing } from './sharing.ts';
 import { rowOf, useOf, type UseRow, useRow } from './use_rows.ts';
 
 /** A request waits so long for what the org has used to be known; then it is to be sent again. */
@@ -19,9 +21,9 @@ const KNOWN_MS = 400;
 
 const ASK_SUBJECT = 'usage.ask';
 const ANSWER_SUBJECT = 'usage.answer';
-/** A home that has not answered by then is taken for paused. With HOMES_MAX of them, well within the 900 ms of ingest. */
+/** A home that has not answered by then is taken for paused. With DECIDERS_MAX of them, well within the 900 ms of ingest. */
 export const ANSWER_MS = 200;
-export const HOMES_MAX = 2;
+export const DECIDERS_MAX = 2;
 /** Questions without an answer; beyond it the process decides by what it knows. */
 const ASKING_MAX = 10_000;
 
@@ -30,21 +32,30 @@ const question = z.object({
   asker: z.string(),
   asks: z.array(z.tuple([z.number(), z.string(), z.boolean(), z.array(useRow)])),
 });
-const refusal = z.object({
+const rejection = z.object({
   code: z.enum(Object.keys(STATUS_OF) as [ErrorCode, ...ErrorCode[]]),
   detail: z.string(),
   headers: z.record(z.string(), z.string()),
 });
 /** In the order of the questions. unknown: it cannot say. */
-const answer = z.array(z.union([z.literal('admitted'), z.literal('unknown'), refusal]));
+const answer = z.array(z.union([z.literal('admitted'), z.literal('unknown'), rejection]));
 type Answer = z.infer<typeof answer>[number];
 
 type Sharing = Pick<
-  LetInSharing,
-  'id' | 'connected' | 'homesOf' | 'silent' | 'nextId' | 'told' | 'cancelled' | 'flush' | 'hold' | 'underWay'
+  ReservationSharing,
+  | 'id'
+  | 'connected'
+  | 'decidersOf'
+  | 'silent'
+  | 'nextId'
+  | 'announce'
+  | 'announceCancelled'
+  | 'flush'
+  | 'keep'
+  | 'countInProgress'
 >;
 
-export interface HomesDeps {
+export interface BudgetDecidersDeps {
   nc: NatsConnection;
   sharing: Sharing;
   /** Whether the org's limit is known here. */
@@ -55,8 +66,8 @@ export interface HomesDeps {
   whenKnown: (org_id: string, withinMs: number) => Promise<void>;
   /** Whether this process may decide about the organization although it does not know what it has used. */
   mayGuess: (org_id: string) => boolean;
-  /** Decides by what this process knows. @throws ApiError */
-  admit: (org_id: string, uses: readonly AskedUse[]) => Reservation;
+  /** Decides by what this process knows. */
+  admit: (org_id: string, uses: readonly AskedUse[]) => BudgetDecision;
   onProblem: (problem: string, cause: unknown) => void;
 }
 
@@ -65,24 +76,24 @@ interface Asking {
   uses: readonly AskedUse[];
   rows: UseRow[];
   /** Those still to be asked. */
-  homes: string[];
+  deciders: string[];
   id: number;
   /** What this process let in as its own home. */
-  own: Reservation | null;
-  resolve: (reservation: Reservation) => void;
+  own: UseReservation | null;
+  resolve: (decision: BudgetDecision) => void;
   reject: (error: unknown) => void;
 }
 
 interface Batch {
-  home: string;
+  decider: string;
   asks: Asking[];
   timer: NodeJS.Timeout;
 }
 
-export class Homes {
-  readonly #deps: HomesDeps;
+export class BudgetDeciders {
+  readonly #deps: BudgetDecidersDeps;
   readonly #unsubscribe: (() => void)[];
-  /** By home: what is asked at the end of this turn of the event loop. */
+  /** By decider: what is asked at the end of this turn of the event loop. */
   readonly #next = new Map<string, Asking[]>();
   readonly #batches = new Map<number, Batch>();
   #serial = 0;
@@ -90,7 +101,7 @@ export class Homes {
   #scheduled = false;
   #closed = false;
 
-  constructor(deps: HomesDeps) {
+  constructor(deps: BudgetDecidersDeps) {
     this.#deps = deps;
     const { nc, sharing } = deps;
     const hear = (subject: string, take: (received: Msg) => void) => {
@@ -118,19 +129,19 @@ export class Homes {
    * is nobody else.
    * @throws ApiError (or rejects with it) rate_limited, payment_required; upstream_unavailable where nobody knows yet
    */
-  decide(org_id: string, uses: readonly AskedUse[]): Reservation | Promise<Reservation> {
+  decide(org_id: string, uses: readonly AskedUse[]): BudgetDecision | Promise<BudgetDecision> {
     const { sharing } = this.#deps;
-    const homes = sharing.homesOf(org_id).slice(0, HOMES_MAX);
-    const alone = homes.every((home) => home === sharing.id);
+    const deciders = sharing.decidersOf(org_id).slice(0, DECIDERS_MAX);
+    const alone = deciders.every((decider) => decider === sharing.id);
     if (alone || !sharing.connected || this.#closed || this.#asking >= ASKING_MAX)
       return this.#decideAlone(org_id, uses);
     this.#asking++;
-    sharing.underWay(org_id, uses, 1);
-    return new Promise<Reservation>((resolve, reject) => {
-      this.#ask({ org_id, uses, rows: uses.map(rowOf), homes, id: 0, own: null, resolve, reject });
+    sharing.countInProgress(org_id, uses, 1);
+    return new Promise<BudgetDecision>((resolve, reject) => {
+      this.#ask({ org_id, uses, rows: uses.map(rowOf), deciders, id: 0, own: null, resolve, reject });
     }).finally(() => {
       this.#asking--;
-      sharing.underWay(org_id, uses, -1);
+      sharing.countInProgress(org_id, uses, -1);
     });
   }
 
@@ -142,28 +153,34 @@ export class Homes {
     if (!this.#deps.nc.isClosed()) for (const stop of this.#unsubscribe) stop();
   }
 
-  #decideAlone(org_id: string, uses: readonly AskedUse[]): Reservation | Promise<Reservation> {
-    const { sharing, admit, isKnown, mayGuess } = this.#deps;
+  #decideAlone(org_id: string, uses: readonly AskedUse[]): BudgetDecision | Promise<BudgetDecision> {
+    const { isKnown, mayGuess } = this.#deps;
     if (!isKnown(org_id) && !mayGuess(org_id)) return this.#decideWhenKnown(org_id, uses);
-    return sharing.told(org_id, admit(org_id, uses));
+    return this.#admit(org_id, uses);
   }
 
   /** A process that has just begun, and nobody who knows more: what is refused here is sent again a moment later, and nothing is lost. */
-  async #decideWhenKnown(org_id: string, uses: readonly AskedUse[]): Promise<Reservation> {
-    const { sharing, admit, isKnown, whenKnown } = this.#deps;
+  async #decideWhenKnown(org_id: string, uses: readonly AskedUse[]): Promise<BudgetDecision> {
+    const { isKnown, whenKnown } = this.#deps;
     if (!this.#closed && this.#asking < ASKING_MAX) {
       this.#asking++;
       await whenKnown(org_id, KNOWN_MS).finally(() => {
         this.#asking--;
       });
     }
-    if (!isKnown(org_id)) throw notKnown();
-    return sharing.told(org_id, admit(org_id, uses));
+    return isKnown(org_id) ? this.#admit(org_id, uses) : NOT_KNOWN;
+  }
+
+  /** Decides by what this process knows, and announces what it admits. */
+  #admit(org_id: string, uses: readonly AskedUse[]): BudgetDecision {
+    const { sharing, admit } = this.#deps;
+    const decision = admit(org_id, uses);
+    return decision.kind === 'reject' ? decision : { kind: 'admit', use: sharing.announce(org_id, decision.use) };
   }
 
   #ask(asking: Asking): void {
-    const home = asking.homes.shift();
-    if (home === undefined || this.#closed) {
+    const decider = asking.deciders.shift();
+    if (decider === undefined || this.#closed) {
       try {
         const decided = this.#decideAlone(asking.org_id, asking.uses);
         if (decided instanceof Promise) decided.then(asking.resolve, asking.reject);
@@ -174,8 +191,8 @@ export class Homes {
       return;
     }
     asking.id = this.#deps.sharing.nextId();
-    const asks = this.#next.get(home) ?? [];
-    this.#next.set(home, asks);
+    const asks = this.#next.get(decider) ?? [];
+    this.#next.set(decider, asks);
     asks.push(asking);
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -186,30 +203,30 @@ export class Homes {
   }
 
   #sendAll(): void {
-    for (const [home, asks] of this.#next) {
+    for (const [decider, asks] of this.#next) {
       let rows = 0;
       let batch: Asking[] = [];
       for (const asking of asks) {
         if (rows + asking.rows.length > ITEMS_MAX && batch.length > 0) {
-          this.#send(home, batch);
+          this.#send(decider, batch);
           [rows, batch] = [0, []];
         }
         batch.push(asking);
         rows += asking.rows.length;
       }
-      this.#send(home, batch);
+      this.#send(decider, batch);
     }
     this.#next.clear();
   }
 
-  #send(home: string, asks: Asking[]): void {
+  #send(decider: string, asks: Asking[]): void {
     const { nc, sharing, isKnown } = this.#deps;
     const serial = ++this.#serial;
     const timer = setTimeout(() => {
-      sharing.silent(home);
+      sharing.silent(decider);
       this.#end(serial, () => asks.map(() => 'unknown'));
     }, ANSWER_MS);
-    this.#batches.set(serial, { home, asks, timer });
+    this.#batches.set(serial, { decider, asks, timer });
     if (nc.isClosed()) return;
     // What was let in here comes before what depends on it.
     sharing.flush();
@@ -217,7 +234,7 @@ export class Homes {
       asker: sharing.id,
       asks: asks.map(({ id, org_id, rows }) => [id, org_id, isKnown(org_id), rows]),
     });
-    nc.publish(`${ASK_SUBJECT}.${home}`, text, { reply: `${ANSWER_SUBJECT}.${sharing.id}.${String(serial)}` });
+    nc.publish(`${ASK_SUBJECT}.${decider}`, text, { reply: `${ANSWER_SUBJECT}.${sharing.id}.${String(serial)}` });
   }
 
   /** Decides for a process, which may be this one. */
@@ -250,12 +267,13 @@ export class Homes {
   #decideFor(asker: string, id: number, org_id: string, rows: readonly UseRow[]): Answer {
     const { sharing, admit } = this.#deps;
     try {
-      const reservation = admit(org_id, rows.map(useOf));
-      if (sharing.hold(asker, id, reservation)) return 'admitted';
-      reservation.cancel();
+      const decision = admit(org_id, rows.map(useOf));
+      if (decision.kind === 'reject') return rejectionOf(decision);
+      if (sharing.keep(asker, id, decision.use)) return 'admitted';
+      decision.use.cancel();
       return 'unknown';
-    } catch (error) {
-      return refusalOf(error);
+    } catch {
+      return 'unknown';
     }
   }
 
@@ -263,21 +281,23 @@ export class Homes {
     const { isKnown, mayGuess } = this.#deps;
     if (!isKnown(asking.org_id) && !mayGuess(asking.org_id)) return 'unknown';
     try {
-      asking.own = this.#deps.admit(asking.org_id, asking.uses);
+      const decision = this.#deps.admit(asking.org_id, asking.uses);
+      if (decision.kind === 'reject') return rejectionOf(decision);
+      asking.own = decision.use;
       return 'admitted';
-    } catch (error) {
-      return refusalOf(error);
+    } catch {
+      return 'unknown';
     }
   }
 
   #answered(received: Msg): void {
     const { sharing, onProblem } = this.#deps;
     const serial = serialOf(received.subject);
-    this.#end(serial, ({ length }, home) => {
+    this.#end(serial, ({ length }, decider) => {
       const unknown = (): Answer[] => Array.from({ length }, () => 'unknown');
       // The server says that nobody hears the question.
       if (received.headers?.code === 503) {
-        sharing.silent(home);
+        sharing.silent(decider);
         return unknown();
       }
       try {
@@ -290,12 +310,12 @@ export class Homes {
   }
 
   /** Answers to a batch are in, in its order; one that has ended already is not waited for. */
-  #end(serial: number, answersOf: (asks: Asking[], home: string) => Answer[]): void {
+  #end(serial: number, answersOf: (asks: Asking[], decider: string) => Answer[]): void {
     const batch = this.#batches.get(serial);
     if (batch === undefined) return;
     this.#batches.delete(serial);
     clearTimeout(batch.timer);
-    const answers = answersOf(batch.asks, batch.home);
+    const answers = answersOf(batch.asks, batch.decider);
     for (const [index, asking] of batch.asks.entries()) this.#take(asking, answers[index] ?? 'unknown');
     // Whatever is stored now, the others know of it before: also when this process dies with the next instruction.
     this.#deps.sharing.flush();
@@ -306,16 +326,23 @@ export class Homes {
     const { org_id, uses, id, own } = asking;
     if (given === 'unknown') {
       // It may have been let in by a home that answers too late.
-      sharing.cancelled(id);
+      sharing.announceCancelled(id);
       this.#ask(asking);
     } else if (given !== 'admitted') {
-      asking.reject(new ApiError(given.code, given.detail, { headers: given.headers }));
+      const { 'Retry-After': retry_after, ...headers } = given.headers;
+      asking.resolve(
+        reject(given.code, given.detail, retry_after === undefined ? null : Number(retry_after), { headers }),
+      );
     } else {
       try {
-        asking.resolve(sharing.told(org_id, own ?? admit(org_id, uses), id));
+        const decision: BudgetDecision = own === null ? admit(org_id, uses) : { kind: 'admit', use: own };
+        if (decision.kind === 'reject') {
+          // This process knows of use that the decider has not heard of.
+          sharing.announceCancelled(id);
+          asking.resolve(decision);
+        } else asking.resolve({ kind: 'admit', use: sharing.announce(org_id, decision.use, id) });
       } catch (error) {
-        // It knows of use that the home has not heard of.
-        sharing.cancelled(id);
+        sharing.announceCancelled(id);
         asking.reject(error);
       }
     }
@@ -324,16 +351,13 @@ export class Homes {
 
 const serialOf = (subject: string): number => Number(subject.slice(subject.lastIndexOf('.') + 1));
 
-const notKnown = (): ApiError =>
-  new ApiError(
-    'upstream_unavailable',
-    'What the org has used before the service started is not known yet. Send it again.',
-    {
-      headers: { 'Retry-After': '1' },
-    },
-  );
+const NOT_KNOWN = reject(
+  'upstream_unavailable',
+  'What the org has used before the service started is not known yet. Send it again.',
+  1,
+);
 
-function refusalOf(error: unknown): Answer {
-  if (!(error instanceof ApiError)) return 'unknown';
-  return { code: error.code, detail: error.detail, headers: { ...error.headers } };
+function rejectionOf(decision: Reject): Answer {
+  const { code, detail, headers } = errorOf(decision);
+  return { code, detail, headers: { ...headers } };
 }

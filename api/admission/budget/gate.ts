@@ -5,10 +5,14 @@
 import { type Blocked, blockedBy, hasHardLimit, limitsOfAgent } from '../../../pipeline/domain/budgets/budget.ts';
 import { isNear, isNearAny, type View } from '../../../pipeline/domain/budgets/margin.ts';
 import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
-import type { AskedUse, Reservation, UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import type {
+  AskedUse,
+  Reservation as UseReservation,
+  UsageLedger,
+} from '../../../pipeline/domain/budgets/usage_ledger.ts';
 import { agentScope, type BudgetRecord } from '../../../schemas/records/budget.ts';
-import { ApiError } from '../../http/errors.ts';
 import type { BudgetStore } from '../../control/budgets/store.ts';
+import { type Reject, reject } from '../decision.ts';
 
 /** Orgs whose first crossing is remembered until KV shows it; with more, the oldest is looked up again. */
 const CROSSINGS_MAX = 10_000;
@@ -34,6 +38,15 @@ export interface Crossing {
   hard_limit: number;
   cost_pico_usd: bigint;
 }
+
+/** Whether events pass every hard limit. near: they do, but one process has to decide for all. */
+export type BudgetVerdict = { kind: 'passes' } | { kind: 'near' } | Reject;
+
+/** What the process that decides makes of events: their use is reserved, or they are rejected. */
+export type BudgetDecision = { kind: 'admit'; use: UseReservation } | Reject;
+
+const PASSES: BudgetVerdict = Object.freeze({ kind: 'passes' });
+const NEAR: BudgetVerdict = Object.freeze({ kind: 'near' });
 
 const keyOf = ({ org_id, period_start, scope, hard_limit }: Omit<Crossing, 'cost_pico_usd'>): string =>
   `${org_id} ${String(period_start)} ${String(hard_limit)} ${scope}`;
@@ -63,24 +76,22 @@ export class BudgetGate {
     return this.#deps.ledger.isSettled(org_id);
   }
 
-  /**
-   * Lets the events of one request in, or refuses all of them.
-   * @throws ApiError rate_limited, payment_required
-   */
-  admit(org_id: string, uses: readonly AskedUse[]): Reservation {
-    this.check(org_id, uses, null);
-    return this.#deps.ledger.reserve(org_id, uses);
+  /** Reserves what the events of one request use, unless a hard limit rejects them. */
+  admit(org_id: string, uses: readonly AskedUse[]): BudgetDecision {
+    const verdict = this.check(org_id, uses, null);
+    if (verdict.kind === 'reject') return verdict;
+    return { kind: 'admit', use: this.#deps.ledger.reserve(org_id, uses) };
   }
 
   /**
-   * Whether the events of one request come so near a limit that one process has to decide for all.
-   * @param view how far this process's knowledge reaches; null where it is the one that decides
-   * @throws ApiError rate_limited, payment_required
+   * Returns whether the events of one request pass every hard limit, and whether they come so near to one that one process has to
+   * decide for all. Reserves nothing.
+   * @param view how far this process's knowledge reaches; null where it is the process that decides
    */
-  check(org_id: string, uses: readonly AskedUse[], view: View | null): boolean {
+  check(org_id: string, uses: readonly AskedUse[], view: View | null): BudgetVerdict {
     const { budgets, ledger } = this.#deps;
     const record = budgets.get(org_id);
-    if (record === null) return false;
+    if (record === null) return PASSES;
     const period = this.#deps.periodOf(org_id);
     const used = ledger.used(org_id);
     const agentTokens = (agent_id: string): number => ledger.agentTokens(org_id, agent_id);
@@ -88,10 +99,15 @@ export class BudgetGate {
     for (const agent_id of new Set(uses.map((use) => use.agent_id))) {
       const blocked =
         blockedBy(record, agent_id, used, agentTokens) ?? this.#remembered(record, agent_id, period.start);
-      if (blocked === null) near ||= view !== null && isNearAny(record, agent_id, used, agentTokens, view);
-      else if (this.#passes(org_id, blocked, { period, cost: used.cost_pico_usd, view }) === 'near') near = true;
+      if (blocked === null) {
+        near ||= view !== null && isNearAny(record, agent_id, used, agentTokens, view);
+        continue;
+      }
+      const verdict = this.#overage(org_id, blocked, { period, cost: used.cost_pico_usd, view });
+      if (verdict.kind === 'reject') return verdict;
+      if (verdict.kind === 'near') near = true;
     }
-    return near;
+    return near ? NEAR : PASSES;
   }
 
   /** Until the store has told what was used (a start while it is away), a limit that was reached stays reached. */
@@ -125,27 +141,27 @@ export class BudgetGate {
     if (known === undefined || crossing.cost_pico_usd < known) this.#remember(keyOf(crossing), crossing.cost_pico_usd);
   }
 
-  /** What is beyond a limit and may come in all the same, as the org's overage budget is not spent. @throws ApiError */
-  #passes(
+  /** Returns whether the overage budget of the organization admits what is above a hard limit. */
+  #overage(
     org_id: string,
     blocked: Blocked,
     { period, cost, view }: { period: { start: number; end: number }; cost: bigint; view: View | null },
-  ): 'near' | 'far' {
+  ): BudgetVerdict {
     const overage = this.#deps.overageUsdOf(org_id);
-    const headers = headersOf(blocked, Math.max(1, Math.ceil((period.end - this.#deps.now()) / 1000)));
+    const retry_after = Math.max(1, Math.ceil((period.end - this.#deps.now()) / 1000));
+    const headers = quotaHeaders(blocked);
     const whose = blocked.agent_id === null ? 'of the org' : `of the agent ${blocked.agent_id}`;
     const what = `The hard limit ${whose} on ${blocked.resource} (${String(blocked.hard_limit)}) is reached`;
     if (overage === null)
-      throw new ApiError('rate_limited', `${what}; it starts over with the next period.`, { headers });
+      return reject('rate_limited', `${what}; it starts over with the next period.`, retry_after, { headers });
     const spent = cost - this.#costAtCrossing(org_id, blocked, period.start, cost);
     const budget = usdToPico(overage);
     if (overage > 0 && spent < budget) {
       const near = view !== null && isNear(Number(budget), Number(spent), Number(view.burst.cost_pico_usd), view);
-      return near ? 'near' : 'far';
+      return near ? NEAR : PASSES;
     }
-    throw new ApiError('payment_required', `${what}, and the overage budget of ${String(overage)} USD is spent.`, {
-      headers,
-    });
+    const detail = `${what}, and the overage budget of ${String(overage)} USD is spent.`;
+    return reject('payment_required', detail, retry_after, { headers });
   }
 
   /**
@@ -178,15 +194,11 @@ export class BudgetGate {
   }
 }
 
-/** X-Quota-Tokens-Status is on every refusal by a budget, as clients look for it; the resource that is used up has one of its own. */
-function headersOf({ resource }: Blocked, retryAfter: number): Record<string, string> {
+/** X-Quota-Tokens-Status is on every rejection by a budget, as clients look for it; the resource that is used up has a header of its own. */
+function quotaHeaders({ resource }: Blocked): Record<string, string> {
   const name = resource
     .split('_')
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join('-');
-  return {
-    'Retry-After': String(retryAfter),
-    'X-Quota-Tokens-Status': 'hard_exceeded',
-    [`X-Quota-${name}-Status`]: 'hard_exceeded',
-  };
+  return { 'X-Quota-Tokens-Status': 'hard_exceeded', [`X-Quota-${name}-Status`]: 'hard_exceeded' };
 }

@@ -57,7 +57,7 @@ export class Peers {
   }
 
   /** Who decides about the org, and who does when the one before does not answer. Those that are not ready come last. */
-  homesOf(org_id: string, ownReady: boolean): string[] {
+  decidersOf(org_id: string, ownReady: boolean): string[] {
     const asked = [...this.#peers].filter(([, { silent }]) => !silent);
     const readiness = new Map([
       ...asked.map(([id, { ready }]) => [id, ready] as const),

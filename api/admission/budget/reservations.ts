@@ -3,33 +3,33 @@
 // Bounds: as many as its owner lets in at a time. Holds no clock.
 import type { UseRow } from './use_rows.ts';
 
-/** What is under way is told again so often, as far as RETOLD_MAX lets it. */
-export const RETELL_MS = 500;
+/** What is under way is told again so often, as far as REANNOUNCED_MAX lets it. */
+export const REANNOUNCE_MS = 500;
 /** Uses told again at a time. 20,000 of one use each (the calls and the records that a gateway may hold) take 20 times. */
-export const RETOLD_MAX = 1000;
+export const REANNOUNCED_MAX = 1000;
 
 /** Number, org and uses, as they are told. */
-export type Begun = [id: number, org_id: string, uses: UseRow[]];
+export type Announcement = [id: number, org_id: string, uses: UseRow[]];
 
-export class Held {
+export class OpenReservations {
   /** In the order in which they were told last. */
-  readonly #held = new Map<number, { begun: Begun; told_at: number }>();
+  readonly #open = new Map<number, { begun: Announcement; announced_at: number }>();
 
-  begin(begun: Begun, told_at: number): void {
-    this.#held.set(begun[0], { begun, told_at });
+  begin(begun: Announcement, announced_at: number): void {
+    this.#open.set(begun[0], { begun, announced_at });
   }
 
   end(id: number): void {
-    this.#held.delete(id);
+    this.#open.delete(id);
   }
 
   /** What is to be told again now, which is taken for told. */
-  due(now: number): Begun[] {
-    const due: Begun[] = [];
+  due(now: number): Announcement[] {
+    const due: Announcement[] = [];
     let uses = 0;
-    for (const { begun, told_at } of this.#held.values()) {
+    for (const { begun, announced_at } of this.#open.values()) {
       uses += begun[2].length;
-      if (told_at > now - RETELL_MS || (due.length > 0 && uses > RETOLD_MAX)) break;
+      if (announced_at > now - REANNOUNCE_MS || (due.length > 0 && uses > REANNOUNCED_MAX)) break;
       due.push(begun);
     }
     for (const begun of due) {

@@ -11,7 +11,7 @@ import { burstOf, type View } from '../../../pipeline/domain/budgets/margin.ts';
 import type { Reservation, UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
 import { Echo } from './echo.ts';
 import type { Crossing } from './gate.ts';
-import { type Begun, Held } from './reservations.ts';
+import { type Announcement, OpenReservations } from './reservations.ts';
 import { GONE_MS, Peers } from './peers.ts';
 import { rowOf, useOf, type UseRow, useRow } from './use_rows.ts';
 
@@ -20,7 +20,7 @@ const SUBJECT = 'usage.let_in';
 /** Messages of a process are at least so far apart; what is let in meanwhile travels together. */
 const PACE_MS = 1;
 /** A process that has nothing to tell says that it is there. */
-const HERE_MS = 100;
+const HEARTBEAT_MS = 100;
 /** Uses and places of one message; a request adds at most one of each for each of its 1,000 events. Below 3 MiB with the longest names. */
 export const ITEMS_MAX = 1000;
 /** What was not told of for so long has ended unheard, or its process died: what lasts is told again, see held.ts. */
@@ -55,8 +55,6 @@ const N_LENGTH = 16;
 export interface SharingDeps {
   nc: NatsConnection;
   ledger: Pick<UsageLedger, 'reserve'>;
-  /** Told of limits that another process has seen reached. */
-  onCrossing: (crossing: Crossing) => void;
   /** Told of messages that are not what they should be. */
   onProblem: (problem: string, cause: unknown) => void;
 }
@@ -68,17 +66,18 @@ interface Open {
   heard_at: number;
 }
 
-export class LetInSharing {
+export class ReservationSharing {
   readonly id: string = randomUUID();
   readonly #deps: SharingDeps;
   readonly #own = `${SUBJECT}.${this.id}`;
   readonly #peers = new Peers(this.id);
   readonly #echo = new Echo();
   /** By org: what was let in here, or is asked for, and has not ended. */
-  readonly #underWay = new Map<string, Used>();
-  readonly #held = new Held();
+  readonly #inProgress = new Map<string, Used>();
+  readonly #openHere = new OpenReservations();
   /** By sender and number, in the order in which they were told last. */
-  readonly #open = new Map<string, Open>();
+  readonly #openElsewhere = new Map<string, Open>();
+  readonly #crossingListeners: ((crossing: Crossing) => void)[] = [];
   readonly #stopHearing: () => void;
   readonly #timers: NodeJS.Timeout[];
   #news = noNews();
@@ -92,7 +91,7 @@ export class LetInSharing {
   /** Since when the connection has been up, on the monotonic clock; null while it is not. */
   #connected_at: number | null = performance.now();
   /** Whether it was told that this process is ready: from then on the others rank it so, and it ranks itself so. */
-  #toldReady = false;
+  #announcedReady = false;
 
   constructor(deps: SharingDeps) {
     this.#deps = deps;
@@ -109,9 +108,9 @@ export class LetInSharing {
         this.#sweep();
       }, SWEEP_MS),
       setInterval(() => {
-        this.#tellAgain();
-        if (performance.now() - this.#sent_at >= HERE_MS / 2) this.#send();
-      }, HERE_MS),
+        this.#announceAgain();
+        if (performance.now() - this.#sent_at >= HEARTBEAT_MS / 2) this.#send();
+      }, HEARTBEAT_MS),
     ];
     for (const timer of this.#timers) timer.unref();
     void this.#followConnection();
@@ -126,7 +125,7 @@ export class LetInSharing {
   view(org_id: string, uses: readonly Used[]): View {
     const asked = nothingUsed();
     for (const use of uses) addUsed(asked, use);
-    const burst = burstOf(this.#underWay.get(org_id) ?? nothingUsed(), asked);
+    const burst = burstOf(this.#inProgress.get(org_id) ?? nothingUsed(), asked);
     const { surely } = this.#echo;
     // Who has just come back may have missed everything, also that there are others.
     const joined = surely - (this.#connected_at ?? Infinity) >= GONE_MS;
@@ -137,8 +136,8 @@ export class LetInSharing {
   }
 
   /** Who decides about the org, and who does when the one before does not answer: ids of processes. */
-  homesOf(org_id: string): string[] {
-    return this.#peers.homesOf(org_id, this.#toldReady);
+  decidersOf(org_id: string): string[] {
+    return this.#peers.decidersOf(org_id, this.#announcedReady);
   }
 
   /** It did not answer. */
@@ -152,46 +151,51 @@ export class LetInSharing {
   }
 
   /** Tells the others of what was let in. @returns the reservation, whose end is told too */
-  told(org_id: string, reservation: Reservation, id = this.nextId()): Reservation {
+  announce(org_id: string, reservation: Reservation, id = this.nextId()): Reservation {
     const { uses } = reservation;
-    const begun: Begun = [id, org_id, uses.map(rowOf)];
+    const begun: Announcement = [id, org_id, uses.map(rowOf)];
     this.#news.begun.push(begun);
-    this.#held.begin(begun, performance.now());
-    this.underWay(org_id, uses, 1);
+    this.#openHere.begin(begun, performance.now());
+    this.countInProgress(org_id, uses, 1);
     this.#schedule(uses.length);
     return {
       uses,
       confirm: (positions) => {
         reservation.confirm(positions);
-        this.underWay(org_id, uses, -1);
-        this.#held.end(id);
+        this.countInProgress(org_id, uses, -1);
+        this.#openHere.end(id);
         this.#news.confirmed.push([id, [...positions]]);
         this.#schedule(positions.size);
       },
       cancel: () => {
         reservation.cancel();
-        this.underWay(org_id, uses, -1);
-        this.#held.end(id);
-        this.cancelled(id);
+        this.countInProgress(org_id, uses, -1);
+        this.#openHere.end(id);
+        this.announceCancelled(id);
       },
     };
   }
 
   /** Counts uses as under way here, or no more: a measure of what comes at once. */
-  underWay(org_id: string, uses: readonly Used[], sign: 1 | -1): void {
-    const sum = this.#underWay.get(org_id) ?? nothingUsed();
+  countInProgress(org_id: string, uses: readonly Used[], sign: 1 | -1): void {
+    const sum = this.#inProgress.get(org_id) ?? nothingUsed();
     for (const use of uses) addUsed(sum, use, sign);
-    if (isNothing(sum)) this.#underWay.delete(org_id);
-    else this.#underWay.set(org_id, sum);
+    if (isNothing(sum)) this.#inProgress.delete(org_id);
+    else this.#inProgress.set(org_id, sum);
   }
 
   /** What was let in or asked for under this number did not come in. */
-  cancelled(id: number): void {
+  announceCancelled(id: number): void {
     this.#news.cancelled.push(id);
     this.#schedule(1);
   }
 
-  crossed({ org_id, period_start, scope, hard_limit, cost_pico_usd }: Crossing): void {
+  /** Calls back with every limit that another process has seen reached. */
+  onCrossing(listener: (crossing: Crossing) => void): void {
+    this.#crossingListeners.push(listener);
+  }
+
+  announceCrossing({ org_id, period_start, scope, hard_limit, cost_pico_usd }: Crossing): void {
     this.#news.crossed.push([org_id, period_start, scope, hard_limit, String(cost_pico_usd)]);
     this.#schedule(1);
   }
@@ -202,9 +206,9 @@ export class LetInSharing {
   }
 
   /** Keeps what was let in here for another, as if that had told of it. @returns false where there is no room for it */
-  hold(sender: string, id: number, reservation: Reservation): boolean {
-    if (this.#open.size >= OPEN_MAX) return false;
-    this.#open.set(keyOf(sender, id), { reservation, heard_at: performance.now() });
+  keep(sender: string, id: number, reservation: Reservation): boolean {
+    if (this.#openElsewhere.size >= OPEN_MAX) return false;
+    this.#openElsewhere.set(keyOf(sender, id), { reservation, heard_at: performance.now() });
     return true;
   }
 
@@ -215,8 +219,8 @@ export class LetInSharing {
     if (!this.#deps.nc.isClosed()) this.#stopHearing();
   }
 
-  #tellAgain(): void {
-    const begun = this.#held.due(performance.now());
+  #announceAgain(): void {
+    const begun = this.#openHere.due(performance.now());
     if (begun.length === 0) return;
     this.#news.begun.push(...begun);
     this.#schedule(begun.reduce((sum, [, , uses]) => sum + uses.length, 0));
@@ -258,7 +262,7 @@ export class LetInSharing {
       Number.parseInt(Buffer.from(received.data.subarray(N_AT, N_AT + N_LENGTH)).toString('latin1'), 10),
     );
     const { surely } = this.#echo;
-    this.#toldReady = surely - (this.#connected_at ?? Infinity) >= READY_MS;
+    this.#announcedReady = surely - (this.#connected_at ?? Infinity) >= READY_MS;
     if (surely - (this.#connected_at ?? Infinity) >= GONE_MS) this.#peers.forget(surely);
   }
 
@@ -277,29 +281,31 @@ export class LetInSharing {
     for (const [id, positions] of heard.confirmed) this.#take(sender, id)?.confirm(new Map(positions));
     for (const id of heard.cancelled) this.#take(sender, id)?.cancel();
     for (const [org_id, period_start, scope, hard_limit, cost] of heard.crossed)
-      this.#deps.onCrossing({ org_id, period_start, scope, hard_limit, cost_pico_usd: BigInt(cost) });
+      for (const listener of this.#crossingListeners)
+        listener({ org_id, period_start, scope, hard_limit, cost_pico_usd: BigInt(cost) });
   }
 
   #begin(sender: string, id: number, org_id: string, uses: readonly UseRow[]): void {
     // What was let in here for that process, or was told before, is counted already.
     const known = this.#take(sender, id);
-    if (known !== undefined) this.hold(sender, id, known);
-    else if (this.#open.size < OPEN_MAX) this.hold(sender, id, this.#deps.ledger.reserve(org_id, uses.map(useOf)));
+    if (known !== undefined) this.keep(sender, id, known);
+    else if (this.#openElsewhere.size < OPEN_MAX)
+      this.keep(sender, id, this.#deps.ledger.reserve(org_id, uses.map(useOf)));
   }
 
   #take(sender: string, id: number): Reservation | undefined {
     const key = keyOf(sender, id);
-    const open = this.#open.get(key);
-    this.#open.delete(key);
+    const open = this.#openElsewhere.get(key);
+    this.#openElsewhere.delete(key);
     return open?.reservation;
   }
 
   #sweep(): void {
     // After a pause the ends may be waiting to be heard.
     const before = this.#echo.surely - OPEN_MS_MAX;
-    for (const [key, { reservation, heard_at }] of this.#open) {
+    for (const [key, { reservation, heard_at }] of this.#openElsewhere) {
       if (heard_at > before) return;
-      this.#open.delete(key);
+      this.#openElsewhere.delete(key);
       reservation.cancel();
     }
   }

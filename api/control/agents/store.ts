@@ -2,8 +2,9 @@
 // here in milliseconds. Writes are CAS on the revision.
 import type { KV } from '@nats-io/kv';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
-import { agentKey, type AgentRecord, parseAgentRecord } from '../../../schemas/records/agent.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import { RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { agentKey, type AgentRecord } from '../../../schemas/records/agent.ts';
 import { isAgentId } from './schema.ts';
 
 /** How long the watch may take to bring an agent that the bucket already has. */
@@ -47,11 +48,7 @@ export class AgentStore {
   }
 
   static async open(log: Log, onProblem: OnProblem): Promise<AgentStore> {
-    const kv = await log.bucket('agents');
-    return new AgentStore(
-      await WatchedBucket.open(log.nc, kv, { name: 'agents', parse: parseAgentRecord, onProblem }),
-      kv,
-    );
+    return new AgentStore(await watch(log, 'agents', onProblem), await log.bucket('agents'));
   }
 
   get(org_id: string, agent_id: string): AgentRecord | null {

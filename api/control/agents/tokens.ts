@@ -6,7 +6,7 @@ import type { KV } from '@nats-io/kv';
 import { z } from 'zod';
 import { isLostWrite, waitAfterLostWrite } from '../../../ops/platform/nats/conflict.ts';
 import { kvHeaders } from '../../../ops/platform/nats/kv_headers.ts';
-import { BUCKETS } from '../../../schemas/streams.ts';
+import { BUCKETS } from '../../../schemas/buckets.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
 import { ApiError } from '../../http/errors.ts';
 

@@ -1,14 +1,8 @@
 // Budgets in JetStream KV, watched into memory. In: changes of limits and alerts. Out: the record of an org, at once.
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
-import {
-  type BudgetRecord,
-  budgetRecord,
-  type BudgetState,
-  budgetState,
-  NO_LIMITS,
-  type PeriodState,
-} from '../../../schemas/records/budget.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { type BudgetRecord, type BudgetState, NO_LIMITS, type PeriodState } from '../../../schemas/records/budget.ts';
 import { orgKey, orgOfKey } from '../../../schemas/records/org.ts';
 import { stateIn } from '../../../pipeline/domain/budgets/alerts.ts';
 
@@ -35,19 +29,7 @@ export class BudgetStore {
   }
 
   static async open(log: Log, onProblem: OnProblem): Promise<BudgetStore> {
-    const [records, states] = await Promise.all([log.bucket('budgets'), log.bucket('budget_states')]);
-    return new BudgetStore(
-      await WatchedBucket.open(log.nc, records, {
-        name: 'budgets',
-        parse: (text) => budgetRecord.parse(JSON.parse(text)),
-        onProblem,
-      }),
-      await WatchedBucket.open(log.nc, states, {
-        name: 'budget_states',
-        parse: (text) => budgetState.parse(JSON.parse(text)),
-        onProblem,
-      }),
-    );
+    return new BudgetStore(await watch(log, 'budgets', onProblem), await watch(log, 'budget_states', onProblem));
   }
 
   /** Null where the org never set one: it is unlimited. */

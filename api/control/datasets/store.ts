@@ -3,7 +3,9 @@
 // been marked. A deletion that breaks off is finished by the next one, or by whoever makes the same (name, version) again.
 import type { KV } from '@nats-io/kv';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { type Held, RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import { type Held, RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import {
   type DatasetItem,
   datasetKey,
@@ -13,7 +15,6 @@ import {
   parseDatasetPart,
   partsOf,
 } from '../../../schemas/records/dataset.ts';
-import { orgKey } from '../../../schemas/records/org.ts';
 
 /** Parts that are written at a time. */
 const PARTS_AT_ONCE = 4;
@@ -22,28 +23,18 @@ export class DatasetStore {
   readonly #bucket: WatchedBucket<DatasetRecord>;
   readonly #kv: KV;
   readonly #items: KV;
-  /** Keys of each org's datasets, by the org's part of a key. */
-  readonly #byOrg = new Map<string, Set<string>>();
+  readonly #byOrg: OrgIndex<DatasetRecord>;
 
   private constructor(bucket: WatchedBucket<DatasetRecord>, kv: KV, items: KV) {
     this.#bucket = bucket;
     this.#kv = kv;
     this.#items = items;
-    const add = (key: string): void => {
-      const org = key.slice(0, key.lastIndexOf('.'));
-      this.#byOrg.set(org, (this.#byOrg.get(org) ?? new Set()).add(key));
-    };
-    for (const [key] of bucket.entries()) add(key);
-    bucket.onChange((key, held) => {
-      if (held !== null) add(key);
-      else this.#byOrg.get(key.slice(0, key.lastIndexOf('.')))?.delete(key);
-    });
+    this.#byOrg = new OrgIndex(bucket);
   }
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<DatasetStore> {
-    const kv = await log.bucket('datasets');
-    const bucket = await WatchedBucket.open(log.nc, kv, { name: 'datasets', parse: parseDataset, onProblem });
-    return new DatasetStore(bucket, kv, await log.bucket('dataset_items'));
+    const bucket = await watch(log, 'datasets', onProblem);
+    return new DatasetStore(bucket, await log.bucket('datasets'), await log.bucket('dataset_items'));
   }
 
   get(org_id: string, dataset_id: string): DatasetRecord | null {
@@ -67,19 +58,16 @@ export class DatasetStore {
   /** How many datasets an org has, and how many bytes their items. */
   sizes(org_id: string): { count: number; bytes: number } {
     const sizes = { count: 0, bytes: 0 };
-    for (const key of this.#byOrg.get(orgKey(org_id)) ?? []) {
+    for (const { bytes } of this.#byOrg.of(org_id).values()) {
       sizes.count += 1;
-      sizes.bytes += this.#bucket.get(key)?.bytes ?? 0;
+      sizes.bytes += bytes;
     }
     return sizes;
   }
 
   /** Of an org, newest first. */
   list(org_id: string): DatasetRecord[] {
-    return [...(this.#byOrg.get(orgKey(org_id)) ?? [])]
-      .flatMap((key) => this.#bucket.get(key) ?? [])
-      .filter(({ deleting }) => deleting === undefined)
-      .sort(newestFirst);
+    return [...this.#byOrg.of(org_id).values()].filter(({ deleting }) => deleting === undefined).sort(newestFirst);
   }
 
   /**

@@ -2,7 +2,9 @@
 import type { KV } from '@nats-io/kv';
 import { queueChunks } from '../../../ops/exchange/eval_queue.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import { RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import {
   evalJudgeKey,
   evalKey,
@@ -27,24 +29,19 @@ export class EvalStore {
   readonly #bucket: WatchedBucket<EvalRecord>;
   readonly #kv: KV;
   readonly #parts: KV;
-  /** Keys of each org's evals, by the org's part of a key. */
-  readonly #byOrg = new Map<string, Set<string>>();
+  readonly #byOrg: OrgIndex<EvalRecord>;
 
   private constructor(log: Log, bucket: WatchedBucket<EvalRecord>, kv: KV, parts: KV) {
     this.#log = log;
     this.#bucket = bucket;
     this.#kv = kv;
     this.#parts = parts;
-    for (const [key] of bucket.entries()) this.#sort(key, true);
-    bucket.onChange((key, held) => {
-      this.#sort(key, held !== null);
-    });
+    this.#byOrg = new OrgIndex(bucket);
   }
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<EvalStore> {
-    const kv = await log.bucket('evals');
-    const bucket = await WatchedBucket.open(log.nc, kv, { name: 'evals', parse: parseEval, onProblem });
-    return new EvalStore(log, bucket, kv, await log.bucket('eval_chunks'));
+    const bucket = await watch(log, 'evals', onProblem);
+    return new EvalStore(log, bucket, await log.bucket('evals'), await log.bucket('eval_chunks'));
   }
 
   get(org_id: string, eval_id: string): EvalRecord | null {
@@ -53,7 +50,7 @@ export class EvalStore {
 
   /** Of an org, newest first. */
   list(org_id: string): EvalRecord[] {
-    return [...(this.#byOrg.get(orgKey(org_id)) ?? [])].flatMap((key) => this.#bucket.get(key) ?? []).sort(newestFirst);
+    return [...this.#byOrg.of(org_id).values()].sort(newestFirst);
   }
 
   /** Stores an eval with all that it needs, and puts its first chunks into the queue. It is taken when this resolves. */
@@ -173,15 +170,6 @@ export class EvalStore {
 
   close(): void {
     this.#bucket.close();
-  }
-
-  #sort(key: string, exists: boolean): void {
-    const org = key.slice(0, key.lastIndexOf('.'));
-    const own = this.#byOrg.get(org) ?? new Set();
-    if (exists) own.add(key);
-    else own.delete(key);
-    if (own.size === 0) this.#byOrg.delete(org);
-    else this.#byOrg.set(org, own);
   }
 }
 

@@ -3,8 +3,10 @@
 import type { KV } from '@nats-io/kv';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { Turns } from '../../../ops/platform/turns.ts';
-import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
-import { judgeKey, type JudgeRecord, judgeVersionKey, parseJudge } from '../../../schemas/records/judge.ts';
+import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { judgeKey, type JudgeRecord, judgeVersionKey } from '../../../schemas/records/judge.ts';
 import { ApiError } from '../../http/errors.ts';
 
 /** How often a change is tried against others of the same judge. */
@@ -19,8 +21,7 @@ export class JudgeStore {
   readonly #versions: KV;
   readonly #jsm: Log['jsm'];
   readonly #onProblem: OnProblem;
-  /** Keys of each org's judges. */
-  readonly #byOrg = new Map<string, Set<string>>();
+  readonly #byOrg: OrgIndex<JudgeRecord>;
   /** Changes of one judge by this process, which would lose against each other. */
   readonly #turns = new Turns();
 
@@ -29,23 +30,11 @@ export class JudgeStore {
     this.#versions = versions;
     this.#jsm = jsm;
     this.#onProblem = onProblem;
-    const sort = (key: string, exists: boolean): void => {
-      const [org = ''] = key.split('.');
-      const own = this.#byOrg.get(org) ?? new Set();
-      if (exists) own.add(key);
-      else own.delete(key);
-      if (own.size === 0) this.#byOrg.delete(org);
-      else this.#byOrg.set(org, own);
-    };
-    for (const [key] of bucket.entries()) sort(key, true);
-    bucket.onChange((key, held) => {
-      sort(key, held !== null);
-    });
+    this.#byOrg = new OrgIndex(bucket);
   }
 
   static async open(log: Log, onProblem: OnProblem): Promise<JudgeStore> {
-    const [judges, versions] = await Promise.all([log.bucket('judges'), log.bucket('judge_versions')]);
-    const bucket = await WatchedBucket.open(log.nc, judges, { name: 'judges', parse: parseJudge, onProblem });
+    const [bucket, versions] = await Promise.all([watch(log, 'judges', onProblem), log.bucket('judge_versions')]);
     return new JudgeStore(bucket, versions, log, onProblem);
   }
 
@@ -56,8 +45,7 @@ export class JudgeStore {
 
   /** Of an org, newest first. */
   list(org_id: string): JudgeRecord[] {
-    const keys = this.#byOrg.get(judgeKey(org_id, '').slice(0, -1)) ?? [];
-    return [...keys].flatMap((key) => this.#bucket.get(key) ?? []).sort(newestFirst);
+    return [...this.#byOrg.of(org_id).values()].sort(newestFirst);
   }
 
   async create(record: JudgeRecord): Promise<void> {

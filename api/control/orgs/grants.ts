@@ -3,8 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { memberSince } from '../../../schemas/records/org.ts';
 import { isoMillis } from '../../../schemas/formats/times.ts';
 import type { Resource } from '../../http/auth.ts';
+import type { Permission } from '../../http/permissions.ts';
 import { ApiError } from '../../http/errors.ts';
-import { type CreateGrantBody, GRANTABLE, type GrantItem, type GrantRecord } from './grant_schema.ts';
+import { GRANTABLE, type GrantRecord } from '../../../schemas/records/grant.ts';
+import type { CreateGrantBody, GrantItem } from './grant_schema.ts';
 import type { GrantStore } from './grant_store.ts';
 import { type OrgsDeps, storeAway } from './orgs.ts';
 
@@ -28,7 +30,7 @@ export async function createGrant(
 ): Promise<GrantItem> {
   const now = deps.now();
   const { user_id, resource } = body;
-  const grantable: readonly string[] = GRANTABLE[resource.type];
+  const grantable: readonly Permission[] = GRANTABLE[resource.type];
   const foreign = body.permissions.findIndex((permission) => !grantable.includes(permission));
   if (foreign >= 0)
     throw new ApiError(

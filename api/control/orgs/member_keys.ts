@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type MemberRecord, memberSince } from '../../../schemas/records/org.ts';
 import { keyPermissions, keyStatus, type Role } from '../../http/permissions.ts';
 import type { OrgsDeps } from './orgs.ts';
-import type { KeyRecord } from './schema.ts';
+import type { KeyRecord } from '../../../schemas/records/api_key.ts';
 
 /** Keys of a removed member whose records are deleted at a time. */
 const DELETES_AT_ONCE = 16;

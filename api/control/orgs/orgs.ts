@@ -8,18 +8,10 @@ import { activeMember, memberSince, type OrgRecord, ownerOf } from '../../../sch
 import { touched } from '../../http/changes.ts';
 import { may, type OperatorCredential, type OrgCredential } from '../../http/credential.ts';
 import { ApiError } from '../../http/errors.ts';
-import { beyondKey, beyondRole, type Scope } from '../../http/permissions.ts';
+import type { KeyRecord, Scope } from '../../../schemas/records/api_key.ts';
+import { beyondKey, beyondRole } from '../../http/permissions.ts';
 import { replaceOwner } from './membership.ts';
-import type {
-  CreatedKey,
-  CreateKeyBody,
-  CreateOrgBody,
-  KeyItem,
-  KeyRecord,
-  OrgItem,
-  OrgView,
-  PatchOrgBody,
-} from './schema.ts';
+import type { CreatedKey, CreateKeyBody, CreateOrgBody, KeyItem, OrgItem, OrgView, PatchOrgBody } from './schema.ts';
 import type { KeyStore, OrgStore } from './store.ts';
 
 /** Keys of one org that are not revoked; some more where several processes make some at once. */

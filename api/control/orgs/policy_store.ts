@@ -1,15 +1,10 @@
 // Policies in JetStream KV by org, watched into memory; an org that has set nothing has the defaults.
 import { isDeepStrictEqual } from 'node:util';
-import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
-import {
-  changedPolicy,
-  DEFAULT_POLICY,
-  parsePolicy,
-  type Policy,
-  type PolicyChange,
-} from '../../../schemas/records/policy.ts';
+import { changedPolicy, DEFAULT_POLICY, type Policy, type PolicyChange } from '../../../schemas/records/policy.ts';
 
 export class PolicyStore {
   readonly #bucket: WatchedBucket<Policy>;
@@ -19,8 +14,7 @@ export class PolicyStore {
   }
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<PolicyStore> {
-    const kv = await log.bucket('policies');
-    return new PolicyStore(await WatchedBucket.open(log.nc, kv, { name: 'policies', parse: parsePolicy, onProblem }));
+    return new PolicyStore(await watch(log, 'policies', onProblem));
   }
 
   get(org_id: string): Policy {

@@ -1,8 +1,8 @@
 // Shapes of orgs and API keys: what requests bring, what is stored in KV, what answers show.
 import { z } from 'zod';
+import { keyRecord, SCOPES } from '../../../schemas/records/api_key.ts';
 import { orgRateLimits, overageBudget, planName } from '../../../schemas/records/org.ts';
 import { isAddressable, NOT_ADDRESSABLE } from '../../../schemas/path_names.ts';
-import { SCOPES } from '../../http/permissions.ts';
 
 const USER_ID_CHARS_MAX = 128;
 const ORG_ID_PATTERN = /^[A-Za-z0-9_.-]{1,128}$/;
@@ -67,22 +67,6 @@ export const KEY_EXAMPLE = { name: 'ci', scopes: ['ingest:write', 'traces:read']
 
 export const createKeyBody = z.object({ name, scopes });
 export type CreateKeyBody = z.infer<typeof createKeyBody>;
-
-/** An API key as stored, under the SHA-256 of its raw text. */
-export const keyRecord = z.object({
-  id: z.string(),
-  org_id: z.string(),
-  name: z.string(),
-  key_prefix: z.string(),
-  scopes: z.array(z.enum(SCOPES)),
-  created_at: z.iso.datetime(),
-  /**
-   * The member to whom the key belongs, and joined_at of their membership. Null for a key of the operator or the bootstrap, and for
-   * keys stored before keys had makers: no member caps these.
-   */
-  created_by: z.object({ user_id: z.string(), member_since: z.string() }).nullable().default(null),
-});
-export type KeyRecord = z.infer<typeof keyRecord>;
 
 /** An API key as lists show it. */
 export const keyItem = keyRecord

@@ -1,14 +1,15 @@
 // Orgs and API keys in JetStream KV, watched into memory: reads never leave the process, a change made anywhere is here in
 // milliseconds. Writes are CAS on the revision.
 import { Turns } from '../../../ops/platform/turns.ts';
-import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { type MemberRecord, memberSince, orgKey, type OrgRecord, parseOrg } from '../../../schemas/records/org.ts';
+import type { KeyRecord } from '../../../schemas/records/api_key.ts';
+import { type MemberRecord, memberSince, orgKey, type OrgRecord } from '../../../schemas/records/org.ts';
 import type { KeyLookup, Memberships } from '../../http/auth.ts';
 import type { ApiKeyCredential } from '../../http/credential.ts';
 import { keyStatus, type KeyStatus, type Role } from '../../http/permissions.ts';
 import { MemberIndex } from './member_index.ts';
-import { type KeyRecord, keyRecord } from './schema.ts';
 
 type OnProblem = (problem: string, cause: unknown) => void;
 
@@ -29,8 +30,7 @@ export class OrgStore implements Memberships {
 
   /** @param isDeleted whether an org is being deleted: to everybody it is gone then */
   static async open(log: Log, onProblem: OnProblem, isDeleted: (org_id: string) => boolean): Promise<OrgStore> {
-    const kv = await log.bucket('orgs');
-    return new OrgStore(await WatchedBucket.open(log.nc, kv, { name: 'orgs', parse: parseOrg, onProblem }), isDeleted);
+    return new OrgStore(await watch(log, 'orgs', onProblem), isDeleted);
   }
 
   get(org_id: string): OrgRecord | null {
@@ -124,9 +124,7 @@ export class KeyStore implements KeyLookup {
   }
 
   static async open(log: Log, onProblem: OnProblem, lookups: KeyLookups): Promise<KeyStore> {
-    const kv = await log.bucket('api_keys');
-    const parse = (text: string): KeyRecord => keyRecord.parse(JSON.parse(text));
-    return new KeyStore(await WatchedBucket.open(log.nc, kv, { name: 'api_keys', parse, onProblem }), lookups);
+    return new KeyStore(await watch(log, 'api_keys', onProblem), lookups);
   }
 
   byHash(hash: string): { hash: string; credential: ApiKeyCredential } | null {

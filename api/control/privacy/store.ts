@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { randomBytes } from 'node:crypto';
 import type { Sealer } from '../../../ops/platform/sealing.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import { PiiRedactor } from '../../../pipeline/domain/pii/pii.ts';
 import { IN_PLACE, type OwnBounds } from '../../../pipeline/domain/pii/own_patterns.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
@@ -11,7 +12,6 @@ import {
   changedPiiPolicy,
   DEFAULT_PII_POLICY,
   hashKeyContext,
-  parsePiiRecord,
   type PiiPolicy,
   type PiiPolicyChange,
   type PiiRecord,
@@ -36,9 +36,7 @@ export class PiiPolicyStore {
     onProblem: (problem: string, cause: unknown) => void,
     boundsOf: (org_id: string) => OwnBounds = () => IN_PLACE,
   ): Promise<PiiPolicyStore> {
-    const kv = await log.bucket('pii_policies');
-    const bucket = await WatchedBucket.open(log.nc, kv, { name: 'pii_policies', parse: parsePiiRecord, onProblem });
-    return new PiiPolicyStore(bucket, boundsOf);
+    return new PiiPolicyStore(await watch(log, 'pii_policies', onProblem), boundsOf);
   }
 
   get(org_id: string): PiiPolicy {

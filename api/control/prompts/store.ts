@@ -2,8 +2,9 @@
 // A version is written once and never changed, so a write is a create; which one is the newest is told by the bucket's revisions,
 // which no clock can mix up. A prompt is deleted version by version, the newest last.
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { type Held, RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
-import { parsePrompt, parsePromptRef, promptKey, type PromptRecord } from '../../../schemas/records/prompt.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import { type Held, RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { parsePromptRef, promptKey, type PromptRecord } from '../../../schemas/records/prompt.ts';
 
 type Version = Pick<Held<PromptRecord>, 'value' | 'revision'>;
 
@@ -35,8 +36,7 @@ export class PromptStore {
   }
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<PromptStore> {
-    const kv = await log.bucket('prompts');
-    return new PromptStore(await WatchedBucket.open(log.nc, kv, { name: 'prompts', parse: parsePrompt, onProblem }));
+    return new PromptStore(await watch(log, 'prompts', onProblem));
   }
 
   /** The newest version of a prompt; null where the org has none of this name. */

@@ -1,12 +1,12 @@
 // Retention policies in JetStream KV by org, watched into memory; an org that has set nothing has the defaults.
 import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
-import { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
 import {
   changedRetention,
   DEFAULT_RETENTION,
-  parseRetention,
   type RetentionChange,
   type RetentionPolicy,
   retentionProblem,
@@ -21,9 +21,7 @@ export class RetentionStore {
   }
 
   static async open(log: Log, onProblem: (problem: string, cause: unknown) => void): Promise<RetentionStore> {
-    const kv = await log.bucket('retention_policies');
-    const options = { name: 'retention_policies', parse: parseRetention, onProblem };
-    return new RetentionStore(await WatchedBucket.open(log.nc, kv, options));
+    return new RetentionStore(await watch(log, 'retention_policies', onProblem));
   }
 
   get(org_id: string): RetentionPolicy {

@@ -1,7 +1,7 @@
 // Shapes of the webhook endpoints' routes: what they take, and what they answer.
 import { z } from 'zod';
 import { EVENT_CATALOG, eventNamed, TEST_EVENT } from '../../../schemas/events/catalog.ts';
-import { DEAD_REASONS } from '../../../schemas/records/webhook.ts';
+import { DEAD_DELIVERY_REASONS } from '../../../schemas/records/webhook.ts';
 import { offsetQuery } from '../../http/pagination.ts';
 
 const DESCRIPTION_CHARS_MAX = 500;
@@ -111,7 +111,7 @@ export const letterItem = z.object({
   webhook_id: z.string(),
   event: z.string(),
   reason: z
-    .enum(DEAD_REASONS)
+    .enum(DEAD_DELIVERY_REASONS)
     .describe(
       'expired: it failed for 24 hours; backlog: too many deliveries waited for this endpoint; too_large: it has more bytes than are sent',
     ),

@@ -48,8 +48,7 @@ async function aRunner(
   observe: (job: string, outcome: string) => void = () => undefined,
 ): Promise<JobLeases> {
   const leases = await JobLeases.open({
-    nc,
-    kv: await log.bucket('jobs'),
+    log,
     workerId,
     onProblem: () => undefined,
     hurry: HURRY,
@@ -161,8 +160,7 @@ describe('a call', () => {
 describe('a worker', () => {
   it('a worker reports how long the slot of a failing job has been waiting', async () => {
     const leases = await JobLeases.open({
-      nc,
-      kv: await log.bucket('jobs'),
+      log,
       workerId: 'w1',
       onProblem: () => undefined,
       hurry: HURRY,

@@ -11,7 +11,7 @@ import { placeOf } from '../../../api/http/keyed_store.ts';
 import { JUDGES_BYTES_ORG_MAX } from '../../../api/control/judges/judges.ts';
 import { OLD_VERSIONS_MAX } from '../../../api/control/judges/store.ts';
 import { API_KEYS_ORG_MAX } from '../../../api/control/orgs/orgs.ts';
-import type { KeyRecord } from '../../../api/control/orgs/schema.ts';
+import type { KeyRecord } from '../../../schemas/records/api_key.ts';
 import { ENDED_JOBS_MAX, JobRecords, OPEN_JOBS_MAX } from '../../../ops/exchange/job_records.ts';
 import { agentKey, type AgentRecord } from '../../../schemas/records/agent.ts';
 import { datasetKey, type DatasetRecord } from '../../../schemas/records/dataset.ts';

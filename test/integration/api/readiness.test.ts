@@ -55,7 +55,10 @@ test('the service is ready when every partition has a live owner, and its metric
   };
   const beats = setInterval(() => void heartbeat(), BEAT_MS);
   const own = (partition: number, owner: string) =>
-    kv.put(`partition.${String(partition)}`, JSON.stringify({ partition, owner, epoch: 1, checkpoint: 0 }));
+    kv.put(
+      `partition.${String(partition)}`,
+      JSON.stringify({ partition, owner, epoch: 1, checkpoint: 0, completed_through: 0, at: new Date().toISOString() }),
+    );
   for (const partition of [0, 1, 2]) await own(partition, 'w1');
   await own(3, 'w_dead');
   await eventually(async () => JSON.stringify((await ready()).checks).includes('"consumers":"down"'));

@@ -1,6 +1,6 @@
 // Two API processes and no worker: nothing lands, so what one lets in can only be known to the other because it was told.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { LetInSharing } from '../../../api/admission/budget/sharing.ts';
+import { ReservationSharing } from '../../../api/admission/budget/sharing.ts';
 import { connectNats } from '../../../ops/platform/nats/connect.ts';
 import { nothingUsed } from '../../../pipeline/domain/budgets/budget.ts';
 import { UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
@@ -88,10 +88,9 @@ test('use that one process could not publish is released in the other; use that 
     ledger.endRead('org', scope, [], 0);
     const nc = connections[index];
     if (nc === undefined) throw new Error('there is a connection');
-    return new LetInSharing({
+    return new ReservationSharing({
       nc,
       ledger,
-      onCrossing: () => undefined,
       onProblem: (problem) => {
         throw new Error(problem);
       },
@@ -99,7 +98,7 @@ test('use that one process could not publish is released in the other; use that 
   });
   for (const nc of connections) await nc.flush();
   const letIn = (tokens: number) =>
-    sharings[0]?.told(
+    sharings[0]?.announce(
       'org',
       near.reserve('org', [
         { ...nothingUsed(), tokens, cost_pico_usd: 2n ** 70n, agent_id: 'a', partition: 0, hour: 5 },
@@ -128,23 +127,21 @@ test('use that a process reserved before it died is released; a long request of 
   for (const one of [ledger, lasting]) one.open('org', scope);
   const nc = await connectNats({ url: nats.url, name: 'far', waitMs: 3000 });
   const problems: string[] = [];
-  const sharing = new LetInSharing({
+  const sharing = new ReservationSharing({
     nc,
     ledger,
-    onCrossing: () => undefined,
     onProblem: (problem) => problems.push(problem),
   });
   await nc.flush();
   // Told before what is forgotten, and lasting longer.
   const living = await connectNats({ url: nats.url, name: 'lives', waitMs: 3000 });
-  const alive = new LetInSharing({
+  const alive = new ReservationSharing({
     nc: living,
     ledger: lasting,
-    onCrossing: () => undefined,
     onProblem: () => undefined,
   });
   const use = { ...nothingUsed(), tokens: 7, agent_id: '', partition: 0, hour: 5 };
-  const call = alive.told('org', lasting.reserve('org', [use]));
+  const call = alive.announce('org', lasting.reserve('org', [use]));
   await eventually(() => ledger.used('org').tokens === 7, { what: 'the call is known' });
   const other = await connectNats({ url: nats.url, name: 'dies', waitMs: 3000 });
   other.publish('usage.let_in.dies', 'no JSON');

@@ -445,8 +445,7 @@ describe('POST /admin/reprice', () => {
     };
     const { log } = api;
     const leases = await JobLeases.open({
-      nc: log.nc,
-      kv: await log.bucket('jobs'),
+      log,
       workerId: 'test',
       onProblem: () => undefined,
     });

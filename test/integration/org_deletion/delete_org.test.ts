@@ -3,7 +3,8 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type BucketName, BUCKETS, DEAD_LETTERS_STREAM, streamConfigs } from '../../../schemas/streams.ts';
+import { type BucketName, BUCKETS } from '../../../schemas/buckets.ts';
+import { DEAD_LETTERS_STREAM, streamConfigs } from '../../../schemas/streams.ts';
 import { JobRecords } from '../../../ops/exchange/job_records.ts';
 import { OrgDeletions } from '../../../ops/exchange/org_deletions.ts';
 import { orgTenantToken } from '../../../ops/platform/tenant_token.ts';

@@ -5,10 +5,10 @@ import { z } from 'zod';
 import { checkJsonType, parseJson } from '../../../api/http/body.ts';
 import { idempotencyKey } from '../../../api/http/idempotency.ts';
 import { decodeCursor, encodeCursor, limitParam, pageMetaOf } from '../../../api/http/pagination.ts';
-import { beyondKey, beyondRole, keyMay, type Permission, PERMISSIONS, SCOPES } from '../../../api/http/permissions.ts';
+import { beyondKey, beyondRole, keyMay, type Permission, PERMISSIONS } from '../../../api/http/permissions.ts';
+import { SCOPES } from '../../../schemas/records/api_key.ts';
 import { listParam, templateOf } from '../../../api/http/route.ts';
 import { checkPinnedVersion } from '../../../api/http/version.ts';
-import { Admission, ORG_BYTES_MAX, ORG_EVENTS_MAX, TOTAL_BYTES_MAX } from '../../../api/admission/in_flight.ts';
 import { readAck } from '../../../api/intake/ingest/ack_inbox.ts';
 import { ingestPathOf } from '../../../api/intake/ingest/handler.ts';
 import { joinExpositions } from '../../../ops/platform/metrics.ts';
@@ -142,41 +142,6 @@ test('an Idempotency-Key is a UUID in any case', () => {
   for (const bad of ['', 'x', '6f9619ff8b86d011b42d00cf4fc964ff', '6f9619ff-8b86-d011-b42d-00cf4fc964fg', ['a', 'b']]) {
     expect(() => idempotencyKey(bad)).toThrow(expect.objectContaining({ code: 'invalid_request' }) as Error);
   }
-});
-
-describe('bounds in flight', () => {
-  const of = (org_id: string) => ({
-    kind: 'api_key' as const,
-    org_id,
-    key_id: 'ak_1',
-    scopes: new Set(['*'] as const),
-  });
-
-  test("one organization's flood is rejected while another is admitted, and its bytes are released", () => {
-    const admission = new Admission();
-    const flood = admission.open(of('a'));
-    expect(flood.grow(ORG_BYTES_MAX)).toBeNull();
-    expect(admission.open(of('a')).grow(1)).toMatchObject({ code: 'rate_limited', headers: { 'Retry-After': '1' } });
-    expect(admission.open(of('b')).grow(1000)).toBeNull();
-    flood.release();
-    expect(admission.open(of('a')).grow(1)).toBeNull();
-  });
-
-  test('all organizations together have a bound', () => {
-    const admission = new Admission();
-    let held = 0;
-    for (let org = 0; admission.open(of(`o${String(org)}`)).grow(1024 * 1024) === null; org++) held++;
-    expect(held * 1024 * 1024).toBe(TOTAL_BYTES_MAX);
-  });
-
-  test('events are bounded too, and a release counts once', () => {
-    const admission = new Admission();
-    const hold = admission.open(of('a'));
-    expect(hold.admit(ORG_EVENTS_MAX)).toBeNull();
-    expect(hold.admit(1)).toMatchObject({ code: 'rate_limited' });
-    hold.release();
-    expect(admission.open(of('a')).admit(ORG_EVENTS_MAX)).toBeNull();
-  });
 });
 
 describe('confirmations', () => {

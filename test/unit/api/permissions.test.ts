@@ -1,6 +1,7 @@
 // The table of permissions against the contract's, written out by hand.
 import { describe, expect, test } from 'vitest';
-import { keyMay, PERMISSIONS, type Permission, ROLES, roleMay, SCOPES } from '../../../api/http/permissions.ts';
+import { keyMay, PERMISSIONS, type Permission, ROLES, roleMay } from '../../../api/http/permissions.ts';
+import { SCOPES } from '../../../schemas/records/api_key.ts';
 
 const ALL = ['viewer', 'member', 'admin', 'owner'];
 const MEMBER_UP = ['member', 'admin', 'owner'];

@@ -1,7 +1,8 @@
 // When a grant may end.
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../api/http/errors.ts';
-import { createGrantBody, grantItem, type GrantRecord, grantRecord } from '../../../api/control/orgs/grant_schema.ts';
+import { createGrantBody, grantItem } from '../../../api/control/orgs/grant_schema.ts';
+import { type GrantRecord, grantRecord } from '../../../schemas/records/grant.ts';
 import { createGrant, type GrantsDeps } from '../../../api/control/orgs/grants.ts';
 import { activeMember } from '../../../schemas/records/org.ts';
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { KeyMaker, OrgCredential } from '../../../api/http/credential.ts';
 import { ApiError, type ErrorCode } from '../../../api/http/errors.ts';
-import type { Scope } from '../../../api/http/permissions.ts';
+import type { Scope } from '../../../schemas/records/api_key.ts';
 import {
   acceptInvite,
   changeRole,

@@ -3,6 +3,7 @@
 import { expect, it } from 'vitest';
 import { createOtlpHandler, type OtlpDeps } from '../../../api/intake/otlp/handler.ts';
 import { createLogger } from '../../../ops/platform/logger.ts';
+import { anAdmission } from '../../support/admission.ts';
 import { asJson, exportOf, otlpSpan } from '../../support/otlp.ts';
 import { listening } from '../../support/listening.ts';
 
@@ -13,22 +14,15 @@ const key = { kind: 'api_key', org_id: 'org_a', key_id: 'k', scopes: new Set(['*
 
 /** Accepts every token and KEY. */
 function aHandler(statuses: number[]): ReturnType<typeof createOtlpHandler> {
-  const hold = {
-    grow: () => null,
-    admit: () => null,
-    inTurn: (_: number, check: () => unknown) => check(),
-    release: () => undefined,
-  };
   const deps = {
     edge: {
       auth: { tokens: { verify: () => person }, keys: { byHash: (hash: string) => ({ hash, credential: key }) } },
-      limits: { take: () => ({ allowed: true, headers: {} }) },
       bodyBytesMax: 1_000_000,
       now: Date.now,
       log: createLogger('otlp-test', 'silent'),
       observe: (_route: string, _method: string, status: number) => statuses.push(status),
     },
-    admission: { open: () => hold },
+    admission: anAdmission(),
     store: () => Promise.resolve(),
     partitions: 4,
     observeIngest: () => undefined,

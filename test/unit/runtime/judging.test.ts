@@ -2,7 +2,7 @@
 // verdicts, and organizations whose judges have used up their time.
 import { afterAll, describe, expect, it } from 'vitest';
 import { PatternRunner } from '../../../ops/platform/pattern_runner.ts';
-import { Cooldowns } from '../../../pipeline/judging/recent_judgements.ts';
+import { RecentJudgements } from '../../../pipeline/judging/recent_judgements.ts';
 import { JudgedInputs } from '../../../pipeline/judging/judged_inputs.ts';
 import type { JudgedStore, StoredRef } from '../../../pipeline/judging/judged_store.ts';
 import { followJudges } from '../../../pipeline/judging/enabled_judges.ts';
@@ -78,7 +78,7 @@ const deps = (
   store,
   time: new OrgTime(),
   runner,
-  cooldowns: new Cooldowns(),
+  recentJudgements: new RecentJudgements(),
   now: () => 0,
   yield: () => Promise.resolve(),
   ...over,

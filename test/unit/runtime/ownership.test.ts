@@ -3,7 +3,8 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { sendBeat } from '../../../ops/exchange/heartbeats.ts';
-import { BEAT_MS, Ownership, type PartitionRecord, TTL_MS } from '../../../pipeline/worker/ownership.ts';
+import { BEAT_MS, Ownership, TTL_MS } from '../../../pipeline/worker/ownership.ts';
+import type { PartitionRecord } from '../../../schemas/records/partition.ts';
 import { FaultyLog } from '../../support/faulty_log.ts';
 
 let log = new FaultyLog();

@@ -4,8 +4,9 @@ import { expect, test } from 'vitest';
 import { BudgetGate, type GateDeps } from '../../../api/admission/budget/gate.ts';
 import { unlimited } from '../../../api/control/budgets/store.ts';
 import { limitedAgents } from '../../../pipeline/domain/budgets/budget.ts';
-import { ApiError } from '../../../api/http/errors.ts';
-import { type AskedUse, UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
+import { errorOf } from '../../../api/admission/decision.ts';
+import type { ApiError } from '../../../api/http/errors.ts';
+import { type AskedUse, type Reservation, UsageLedger } from '../../../pipeline/domain/budgets/usage_ledger.ts';
 import { agentScope, type BudgetRecord, type PeriodState } from '../../../schemas/records/budget.ts';
 
 const ORG = 'org_a';
@@ -41,72 +42,73 @@ function aGate(record: Partial<BudgetRecord>, more: { overage?: number; state?: 
   return { gate: new BudgetGate(deps), ledger };
 }
 
-function refusal(run: () => unknown): ApiError {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof ApiError) return error;
-    throw error;
-  }
-  throw new Error('it was let in');
+/** Reserves uses that have to be admitted. */
+function admitted(gate: BudgetGate, uses: readonly AskedUse[]): Reservation {
+  const decision = gate.admit(ORG, uses);
+  if (decision.kind === 'reject') throw new Error(`rejected: ${decision.detail}`);
+  return decision.use;
+}
+
+/** Returns the error for uses that have to be rejected. */
+function rejection(gate: BudgetGate, uses: readonly AskedUse[]): ApiError {
+  const decision = gate.admit(ORG, uses);
+  if (decision.kind === 'reject') return errorOf(decision);
+  throw new Error('it was admitted');
 }
 
 const hard = (hard_limit: number) => ({ soft_limit: null, hard_limit });
 
 test('of 64 concurrent requests, the one that reaches the limit is the last', () => {
   const { gate, ledger } = aGate({ tokens: hard(1000) });
-  let admitted = 0;
+  let count = 0;
   for (let i = 0; i < 64; i++) {
-    try {
-      gate.admit(ORG, [use(30)]);
-      admitted++;
-    } catch (error) {
-      expect(error).toMatchObject({ code: 'rate_limited' });
-    }
+    const decision = gate.admit(ORG, [use(30)]);
+    if (decision.kind === 'admit') count++;
+    else expect(decision.code).toBe('rate_limited');
   }
-  expect([admitted, ledger.used(ORG).tokens]).toEqual([34, 1020]);
+  expect([count, ledger.used(ORG).tokens]).toEqual([34, 1020]);
 });
 
 test('the rejection says which limit is used up and when it starts over', () => {
   const { gate } = aGate({ tokens: hard(10) });
-  gate.admit(ORG, [use(10)]);
-  const error = refusal(() => gate.admit(ORG, [use(1)]));
+  admitted(gate, [use(10)]);
+  const error = rejection(gate, [use(1)]);
   expect(error.status).toBe(429);
   expect(error.detail).toContain('tokens (10)');
   expect(error.headers).toEqual({ 'Retry-After': '600', 'X-Quota-Tokens-Status': 'hard_exceeded' });
   const storage = aGate({ storage_mb: hard(0) });
-  expect(refusal(() => storage.gate.admit(ORG, [use(1)])).headers).toMatchObject({
+  expect(rejection(storage.gate, [use(1)]).headers).toMatchObject({
     'X-Quota-Storage-Mb-Status': 'hard_exceeded',
   });
 });
 
 test('unpublished and cancelled use is released', () => {
   const { gate, ledger } = aGate({ tokens: hard(10) });
-  gate.admit(ORG, [use(10)]).cancel();
-  const second = gate.admit(ORG, [use(10)]);
-  refusal(() => gate.admit(ORG, [use(1)]));
+  admitted(gate, [use(10)]).cancel();
+  const second = admitted(gate, [use(10)]);
+  rejection(gate, [use(1)]);
   second.confirm(new Map([[0, 5]]));
   ledger.landed(landed(5));
-  gate.admit(ORG, [use(1)]);
+  admitted(gate, [use(1)]);
 });
 
 test("a batch with one blocked agent's event is rejected as a whole; other agents continue", () => {
   const { gate, ledger } = aGate({ tokens: hard(1000), agents: { [agentScope('small')]: hard(5) } });
-  gate.admit(ORG, [use(5, 'small')]);
-  expect(refusal(() => gate.admit(ORG, [use(1, 'big'), use(1, 'small')])).detail).toContain('agent small');
+  admitted(gate, [use(5, 'small')]);
+  expect(rejection(gate, [use(1, 'big'), use(1, 'small')]).detail).toContain('agent small');
   expect(ledger.used(ORG).tokens).toBe(5);
-  gate.admit(ORG, [use(1, 'big')]);
+  admitted(gate, [use(1, 'big')]);
 });
 
 test('an overage budget admits use until its cost is reached; 0 rejects with 402 at once', () => {
   const { gate } = aGate({ tokens: hard(10) }, { overage: 5 });
-  gate.admit(ORG, [use(10, '', 100n)]);
-  gate.admit(ORG, [use(10, '', 3n)]);
-  gate.admit(ORG, [use(10, '', 3n)]);
-  expect(refusal(() => gate.admit(ORG, [use(1, '', 1n)])).status).toBe(402);
+  admitted(gate, [use(10, '', 100n)]);
+  admitted(gate, [use(10, '', 3n)]);
+  admitted(gate, [use(10, '', 3n)]);
+  expect(rejection(gate, [use(1, '', 1n)]).status).toBe(402);
   const none = aGate({ tokens: hard(10) }, { overage: 0 });
-  none.gate.admit(ORG, [use(10)]);
-  expect(refusal(() => none.gate.admit(ORG, [use(1)])).code).toBe('payment_required');
+  admitted(none.gate, [use(10)]);
+  expect(rejection(none.gate, [use(1)]).code).toBe('payment_required');
 });
 
 test('while use is unknown, a limit recorded as reached rejects', () => {
@@ -115,9 +117,9 @@ test('while use is unknown, a limit recorded as reached rejects', () => {
     told: [],
   };
   const unknown = { state, settled: false };
-  expect(refusal(() => aGate({ tokens: hard(10) }, unknown).gate.admit(ORG, [use(1)])).code).toBe('rate_limited');
-  aGate({ tokens: hard(20) }, unknown).gate.admit(ORG, [use(1)]);
-  aGate({ tokens: hard(10) }, { state }).gate.admit(ORG, [use(1)]);
+  expect(rejection(aGate({ tokens: hard(10) }, unknown).gate, [use(1)]).code).toBe('rate_limited');
+  admitted(aGate({ tokens: hard(20) }, unknown).gate, [use(1)]);
+  admitted(aGate({ tokens: hard(10) }, { state }).gate, [use(1)]);
 });
 
 test('an organization without a hard limit is not checked', () => {

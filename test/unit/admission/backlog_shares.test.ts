@@ -1,27 +1,27 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { OutgoingEvent } from '../../../../api/intake/ingest/publisher.ts';
+import type { OutgoingEvent } from '../../../api/intake/ingest/publisher.ts';
 import {
   ACTIVE_MS,
+  BacklogShares,
   BACKLOG_MIN,
   CAUGHT_UP_MS,
   ENTRIES_MAX,
   EVENT_COST,
   fairLevel,
-  Shares,
   STALL_MS,
-} from '../../../../api/admission/backlog_shares.ts';
+} from '../../../api/admission/backlog_shares.ts';
 
 const PARTITIONS = 2;
 const MIB = 1024 * 1024;
 
 let now = 0;
 let seq = 0;
-let shares = new Shares(PARTITIONS, () => now);
+let shares = new BacklogShares(PARTITIONS, () => now);
 
 beforeEach(() => {
   [now, seq] = [0, 0];
-  shares = new Shares(PARTITIONS, () => now);
+  shares = new BacklogShares(PARTITIONS, () => now);
 });
 
 const event = (org_id: string, partition: number, bytes: number): OutgoingEvent => ({
@@ -37,7 +37,9 @@ function store(org: string, bytes: number, partition = 0): number {
   return seq;
 }
 
-/** Lands everything in the log. */
+const isAdmitted = (org_id: string): boolean => shares.decide({ org_id }).kind === 'admit';
+
+/** Everything that is in the log has landed. */
 const landAll = (): void => {
   shares.landed(Array.from({ length: PARTITIONS }, (_, partition) => [partition, seq] as const));
 };
@@ -73,36 +75,36 @@ describe('fair level', () => {
 describe('shares', () => {
   it('an organization that floods is rejected with Retry-After, and no other', () => {
     flood();
-    expect(shares.refusal('noisy')).toMatchObject({
+    expect(shares.decide({ org_id: 'noisy' })).toMatchObject({
+      kind: 'reject',
       code: 'rate_limited',
-      status: 429,
-      headers: { 'Retry-After': '1' },
+      retry_after_seconds: 1,
     });
-    expect(shares.refusal('quiet')).toBeNull();
-    expect(shares.refusal('never seen')).toBeNull();
+    expect(isAdmitted('quiet')).toBe(true);
+    expect(isAdmitted('never seen')).toBe(true);
     store('quiet', 5000);
     now += 100;
-    expect(shares.refusal('quiet')).toBeNull();
+    expect(isAdmitted('quiet')).toBe(true);
   });
 
   it('a rejected organization is admitted again once its backlog has landed', () => {
     flood();
-    expect(shares.refusal('noisy')).not.toBeNull();
+    expect(isAdmitted('noisy')).toBe(false);
     landAll();
     now += 100;
-    expect(shares.refusal('noisy')).toBeNull();
+    expect(isAdmitted('noisy')).toBe(true);
   });
 
   it('an organization that is alone is never rejected, however much it sends', () => {
     for (let at = 0; at < 50; at += 1) store('only', MIB);
     now += 100;
-    expect(shares.refusal('only')).toBeNull();
+    expect(isAdmitted('only')).toBe(true);
   });
 
   it('no organization is rejected when all send alike', () => {
     for (let at = 0; at < 20; at += 1) for (const org of ['a', 'b', 'c']) store(org, MIB);
     now += 100;
-    expect(['a', 'b', 'c'].map((org) => shares.refusal(org))).toEqual([null, null, null]);
+    expect(['a', 'b', 'c'].map(isAdmitted)).toEqual([true, true, true]);
   });
 
   it('an organization that has not sent for a while is not protected', () => {
@@ -112,9 +114,9 @@ describe('shares', () => {
     landAll();
     store('noisy', 2 * BACKLOG_MIN);
     now += 100;
-    expect(shares.refusal('noisy')).not.toBeNull();
+    expect(isAdmitted('noisy')).toBe(false);
     now += ACTIVE_MS / 2;
-    expect(shares.refusal('noisy')).toBeNull();
+    expect(isAdmitted('noisy')).toBe(true);
   });
 
   it('a backlog that lands within the permitted time rejects nobody', () => {
@@ -127,10 +129,10 @@ describe('shares', () => {
     }
     store('noisy', 12 * MIB);
     now += 100;
-    expect(shares.refusal('noisy')).toBeNull();
+    expect(isAdmitted('noisy')).toBe(true);
     store('noisy', 12 * MIB);
     now += 100;
-    expect(shares.refusal('noisy')).not.toBeNull();
+    expect(isAdmitted('noisy')).toBe(false);
   });
 
   it('events that landed before their confirmation arrived count as landed', () => {
@@ -139,7 +141,7 @@ describe('shares', () => {
     store('quiet', 1000);
     store('noisy', 2 * BACKLOG_MIN);
     now += 100;
-    expect(shares.refusal('noisy')).toBeNull();
+    expect(isAdmitted('noisy')).toBe(true);
   });
 
   it('each partition is counted by its own position in the log', () => {
@@ -147,17 +149,17 @@ describe('shares', () => {
     const last = store('noisy', 2 * BACKLOG_MIN, 0);
     shares.landed([[1, last]]);
     now += 100;
-    expect(shares.refusal('noisy')).not.toBeNull();
+    expect(isAdmitted('noisy')).toBe(false);
     shares.landed([[0, last]]);
     now += 100;
-    expect(shares.refusal('noisy')).toBeNull();
+    expect(isAdmitted('noisy')).toBe(true);
   });
 
   it('no organization is rejected while the store is down and until the worker has caught up', () => {
     flood();
-    expect(shares.refusal('noisy')).not.toBeNull();
+    expect(isAdmitted('noisy')).toBe(false);
     now += STALL_MS;
-    expect(shares.refusal('noisy')).toBeNull();
+    expect(isAdmitted('noisy')).toBe(true);
     const before = store('noisy', 2 * BACKLOG_MIN);
     store('quiet', 1000);
     now += 100;
@@ -166,31 +168,31 @@ describe('shares', () => {
       [0, 1],
       [1, 1],
     ]);
-    expect(shares.refusal('noisy')).toBeNull();
+    expect(isAdmitted('noisy')).toBe(true);
     now += STALL_MS;
     // Everything from before the outage has landed after a long time; what arrived meanwhile counts
     // next.
     shares.landed([[0, before]]);
     store('noisy', 2 * BACKLOG_MIN);
     now += 100;
-    expect(shares.refusal('noisy')).toBeNull();
-    // This takes moments.
+    expect(isAdmitted('noisy')).toBe(true);
+    // And that within moments.
     landAll();
     now += CAUGHT_UP_MS / 2;
     landAll();
     flood();
-    expect(shares.refusal('noisy')).not.toBeNull();
-    expect(shares.refusal('quiet')).toBeNull();
+    expect(isAdmitted('noisy')).toBe(false);
+    expect(isAdmitted('quiet')).toBe(true);
   });
 
   it('counting starts again when more waits than is counted', () => {
     // No two entries in a row belong to one organization, so that each is counted by itself.
     for (let at = 0; at <= ENTRIES_MAX; at += 1) store(at % 2 === 0 ? 'quiet' : 'noisy', at % 2 === 0 ? 600 : 2000);
     now += 100;
-    expect(shares.refusal('noisy')).toBeNull();
+    expect(isAdmitted('noisy')).toBe(true);
     landAll();
     flood();
-    expect(shares.refusal('noisy')).not.toBeNull();
+    expect(isAdmitted('noisy')).toBe(false);
   });
 
   it('an organization that floods beyond the grace period is rejected again', () => {
@@ -205,6 +207,6 @@ describe('shares', () => {
       shares.landed([[0, place - 1]]);
     }
     flood();
-    expect(shares.refusal('noisy')).not.toBeNull();
+    expect(isAdmitted('noisy')).toBe(false);
   });
 });

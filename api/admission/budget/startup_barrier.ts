@@ -9,7 +9,7 @@ import type { Landing } from '../../../ops/exchange/landing_reports.ts';
  */
 export const UNKNOWING_MS = 30_000;
 
-export interface BeforeOptions {
+export interface StartupBarrierOptions {
   /** JetStream sequence of the newest message when this process began; 0: the log was empty. */
   newest: number;
   partitions: number;
@@ -17,7 +17,7 @@ export interface BeforeOptions {
   onKnown: () => void;
 }
 
-export class Before {
+export class StartupBarrier {
   readonly #newest: number;
   readonly #onKnown: () => void;
   readonly #missing: Set<number>;
@@ -25,7 +25,7 @@ export class Before {
   readonly #known = Promise.withResolvers<undefined>();
   #knownAt: number | null = null;
 
-  constructor({ newest, partitions, onKnown }: BeforeOptions) {
+  constructor({ newest, partitions, onKnown }: StartupBarrierOptions) {
     this.#newest = newest;
     this.#onKnown = onKnown;
     this.#missing = new Set(Array.from({ length: partitions }, (_, partition) => partition));
