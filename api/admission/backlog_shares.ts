@@ -48,7 +48,7 @@ interface Org {
 }
 
 /** A queue that is read from its front without moving the rest each time. */
-interface Line {
+interface PartitionBacklog {
   entries: Entry[];
   from: number;
   /** The newest sequence that was stored, and up to which all has landed. */
@@ -60,7 +60,7 @@ const COMPACT_FROM = 1024;
 
 export class BacklogShares {
   readonly #now: () => number;
-  readonly #lines: Line[];
+  readonly #partitions: PartitionBacklog[];
   readonly #orgs = new Map<string, Org>();
   #backlog = 0;
   #entries = 0;
@@ -70,14 +70,14 @@ export class BacklogShares {
   #ratedAt: number;
   #landedAt: number;
   /** While the store stands still, and until the worker has caught up: what was stored by then, by partition. */
-  #excused: { through: number[]; at: number; until: number } | null = null;
+  #standstill: { through: number[]; at: number; until: number } | null = null;
   #level = Infinity;
   #levelAt = -Infinity;
 
   /** @param now milliseconds, monotonic */
   constructor(partitions: number, now: () => number = () => performance.now()) {
     this.#now = now;
-    this.#lines = Array.from({ length: partitions }, () => ({ entries: [], from: 0, stored: 0, landed: 0 }));
+    this.#partitions = Array.from({ length: partitions }, () => ({ entries: [], from: 0, stored: 0, landed: 0 }));
     this.#ratedAt = now();
     this.#landedAt = now();
     this.#prunedAt = now();
@@ -112,19 +112,19 @@ export class BacklogShares {
   }
 
   #add(org: Org, partition: number, seq: number, cost: number): void {
-    const line = this.#lines[partition];
-    if (line === undefined) return;
-    line.stored = Math.max(line.stored, seq);
-    if (this.#excused !== null || seq <= line.landed) return;
+    const waiting = this.#partitions[partition];
+    if (waiting === undefined) return;
+    waiting.stored = Math.max(waiting.stored, seq);
+    if (this.#standstill !== null || seq <= waiting.landed) return;
     org.backlog += cost;
     this.#backlog += cost;
-    const last = line.entries.at(-1);
+    const last = waiting.entries.at(-1);
     if (last?.org === org && last.cost + cost <= ENTRY_COST) {
       last.seq = Math.max(last.seq, seq);
       last.cost += cost;
       return;
     }
-    line.entries.push({ seq, org, cost });
+    waiting.entries.push({ seq, org, cost });
     this.#entries += 1;
   }
 
@@ -133,22 +133,22 @@ export class BacklogShares {
     const now = this.#now();
     let cost = 0;
     for (const [partition, seq] of through) {
-      const line = this.#lines[partition];
-      if (line === undefined || seq <= line.landed) continue;
-      line.landed = seq;
+      const waiting = this.#partitions[partition];
+      if (waiting === undefined || seq <= waiting.landed) continue;
+      waiting.landed = seq;
       for (
-        let entry = line.entries[line.from];
+        let entry = waiting.entries[waiting.from];
         entry !== undefined && entry.seq <= seq;
-        entry = line.entries[line.from]
+        entry = waiting.entries[waiting.from]
       ) {
         entry.org.backlog -= entry.cost;
         cost += entry.cost;
-        line.from += 1;
+        waiting.from += 1;
         this.#entries -= 1;
       }
-      if (line.from < COMPACT_FROM && line.from < line.entries.length) continue;
-      line.entries.splice(0, line.from);
-      line.from = 0;
+      if (waiting.from < COMPACT_FROM && waiting.from < waiting.entries.length) continue;
+      waiting.entries.splice(0, waiting.from);
+      waiting.from = 0;
     }
     this.#backlog -= cost;
     const kept = Math.exp(-(now - this.#ratedAt) / RATE_MS);
@@ -161,24 +161,24 @@ export class BacklogShares {
   /** Standing still is nobody's flood: the count begins anew once the worker has caught up. */
   #watchStall(now: number): void {
     const stalled = this.#backlog > 0 && now - this.#landedAt >= STALL_MS;
-    if (this.#excused !== null || (!stalled && this.#entries <= ENTRIES_MAX)) return;
-    for (const line of this.#lines) [line.entries, line.from] = [[], 0];
+    if (this.#standstill !== null || (!stalled && this.#entries <= ENTRIES_MAX)) return;
+    for (const waiting of this.#partitions) [waiting.entries, waiting.from] = [[], 0];
     for (const org of this.#orgs.values()) org.backlog = 0;
     [this.#backlog, this.#entries] = [0, 0];
-    this.#excused = { through: this.#lines.map(({ stored }) => stored), at: now, until: Infinity };
+    this.#standstill = { through: this.#partitions.map(({ stored }) => stored), at: now, until: Infinity };
   }
 
   #watchCatchUp(now: number): void {
-    const excused = this.#excused;
-    if (excused === null) return;
+    const standstill = this.#standstill;
+    if (standstill === null) return;
     // It lands again: catching up may take as long as it stood still, and again; then whoever still floods is no victim of it.
-    if (excused.until === Infinity) excused.until = now + 2 * (now - excused.at) + STALL_MS;
-    const reached = this.#lines.every(({ landed }, partition) => landed >= (excused.through[partition] ?? 0));
-    if (now < excused.until && !(reached && now - excused.at <= CAUGHT_UP_MS)) {
-      if (reached) [excused.through, excused.at] = [this.#lines.map(({ stored }) => stored), now];
+    if (standstill.until === Infinity) standstill.until = now + 2 * (now - standstill.at) + STALL_MS;
+    const reached = this.#partitions.every(({ landed }, partition) => landed >= (standstill.through[partition] ?? 0));
+    if (now < standstill.until && !(reached && now - standstill.at <= CAUGHT_UP_MS)) {
+      if (reached) [standstill.through, standstill.at] = [this.#partitions.map(({ stored }) => stored), now];
       return;
     }
-    this.#excused = null;
+    this.#standstill = null;
     this.#landedAt = now;
   }
 

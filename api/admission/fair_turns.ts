@@ -1,6 +1,6 @@
 // Turns on the event loop for bodies that are parsed and checked. One process has one loop: sixty large bodies that are
 // complete at the same time would hold up everybody's requests until the last of them is checked. Here an org gets a quantum of
-// bytes in each turn of the loop, and while others send too a part of the loop's time; what is beyond waits in the org's line, and
+// bytes in each turn of the loop, and while others send too a part of the loop's time; what is beyond waits in the org's queue, and
 // lines are served in rotation, one quantum a turn.
 import type { RequestFacts } from './check.ts';
 import { ADMIT, type Decision, reject, type Settled } from './decision.ts';
@@ -18,7 +18,7 @@ export const TIME_SHARE = 1 / 4;
  * A check that ends in a refusal counts this many times: nothing comes of it, and what it leaves to the garbage collector takes the loop's
  * time again. Who sends only what is refused has a sixteenth of the loop; one bad body in ten costs an org a quarter of its time.
  */
-export const REFUSED_TIMES = 4;
+export const REJECTED_WEIGHT = 4;
 /** Time that an org may use at once. */
 export const BURST_MS = 20;
 /** An org that sent within this time is there to be protected. */
@@ -50,7 +50,7 @@ interface Time {
 export class FairTurns {
   readonly #now: () => number;
   /** By org, the longest waiting first; the order of the map is that of the rotation. What waits is bounded by the bytes in flight. */
-  readonly #lines = new Map<string, Waiting[]>();
+  readonly #queues = new Map<string, Waiting[]>();
   /** Bytes that an org has had checked in this turn. */
   readonly #used = new Map<string, number>();
   readonly #times = new Map<string, Time>();
@@ -70,17 +70,17 @@ export class FairTurns {
     const now = this.#now();
     this.#see(org_id, now);
     const used = this.#used.get(org_id) ?? 0;
-    const line = this.#lines.get(org_id);
-    const isFirst = this.#used.size === 0 && this.#lines.size === 0;
+    const queue = this.#queues.get(org_id);
+    const isFirst = this.#used.size === 0 && this.#queues.size === 0;
     this.#schedule();
-    if (line === undefined && (isFirst || used + bytes <= QUANTUM_BYTES) && this.#restMs(org_id, now) === 0) {
+    if (queue === undefined && (isFirst || used + bytes <= QUANTUM_BYTES) && this.#restMs(org_id, now) === 0) {
       this.#used.set(org_id, used + bytes);
       return ADMIT;
     }
     const { promise, resolve } = Promise.withResolvers<Settled>();
     const waiting = { bytes, since: now, resolve };
-    if (line === undefined) this.#lines.set(org_id, [waiting]);
-    else line.push(waiting);
+    if (queue === undefined) this.#queues.set(org_id, [waiting]);
+    else queue.push(waiting);
     return { kind: 'wait', decided: promise };
   }
 
@@ -116,18 +116,18 @@ export class FairTurns {
       this.#charge(org_id, began, 1);
       return result;
     } catch (error) {
-      this.#charge(org_id, began, REFUSED_TIMES);
+      this.#charge(org_id, began, REJECTED_WEIGHT);
       throw error;
     }
   }
 
-  #charge(org_id: string, began: number, times: number): void {
+  #charge(org_id: string, began: number, weight: number): void {
     const now = this.#now();
     const time = this.#times.get(org_id) ?? { left: BURST_MS, at: began };
     if (this.#times.size >= TIMED_ORGS_MAX) this.#times.clear();
     // An org that was alone owes nothing for it.
     const least = this.#isAlone(org_id, now) ? 0 : -Infinity;
-    time.left = Math.max(least, Math.min(BURST_MS, time.left + (now - time.at) * TIME_SHARE) - (now - began) * times);
+    time.left = Math.max(least, Math.min(BURST_MS, time.left + (now - time.at) * TIME_SHARE) - (now - began) * weight);
     time.at = now;
     this.#times.set(org_id, time);
   }
@@ -140,7 +140,7 @@ export class FairTurns {
       this.#used.clear();
       const restMs = this.#serve(this.#now());
       if (this.#used.size > 0) this.#schedule();
-      else if (this.#lines.size > 0) this.#wakeIn(restMs);
+      else if (this.#queues.size > 0) this.#wakeIn(restMs);
     });
   }
 
@@ -156,33 +156,33 @@ export class FairTurns {
   }
 
   /**
-   * One quantum of the line whose turn it is; those who have waited too long cost nothing.
-   * @returns how long to wait until a line may be served, where none was for its rest
+   * One quantum of the queue whose turn it is; those who have waited too long cost nothing.
+   * @returns how long to wait until a queue may be served, where none was for its rest
    */
   #serve(now: number): number {
     let soonest = Infinity;
-    for (const [org_id, line] of this.#lines) {
-      for (let next = line[0]; next !== undefined && now - next.since > TURN_WAIT_MS_MAX; next = line[0]) {
-        line.shift();
+    for (const [org_id, queue] of this.#queues) {
+      for (let next = queue[0]; next !== undefined && now - next.since > TURN_WAIT_MS_MAX; next = queue[0]) {
+        queue.shift();
         next.resolve(TOO_LATE);
       }
-      const restMs = line.length === 0 ? 0 : this.#restMs(org_id, now);
+      const restMs = queue.length === 0 ? 0 : this.#restMs(org_id, now);
       if (restMs > 0) {
         soonest = Math.min(soonest, restMs);
         continue;
       }
       let served = 0;
       for (
-        let next = line[0];
+        let next = queue[0];
         next !== undefined && (served === 0 || served + next.bytes <= QUANTUM_BYTES);
-        next = line[0]
+        next = queue[0]
       ) {
-        line.shift();
+        queue.shift();
         served += next.bytes;
         next.resolve(ADMIT);
       }
-      this.#lines.delete(org_id);
-      if (line.length > 0) this.#lines.set(org_id, line);
+      this.#queues.delete(org_id);
+      if (queue.length > 0) this.#queues.set(org_id, queue);
       if (served === 0) continue;
       this.#used.set(org_id, served);
       return 0;

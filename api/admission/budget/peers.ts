@@ -4,7 +4,7 @@
 import { rankedFor } from '../../../pipeline/domain/budgets/rendezvous.ts';
 
 /** A process that was not heard of for so long is gone: it says that it is there ten times meanwhile. */
-export const GONE_MS = 1000;
+export const PEER_EXPIRY_MS = 1000;
 /** More are not kept: they are decided for all the same, and asked never. */
 const PEERS_MAX = 1000;
 
@@ -47,8 +47,8 @@ export class Peers {
   }
 
   /** Forgets who was not heard of in time. @param surely everything up to then was heard */
-  forget(surely: number): void {
-    for (const [id, { heard_at }] of this.#peers) if (surely - heard_at > GONE_MS) this.#peers.delete(id);
+  forget(heardUntil: number): void {
+    for (const [id, { heard_at }] of this.#peers) if (heardUntil - heard_at > PEER_EXPIRY_MS) this.#peers.delete(id);
   }
 
   /** Others that are alive. */

@@ -12,7 +12,7 @@ import type { Reservation, UsageLedger } from '../../../pipeline/domain/budgets/
 import { Echo } from './echo.ts';
 import type { Crossing } from './gate.ts';
 import { type Announcement, OpenReservations } from './reservations.ts';
-import { GONE_MS, Peers } from './peers.ts';
+import { PEER_EXPIRY_MS, Peers } from './peers.ts';
 import { rowOf, useOf, type UseRow, useRow } from './use_rows.ts';
 
 /** A token of the subject is the sender's id, so that its own messages are known without being parsed. */
@@ -46,9 +46,9 @@ const message = z.object({
   crossed: z.array(z.tuple([z.string(), count, z.string(), count, z.string().regex(/^-?\d+$/)])).default([]),
 });
 type Message = z.infer<typeof message>;
-type News = Pick<Message, 'begun' | 'confirmed' | 'cancelled' | 'crossed'>;
+type Announcements = Pick<Message, 'begun' | 'confirmed' | 'cancelled' | 'crossed'>;
 
-const noNews = (): News => ({ begun: [], confirmed: [], cancelled: [], crossed: [] });
+const noAnnouncements = (): Announcements => ({ begun: [], confirmed: [], cancelled: [], crossed: [] });
 const N_AT = '{"n":'.length;
 const N_LENGTH = 16;
 
@@ -81,7 +81,7 @@ export class ReservationSharing {
   readonly #openElsewhere = new Map<string, Open>();
   readonly #stopHearing: () => void;
   readonly #timers: NodeJS.Timeout[];
-  #news = noNews();
+  #pending = noAnnouncements();
   /** Uses and places in it. */
   #items = 0;
   #serial = 0;
@@ -127,12 +127,12 @@ export class ReservationSharing {
     const asked = nothingUsed();
     for (const use of uses) addUsed(asked, use);
     const burst = burstOf(this.#inProgress.get(org_id) ?? nothingUsed(), asked);
-    const { surely } = this.#echo;
+    const { heardUntil } = this.#echo;
     // Who has just come back may have missed everything, also that there are others.
-    const joined = surely - (this.#connected_at ?? Infinity) >= GONE_MS;
+    const joined = heardUntil - (this.#connected_at ?? Infinity) >= PEER_EXPIRY_MS;
     const processes = 1 + this.#peers.others;
     return joined
-      ? { processes, age_ms: Math.max(0, performance.now() - surely), burst }
+      ? { processes, age_ms: Math.max(0, performance.now() - heardUntil), burst }
       : { processes: Math.max(2, processes), age_ms: Infinity, burst };
   }
 
@@ -155,7 +155,7 @@ export class ReservationSharing {
   announce(org_id: string, reservation: Reservation, id = this.nextId()): Reservation {
     const { uses } = reservation;
     const begun: Announcement = [id, org_id, uses.map(rowOf)];
-    this.#news.begun.push(begun);
+    this.#pending.begun.push(begun);
     this.#openHere.begin(begun, performance.now());
     this.countInProgress(org_id, uses, 1);
     this.#schedule(uses.length);
@@ -165,7 +165,7 @@ export class ReservationSharing {
         reservation.confirm(positions);
         this.countInProgress(org_id, uses, -1);
         this.#openHere.end(id);
-        this.#news.confirmed.push([id, [...positions]]);
+        this.#pending.confirmed.push([id, [...positions]]);
         this.#schedule(positions.size);
       },
       cancel: () => {
@@ -187,12 +187,12 @@ export class ReservationSharing {
 
   /** What was let in or asked for under this number did not come in. */
   announceCancelled(id: number): void {
-    this.#news.cancelled.push(id);
+    this.#pending.cancelled.push(id);
     this.#schedule(1);
   }
 
   announceCrossing({ org_id, period_start, scope, hard_limit, cost_pico_usd }: Crossing): void {
-    this.#news.crossed.push([org_id, period_start, scope, hard_limit, String(cost_pico_usd)]);
+    this.#pending.crossed.push([org_id, period_start, scope, hard_limit, String(cost_pico_usd)]);
     this.#schedule(1);
   }
 
@@ -218,7 +218,7 @@ export class ReservationSharing {
   #announceAgain(): void {
     const begun = this.#openHere.due(performance.now());
     if (begun.length === 0) return;
-    this.#news.begun.push(...begun);
+    this.#pending.begun.push(...begun);
     this.#schedule(begun.reduce((sum, [, , uses]) => sum + uses.length, 0));
   }
 
@@ -237,8 +237,8 @@ export class ReservationSharing {
   }
 
   #send(gone = false): void {
-    const news = this.#news;
-    this.#news = noNews();
+    const announcements = this.#pending;
+    this.#pending = noAnnouncements();
     this.#items = 0;
     // Without a connection the client throws it away, and nothing is let in either.
     if (!this.connected || (this.#closed && !gone)) return;
@@ -246,7 +246,7 @@ export class ReservationSharing {
     this.#sent_at = now;
     this.#echo.sent(++this.#messages, now);
     const ready = now - (this.#connected_at ?? now) >= READY_MS;
-    this.#deps.nc.publish(this.#own, JSON.stringify({ n: this.#messages, ready, gone, ...news }));
+    this.#deps.nc.publish(this.#own, JSON.stringify({ n: this.#messages, ready, gone, ...announcements }));
   }
 
   #received(received: Msg): void {
@@ -257,9 +257,9 @@ export class ReservationSharing {
     this.#echo.heard(
       Number.parseInt(Buffer.from(received.data.subarray(N_AT, N_AT + N_LENGTH)).toString('latin1'), 10),
     );
-    const { surely } = this.#echo;
-    this.#announcedReady = surely - (this.#connected_at ?? Infinity) >= READY_MS;
-    if (surely - (this.#connected_at ?? Infinity) >= GONE_MS) this.#peers.forget(surely);
+    const { heardUntil } = this.#echo;
+    this.#announcedReady = heardUntil - (this.#connected_at ?? Infinity) >= READY_MS;
+    if (heardUntil - (this.#connected_at ?? Infinity) >= PEER_EXPIRY_MS) this.#peers.forget(heardUntil);
   }
 
   #hear(sender: string, text: string): void {
@@ -297,7 +297,7 @@ export class ReservationSharing {
 
   #sweep(): void {
     // After a pause the ends may be waiting to be heard.
-    const before = this.#echo.surely - OPEN_MS_MAX;
+    const before = this.#echo.heardUntil - OPEN_MS_MAX;
     for (const [key, { reservation, heard_at }] of this.#openElsewhere) {
       if (heard_at > before) return;
       this.#openElsewhere.delete(key);

@@ -45,7 +45,7 @@ export interface TenantLimitsDeps {
   /** Milliseconds of a monotonic clock. */
   now: () => number;
   /** Told of every refusal. */
-  onRefused?: (kind: RateKind) => void;
+  onReject?: (kind: RateKind) => void;
 }
 
 interface TenantBucket extends Bucket {
@@ -79,7 +79,7 @@ export class TenantLimits implements RateLimits {
     if (bucket === null) return UNLIMITED;
     const allowed = take(bucket, cost);
     if (allowed) this.#note(bucket, cost);
-    else this.#deps.onRefused?.(kind);
+    else this.#deps.onReject?.(kind);
     const headers: Record<string, string> = {
       'RateLimit-Limit': String(bucket.per_minute),
       'RateLimit-Remaining': String(remaining(bucket)),

@@ -1,6 +1,6 @@
 // Group commit: what shares a message, in which order, under which bounds, and what a failure does to whom.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { LogPort, Refusal, Settle, Stored } from '../../../api/intake/ingest/ack_inbox.ts';
+import type { LogPort, PublishFailure, Settle, Stored } from '../../../api/intake/ingest/ack_inbox.ts';
 import {
   COMMIT_MS_MAX,
   MESSAGE_BYTES_TARGET,
@@ -198,8 +198,8 @@ describe('sharing', () => {
 
 describe('failing', () => {
   test.each([
-    [{ kind: 'full', detail: '10077 maximum bytes exceeded' } satisfies Refusal, 'rate_limited'],
-    [{ kind: 'failed', detail: 'no stream' } satisfies Refusal, 'upstream_unavailable'],
+    [{ kind: 'full', detail: '10077 maximum bytes exceeded' } satisfies PublishFailure, 'rate_limited'],
+    [{ kind: 'failed', detail: 'no stream' } satisfies PublishFailure, 'upstream_unavailable'],
   ])('a refused message fails every request in it and none after it', async (refusal, code) => {
     const inside = [watched(publisher.publish([event('a')])), watched(publisher.publish([event('b')]))];
     await turn();
