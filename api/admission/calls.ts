@@ -4,18 +4,21 @@ import type { OrgSlots } from '../http/org_slots.ts';
 import type { RequestFacts } from './check.ts';
 import { ADMIT, admitWith, reject, type Settled } from './decision.ts';
 
-/** Calls in progress in one process. */
+/** Maximum number of calls in progress in one process. */
 const CALLS_MAX = 10_000;
 const RETRY_AFTER_SECONDS = 1;
 
-const PROCESS_FULL = reject('rate_limited', 'Too many calls are under way.', RETRY_AFTER_SECONDS);
+const PROCESS_FULL = reject('rate_limited', 'Too many calls are in progress in this process. Retry after the number of seconds in Retry-After.', RETRY_AFTER_SECONDS);
 const ORGANIZATION_FULL = reject(
   'rate_limited',
   'This organization has too many calls under way. Retry after the number of seconds in Retry-After.',
   RETRY_AFTER_SECONDS,
 );
 
-/** Admits up to CALLS_MAX calls. @param calls those in progress, with the one in question */
+/**
+ * Admits up to CALLS_MAX calls.
+ * @param calls the calls in progress, including the one in question
+ */
 export function checkProcessCalls(calls: { readonly size: number }): Settled {
   return calls.size > CALLS_MAX ? PROCESS_FULL : ADMIT;
 }

@@ -4,9 +4,11 @@
 import type { RequestFacts } from './check.ts';
 import { ADMIT, admitWith, reject, type Reservation, type Settled } from './decision.ts';
 
-/** Of all organizations together. */
+/** Bytes of all organizations together. */
 export const TOTAL_BYTES_MAX = 128 * 1024 * 1024;
-/** Of one organization: less than the total, so that another always finds room. */
+/**
+ * Bytes of one organization: less than the total, so that another organization always finds room.
+ */
 export const ORG_BYTES_MAX = 48 * 1024 * 1024;
 const TOTAL_EVENTS_MAX = 200_000;
 export const ORG_EVENTS_MAX = 80_000;
@@ -92,5 +94,5 @@ function add(count: Count, bytes: number, events: number): void {
 }
 
 function tooMany(of: 'bytes' | 'events') {
-  return reject('rate_limited', `Too many ${of} are in flight. Send them again shortly.`, RETRY_AFTER_SECONDS);
+  return reject('rate_limited', `Too many ${of} are in flight. Retry after the number of seconds in Retry-After.`, RETRY_AFTER_SECONDS);
 }

@@ -1,12 +1,17 @@
-// Near a limit one process decides for all: the org's decider, the first in the order in which every process ranks those that are
-// alive. In: uses that ask to be let in near a limit. Out: a reservation, or the home's refusal.
+// Decisions near a hard limit: one process, the organization's decider, decides for all. The
+// decider is the first in the order in which every process ranks the live ones. Takes the use of a
+// request near a limit; returns a reservation, or the decider's rejection.
 //
-// Why it is exact: a process tells of what it let in before it asks, over the same connection, and the server hands everything
-// on in one order. So a home that reads a question has read what it depends on, however late it reads it; its own questions
-// take the same way. It decides and reserves in one turn of its event loop. The asker takes the answer in the turn in which it
-// comes, looks whether it knows more than the decider, and tells of what it let in before it stores anything.
-// A home that is gone is known at once (nobody hears the question) or after ANSWER_MS (it is paused): then the next in the
-// order is asked, and after DECIDERS_MAX of them the process decides by what it knows itself. Nothing is refused for want of an answer.
+// Why it is exact: a process announces what it has admitted before it asks, over the same
+// connection, and the NATS server keeps that order. A decider that reads a question has therefore
+// read what the question depends on, however late it reads it; its own questions take the same way.
+// It decides and reserves in one turn of its event loop. The asking process takes the answer in the
+// turn in which it arrives, rejects the use where it knows of more use than the decider did, and
+// announces what it admits before anything is stored.
+//
+// A dead decider is known at once (NATS reports that nobody subscribes), a paused one after
+// ANSWER_MS. Then the process asks the next one; after DECIDERS_MAX it decides by what it knows
+// itself. No request is rejected for lack of an answer.
 import type { Msg, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 import type { AskedUse, Reservation as UseReservation } from '../../../pipeline/domain/budgets/usage_ledger.ts';
@@ -16,18 +21,27 @@ import type { BudgetDecision } from './gate.ts';
 import { ITEMS_MAX, type ReservationSharing } from './sharing.ts';
 import { rowOf, useOf, type UseRow, useRow } from './use_rows.ts';
 
-/** A request waits so long for what the org has used to be known; then it is to be sent again. */
+/**
+ * Maximum time that a request waits until the organization's use is known; then it is rejected and
+ * has to be retried.
+ */
 const KNOWN_MS = 400;
 
 const ASK_SUBJECT = 'usage.ask';
 const ANSWER_SUBJECT = 'usage.answer';
-/** A home that has not answered by then is taken for paused. With DECIDERS_MAX of them, well within the 900 ms of ingest. */
+/**
+ * A decider that has not answered after this long is considered paused. DECIDERS_MAX times this is
+ * well within the 900 ms of ingest.
+ */
 export const ANSWER_MS = 200;
 export const DECIDERS_MAX = 2;
-/** Questions without an answer; beyond it the process decides by what it knows. */
+/** Maximum number of open questions; beyond it the process decides by what it knows. */
 const ASKING_MAX = 10_000;
 
-/** Of each: number, org, whether the asker knows what the org has used, uses. */
+/**
+ * For each question: number, organization, whether the asking process knows what the organization
+ * has used, uses.
+ */
 const question = z.object({
   asker: z.string(),
   asks: z.array(z.tuple([z.number(), z.string(), z.boolean(), z.array(useRow)])),
@@ -37,7 +51,7 @@ const rejection = z.object({
   detail: z.string(),
   headers: z.record(z.string(), z.string()),
 });
-/** In the order of the questions. unknown: it cannot say. */
+/** Answers in the order of the questions. unknown: the process cannot decide. */
 const answer = z.array(z.union([z.literal('admitted'), z.literal('unknown'), rejection]));
 type Answer = z.infer<typeof answer>[number];
 
@@ -58,15 +72,18 @@ type Sharing = Pick<
 export interface BudgetDecidersDeps {
   nc: NatsConnection;
   sharing: Sharing;
-  /** Whether the org's limit is known here. */
+  /** Returns true if this process knows a hard limit of the organization. */
   guards: (org_id: string) => boolean;
-  /** Whether what the org has used is known here. */
+  /** Returns true once this process knows what the organization has used. */
   isKnown: (org_id: string) => boolean;
-  /** Resolves when it may be, or after `withinMs` milliseconds. */
+  /** Resolves when this process may know it, or after `withinMs` milliseconds. */
   whenKnown: (org_id: string, withinMs: number) => Promise<void>;
-  /** Whether this process may decide about the organization although it does not know what it has used. */
+  /**
+   * Returns true if this process may decide about the organization without knowing what it has
+   * used.
+   */
   mayGuess: (org_id: string) => boolean;
-  /** Decides by what this process knows. */
+  /** Decides by what this process knows, and reserves what it admits. */
   admit: (org_id: string, uses: readonly AskedUse[]) => BudgetDecision;
   onProblem: (problem: string, cause: unknown) => void;
 }
@@ -75,10 +92,10 @@ interface Asking {
   org_id: string;
   uses: readonly AskedUse[];
   rows: UseRow[];
-  /** Those still to be asked. */
+  /** Ids of the processes still to be asked. */
   deciders: string[];
   id: number;
-  /** What this process let in as its own home. */
+  /** Reservation that this process has made as its own decider. */
   own: UseReservation | null;
   resolve: (decision: BudgetDecision) => void;
   reject: (error: unknown) => void;
@@ -93,7 +110,7 @@ interface Batch {
 export class BudgetDeciders {
   readonly #deps: BudgetDecidersDeps;
   readonly #unsubscribe: (() => void)[];
-  /** By decider: what is asked at the end of this turn of the event loop. */
+  /** Questions to be sent at the end of this turn of the event loop, by decider. */
   readonly #next = new Map<string, Asking[]>();
   readonly #batches = new Map<number, Batch>();
   #serial = 0;
@@ -125,9 +142,9 @@ export class BudgetDeciders {
   }
 
   /**
-   * Lets uses in near a limit, or where this process does not know what the org has used; or refuses them. Answers at once where there
-   * is nobody else.
-   * @throws ApiError (or rejects with it) rate_limited, payment_required; upstream_unavailable where nobody knows yet
+   * Decides about uses near a limit, or where this process does not know what the organization has
+   * used. Returns at once where there is no other process; rejects with upstream_unavailable where
+   * no process knows the use yet.
    */
   decide(org_id: string, uses: readonly AskedUse[]): BudgetDecision | Promise<BudgetDecision> {
     const { sharing } = this.#deps;
@@ -145,7 +162,7 @@ export class BudgetDeciders {
     });
   }
 
-  /** Nobody waits for an answer any more: what is open is decided here. */
+  /** Decides the open questions by what this process knows. */
   close(): void {
     this.#closed = true;
     this.#sendAll();
@@ -159,7 +176,10 @@ export class BudgetDeciders {
     return this.#admit(org_id, uses);
   }
 
-  /** A process that has just begun, and nobody who knows more: what is refused here is sent again a moment later, and nothing is lost. */
+  /**
+   * Waits for a process that has just started to know the use, where no other process knows more. A
+   * client whose request is rejected retries a moment later, and nothing is lost.
+   */
   async #decideWhenKnown(org_id: string, uses: readonly AskedUse[]): Promise<BudgetDecision> {
     const { isKnown, whenKnown } = this.#deps;
     if (!this.#closed && this.#asking < ASKING_MAX) {
@@ -228,7 +248,7 @@ export class BudgetDeciders {
     }, ANSWER_MS);
     this.#batches.set(serial, { decider, asks, timer });
     if (nc.isClosed()) return;
-    // What was let in here comes before what depends on it.
+    // Announces what this process has admitted before the questions that depend on it.
     sharing.flush();
     const text = JSON.stringify({
       asker: sharing.id,
@@ -237,14 +257,14 @@ export class BudgetDeciders {
     nc.publish(`${ASK_SUBJECT}.${decider}`, text, { reply: `${ANSWER_SUBJECT}.${sharing.id}.${String(serial)}` });
   }
 
-  /** Decides for a process, which may be this one. */
+  /** Answers questions of a process, which may be this one. */
   #asked(received: Msg): void {
     const { nc, sharing, onProblem } = this.#deps;
     let asked: z.infer<typeof question>;
     try {
       asked = question.parse(JSON.parse(received.string()));
     } catch (cause) {
-      onProblem('a question whether to let something in is not what it should be', cause);
+      onProblem('a question to this decider cannot be parsed', cause);
       return;
     }
     const reply = received.reply ?? '';
@@ -258,7 +278,10 @@ export class BudgetDeciders {
     }
   }
 
-  /** Who may guess decides for those who do not know what the org has used either: they all hear of what is let in. */
+  /**
+   * A process that may decide without knowing the use also decides for processes that do not know
+   * it either: they all hear of what it admits.
+   */
   #canDecide(org_id: string, askerKnows: boolean): boolean {
     const { guards, isKnown, mayGuess } = this.#deps;
     return guards(org_id) && (isKnown(org_id) || (!askerKnows && mayGuess(org_id)));
@@ -295,7 +318,7 @@ export class BudgetDeciders {
     const serial = serialOf(received.subject);
     this.#end(serial, ({ length }, decider) => {
       const unknown = (): Answer[] => Array.from({ length }, () => 'unknown');
-      // The server says that nobody hears the question.
+      // The server reports that nobody subscribes to the subject.
       if (received.headers?.code === 503) {
         sharing.silent(decider);
         return unknown();
@@ -303,13 +326,13 @@ export class BudgetDeciders {
       try {
         return answer.parse(JSON.parse(received.string()));
       } catch (cause) {
-        onProblem('an answer whether to let something in is not what it should be', cause);
+        onProblem('an answer of a decider cannot be parsed', cause);
         return unknown();
       }
     });
   }
 
-  /** Answers to a batch are in, in its order; one that has ended already is not waited for. */
+  /** Takes the answers to a batch, in its order; none for a batch that has ended. */
   #end(serial: number, answersOf: (asks: Asking[], decider: string) => Answer[]): void {
     const batch = this.#batches.get(serial);
     if (batch === undefined) return;
@@ -317,7 +340,8 @@ export class BudgetDeciders {
     clearTimeout(batch.timer);
     const answers = answersOf(batch.asks, batch.decider);
     for (const [index, asking] of batch.asks.entries()) this.#take(asking, answers[index] ?? 'unknown');
-    // Whatever is stored now, the others know of it before: also when this process dies with the next instruction.
+    // The others know of what is about to be stored, even if this process dies at the next
+    // instruction.
     this.#deps.sharing.flush();
   }
 
@@ -325,7 +349,7 @@ export class BudgetDeciders {
     const { sharing, admit } = this.#deps;
     const { org_id, uses, id, own } = asking;
     if (given === 'unknown') {
-      // It may have been let in by a home that answers too late.
+      // A decider that answers too late may have reserved it.
       sharing.announceCancelled(id);
       this.#ask(asking);
     } else if (given !== 'admitted') {
@@ -353,7 +377,7 @@ const serialOf = (subject: string): number => Number(subject.slice(subject.lastI
 
 const NOT_KNOWN = reject(
   'upstream_unavailable',
-  'What the org has used before the service started is not known yet. Send it again.',
+  'The service has just started and does not know yet what this organization has used. Retry after the number of seconds in Retry-After.',
   1,
 );
 

@@ -1,7 +1,8 @@
-// The gate of ingest: lets a request in while no hard limit of its org or agents is reached, and counts what it lets in until
-// it has landed. In: the events of one request. Out: a reservation, or why it is refused. Everything is decided in memory,
-// in one turn of the event loop: of any number of senders at once, the one that crosses a limit is the last one let in. The
-// gate also says when a limit is so near that this process may not decide alone.
+// Decides by what one process knows whether a hard limit of the organization or of an agent rejects
+// events. Takes the use of one request; returns a reservation, a rejection, or that a limit is so
+// near that this process may not decide alone. Everything is decided in memory in one turn of the
+// event loop: of any number of concurrent requests, the one that crosses a limit is the last one
+// admitted.
 import { type Blocked, blockedBy, hasHardLimit, limitsOfAgent } from '../../../pipeline/domain/budgets/budget.ts';
 import { isNear, isNearAny, type View } from '../../../pipeline/domain/budgets/margin.ts';
 import { usdToPico } from '../../../pipeline/domain/pricing/money.ts';
@@ -14,22 +15,28 @@ import { agentScope, type BudgetRecord } from '../../../schemas/records/budget.t
 import type { BudgetStore } from '../../control/budgets/store.ts';
 import { type Reject, reject } from '../decision.ts';
 
-/** Orgs whose first crossing is remembered until KV shows it; with more, the oldest is looked up again. */
+/**
+ * Maximum number of crossings remembered until KV shows them. Beyond it the oldest is looked up
+ * again.
+ */
 const CROSSINGS_MAX = 10_000;
 
 export interface GateDeps {
   budgets: Pick<BudgetStore, 'get' | 'state'>;
   ledger: Pick<UsageLedger, 'used' | 'agentTokens' | 'reserve' | 'isSettled'>;
-  /** The org's current period, milliseconds. */
+  /** Returns the organization's current period, milliseconds. */
   periodOf: (org_id: string) => { start: number; end: number };
-  /** What use past a hard limit may cost the org; null: nothing, it is refused with 429. */
+  /**
+   * Returns the cost in USD that use above a hard limit may have; null: none, the request is
+   * rejected with 429.
+   */
   overageUsdOf: (org_id: string) => number | null;
   now: () => number;
-  /** Told of each limit that an org with an overage budget is first seen beyond here. */
+  /** Called when this process first sees an organization with an overage budget above a limit. */
   onCrossing: (crossing: Crossing) => void;
 }
 
-/** An org's cost when a limit was first seen reached. */
+/** The organization's cost when a limit was first seen reached. */
 export interface Crossing {
   org_id: string;
   /** First instant of the period, milliseconds. */
@@ -39,10 +46,10 @@ export interface Crossing {
   cost_pico_usd: bigint;
 }
 
-/** Whether events pass every hard limit. near: they do, but one process has to decide for all. */
+/** Whether events pass every hard limit. near: they pass, but one process has to decide for all. */
 export type BudgetVerdict = { kind: 'passes' } | { kind: 'near' } | Reject;
 
-/** What the process that decides makes of events: their use is reserved, or they are rejected. */
+/** The decision of the process that decides: the use is reserved, or the events are rejected. */
 export type BudgetDecision = { kind: 'admit'; use: UseReservation } | Reject;
 
 const PASSES: BudgetVerdict = Object.freeze({ kind: 'passes' });
@@ -53,7 +60,10 @@ const keyOf = ({ org_id, period_start, scope, hard_limit }: Omit<Crossing, 'cost
 
 export class BudgetGate {
   readonly #deps: GateDeps;
-  /** By org, period and scope: the org's cost when the limit was first seen reached here, pico-USD. */
+  /**
+   * Cost of the organization when this process first saw a limit reached, pico-USD, by
+   * organization, period, limit and scope.
+   */
   readonly #crossings = new Map<string, bigint>();
   readonly #guarded = new WeakMap<BudgetRecord, boolean>();
 
@@ -61,22 +71,24 @@ export class BudgetGate {
     this.#deps = deps;
   }
 
-  /** Whether the org has a hard limit at all: only then does what its events use have to be known. */
+  /**
+   * Returns true if the organization has a hard limit: only then is the use of its events computed.
+   */
   guards(org_id: string): boolean {
     const record = this.#deps.budgets.get(org_id);
     if (record === null) return false;
-    // Asked for every request, and a record may hold many agents.
+    // Every request asks, and a record may hold many agents.
     let guarded = this.#guarded.get(record);
     if (guarded === undefined) this.#guarded.set(record, (guarded = hasHardLimit(record)));
     return guarded;
   }
 
-  /** Whether what the org has used is known here. */
+  /** Returns true once this process knows what the organization has used. */
   isSettled(org_id: string): boolean {
     return this.#deps.ledger.isSettled(org_id);
   }
 
-  /** Reserves what the events of one request use, unless a hard limit rejects them. */
+  /** Reserves the use of one request, unless a hard limit rejects it. */
   admit(org_id: string, uses: readonly AskedUse[]): BudgetDecision {
     const verdict = this.check(org_id, uses, null);
     if (verdict.kind === 'reject') return verdict;
@@ -84,9 +96,9 @@ export class BudgetGate {
   }
 
   /**
-   * Returns whether the events of one request pass every hard limit, and whether they come so near to one that one process has to
-   * decide for all. Reserves nothing.
-   * @param view how far this process's knowledge reaches; null where it is the process that decides
+   * Decides whether the use of one request passes every hard limit, and whether it comes so near to
+   * one that one process has to decide for all. Reserves nothing.
+   * @param view how far this process's knowledge reaches; null where this process is the decider
    */
   check(org_id: string, uses: readonly AskedUse[], view: View | null): BudgetVerdict {
     const { budgets, ledger } = this.#deps;
@@ -110,7 +122,10 @@ export class BudgetGate {
     return near ? NEAR : PASSES;
   }
 
-  /** Until the store has told what was used (a start while it is away), a limit that was reached stays reached. */
+  /**
+   * Returns a limit that was recorded as reached. Until the use is known (ClickHouse is away since
+   * the start), such a limit stays reached.
+   */
   #remembered(record: BudgetRecord, agent_id: string, periodStart: number): Blocked | null {
     if (this.#deps.ledger.isSettled(record.org_id)) return null;
     const crossings = this.#deps.budgets.state(record.org_id, periodStart)?.crossings ?? {};
@@ -135,13 +150,13 @@ export class BudgetGate {
     return scopes.find(({ scope, hard_limit }) => (crossings[scope]?.hard_limit ?? -Infinity) >= hard_limit) ?? null;
   }
 
-  /** Another process has seen the org beyond a limit. */
+  /** Takes a crossing that another process has seen. */
   heardCrossing(crossing: Crossing): void {
     const known = this.#crossings.get(keyOf(crossing));
     if (known === undefined || crossing.cost_pico_usd < known) this.#remember(keyOf(crossing), crossing.cost_pico_usd);
   }
 
-  /** Returns whether the overage budget of the organization admits what is above a hard limit. */
+  /** Decides by the overage budget about use above a hard limit. */
   #overage(
     org_id: string,
     blocked: Blocked,
@@ -150,10 +165,10 @@ export class BudgetGate {
     const overage = this.#deps.overageUsdOf(org_id);
     const retry_after = Math.max(1, Math.ceil((period.end - this.#deps.now()) / 1000));
     const headers = quotaHeaders(blocked);
-    const whose = blocked.agent_id === null ? 'of the org' : `of the agent ${blocked.agent_id}`;
+    const whose = blocked.agent_id === null ? 'of the organization' : `of the agent ${blocked.agent_id}`;
     const what = `The hard limit ${whose} on ${blocked.resource} (${String(blocked.hard_limit)}) is reached`;
     if (overage === null)
-      return reject('rate_limited', `${what}; it starts over with the next period.`, retry_after, { headers });
+      return reject('rate_limited', `${what}. It applies until the next period starts.`, retry_after, { headers });
     const spent = cost - this.#costAtCrossing(org_id, blocked, period.start, cost);
     const budget = usdToPico(overage);
     if (overage > 0 && spent < budget) {
@@ -165,9 +180,9 @@ export class BudgetGate {
   }
 
   /**
-   * The org's cost when the limit was reached: the least of what was written down, what it is at the first refusal seen
-   * here, and what another process has told. The first is of all that had landed when it was noticed, the others of all that
-   * a process had let in.
+   * Returns the organization's cost when the limit was reached: the least of the recorded cost, the
+   * cost at the first rejection seen here, and the cost announced by another process. The recorded
+   * cost counts what had landed when it was noticed, the others what a process had admitted.
    */
   #costAtCrossing(org_id: string, { scope, hard_limit }: Blocked, period_start: number, cost: bigint): bigint {
     const state = this.#deps.budgets.state(org_id, period_start)?.crossings[scope];
@@ -183,7 +198,7 @@ export class BudgetGate {
     return least;
   }
 
-  /** Forgets which limits of an org were seen reached. */
+  /** Forgets the crossings of an organization. */
   forget(org_id: string): void {
     for (const key of this.#crossings.keys()) if (key.startsWith(`${org_id} `)) this.#crossings.delete(key);
   }
@@ -194,7 +209,10 @@ export class BudgetGate {
   }
 }
 
-/** X-Quota-Tokens-Status is on every rejection by a budget, as clients look for it; the resource that is used up has a header of its own. */
+/**
+ * Returns the headers of a rejection by a budget: X-Quota-Tokens-Status, which clients look for,
+ * and the header of the resource that is used up.
+ */
 function quotaHeaders({ resource }: Blocked): Record<string, string> {
   const name = resource
     .split('_')

@@ -1,16 +1,18 @@
-// Tracks whether an API process that has just started knows how much use waits in the ingest log. That use is in no sum of the store
-// yet. The process knows it once it has counted the log (backlog.ts) or once all of the log has landed, whichever comes first.
-// Takes the end of the count and reports of landings; tells since when the process knows.
+// Tracks whether an API process that has just started knows how much use waits in the ingest log,
+// which no sum of the store includes yet. The process knows it once it has counted the log
+// (backlog.ts) or once all of that log has landed, whichever comes first. Takes the end of the
+// count and reports of landings; returns since when the process knows.
 import type { Landing } from '../../../ops/exchange/landing_reports.ts';
 
 /**
- * For this long after its start, a process admits nothing for an organization with a hard limit whose use it does not know. After that
- * (ClickHouse is unavailable for long) it decides with the use it knows of: ingest does not wait for ClickHouse.
+ * For this long after its start, a process admits nothing for an organization with a hard limit
+ * whose use it does not know. After that (ClickHouse has been unavailable for long) it decides by
+ * the use that it knows of: ingest does not wait for ClickHouse.
  */
 export const UNKNOWING_MS = 30_000;
 
 export interface StartupBarrierOptions {
-  /** JetStream sequence of the newest message when this process began; 0: the log was empty. */
+  /** JetStream sequence of the newest message when this process started; 0: the log was empty. */
   newest: number;
   partitions: number;
   /** Called once, when this process knows what the log held. */
@@ -32,22 +34,28 @@ export class StartupBarrier {
     if (newest === 0) this.#end();
   }
 
-  /** Resolves when this process knows what the log held; maybe never. */
+  /** Resolves when this process knows what the log held; possibly never. */
   get known(): Promise<undefined> {
     return this.#known.promise;
   }
 
-  /** Since when it knows, on the monotonic clock: together with sums that are read from the store after that, nothing is missing. Null: not yet. */
+  /**
+   * Time since when the process knows, milliseconds of the monotonic clock: with sums read from the
+   * store after that, no use is missing. Null: not yet.
+   */
   get knownAt(): number | null {
     return this.#knownAt;
   }
 
-  /** True once the process decides with the use it knows of, even if the log has not been counted. */
+  /**
+   * True once the process decides by the use that it knows of, even if the log has not been
+   * counted.
+   */
   get mayGuess(): boolean {
     return performance.now() - this.#began >= UNKNOWING_MS;
   }
 
-  /** Takes reports of landings: what has landed is in the sums of the store. */
+  /** Takes reports of landings: the sums of the store include what has landed. */
   heard(reports: readonly Pick<Landing, 'partition' | 'read_through' | 'behind'>[]): void {
     if (this.#knownAt !== null) return;
     for (const { partition, read_through, behind } of reports)
@@ -55,7 +63,7 @@ export class StartupBarrier {
     if (this.#missing.size === 0) this.counted();
   }
 
-  /** Everything that the log held has been counted. */
+  /** Takes the end of the count. */
   counted(): void {
     if (this.#knownAt !== null) return;
     this.#end();

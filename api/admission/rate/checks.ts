@@ -1,16 +1,20 @@
-// The rate checks: requests are charged when the caller is known, browser events when they have been counted. The response shows
-// what is left of the rate, whether or not the request is admitted; the verdict's headers hold Retry-After.
+// The rate checks. A request is charged when its caller is known, browser events when they have
+// been counted. The response shows what is left of the rate, whether or not the request is
+// admitted; a rejection's Retry-After is among these headers.
 import type { RateKind, RateLimits, RateVerdict } from '../../http/rate_limit.ts';
 import type { RequestFacts } from '../check.ts';
 import { ADMIT, reject, type Settled } from '../decision.ts';
 
 const DETAILS: Readonly<Record<RateKind, string>> = {
-  api: 'The tenant makes too many API requests. Send it again after Retry-After seconds.',
-  ingest: 'The tenant sends too many ingest requests. Send it again after Retry-After seconds.',
-  app: 'The tenant sends too many app events. Send them again after Retry-After seconds.',
+  api: 'This organization makes too many API requests. Retry after the number of seconds in Retry-After.',
+  ingest: 'This organization sends too many ingest requests. Retry after the number of seconds in Retry-After.',
+  app: 'This organization sends too many app events. Retry after the number of seconds in Retry-After.',
 };
 
-/** Charges one request: calls through the gateway to the rate of API requests, others to that of ingest. */
+/**
+ * Charges one request: a call through the gateway to the rate of API requests, any other to the
+ * rate of ingest.
+ */
 export function checkRequestRate(
   limits: RateLimits,
   { intake, org_id }: Pick<RequestFacts, 'intake' | 'org_id'>,
@@ -26,7 +30,10 @@ export function checkEventRate(limits: RateLimits, request: EventFacts): Settled
   return charge(limits, 'app', request.org_id, request.event_count);
 }
 
-/** Charges a failed request as one event if its events were never counted: invalid requests are not free. */
+/**
+ * Charges a failed request as one event unless its events have been charged, so that invalid
+ * requests are not free.
+ */
 export function checkFailure(limits: RateLimits, request: EventFacts): Settled {
   if (request.event_rate_charged) return ADMIT;
   request.event_rate_charged = true;

@@ -12,7 +12,7 @@ import type { OrgCredential } from '../../http/credential.ts';
 import { deprecationHeaders } from '../../http/deprecation.ts';
 import { envelope, sendError, sendJson } from '../../http/envelope.ts';
 import { ApiError, toApiError } from '../../http/errors.ts';
-import { idempotencyKey, type KeptAnswer } from '../../http/idempotency.ts';
+import { idempotencyKey, type StoredAnswer } from '../../http/idempotency.ts';
 import type { EdgeDeps } from '../../http/mount.ts';
 import { checkQueryNames } from '../../http/query_params.ts';
 import { newRequestId } from '../../http/request_id.ts';
@@ -22,7 +22,7 @@ import type { Admission } from '../../admission/admission.ts';
 import type { AdmissionRequest } from '../../admission/admission_request.ts';
 import { INGEST_DOCS } from './docs.ts';
 import { answerData, readEvents } from './events.ts';
-import type { IngestClaim, IngestOnce, KeptIngest } from './once.ts';
+import type { IngestClaim, IngestOnce, IngestOutcome } from './once.ts';
 import { COMMIT_MS_MAX, type Publisher } from './publisher.ts';
 import { storeEvents } from './store.ts';
 
@@ -134,7 +134,7 @@ async function serve(attempt: Attempt, deps: IngestDeps): Promise<number> {
   }
 }
 
-async function ingest(attempt: Attempt, deps: IngestDeps): Promise<KeptAnswer & { replayed: boolean }> {
+async function ingest(attempt: Attempt, deps: IngestDeps): Promise<StoredAnswer & { replayed: boolean }> {
   const { req, path } = attempt;
   const format = isIngestFormat(path.format) ? path.format : null;
   if (format !== null && req.method !== 'POST')
@@ -176,7 +176,7 @@ async function accept(
   attempt: Attempt,
   { format, credential, admission }: Accepted,
   deps: IngestDeps,
-): Promise<KeptAnswer & { replayed: boolean }> {
+): Promise<StoredAnswer & { replayed: boolean }> {
   const { req, path } = attempt;
   checkPinnedVersion(req.headers[VERSION_HEADER]);
   if (format === null) throw new ApiError('decode_failed', `"${path.format.slice(0, 64)}" is no known source_format.`);
@@ -196,7 +196,7 @@ interface Admitted {
   admission: AdmissionRequest;
 }
 
-async function admitted(request: Admitted, deps: IngestDeps): Promise<KeptAnswer & { replayed: boolean }> {
+async function admitted(request: Admitted, deps: IngestDeps): Promise<StoredAnswer & { replayed: boolean }> {
   const { attempt, format, org_id, key, admission } = request;
   const { edge } = deps;
   const bounds = { bytesMax: edge.bodyBytesMax, grow: admission.reserveBytes };
@@ -206,7 +206,7 @@ async function admitted(request: Admitted, deps: IngestDeps): Promise<KeptAnswer
     readEvents(parsed(raw), { format, org_id, received_at: edge.now(), partitions: deps.partitions }),
   );
   admission.parsed(read.events.length);
-  const answerOf = ({ request_id, at }: KeptIngest): KeptAnswer => ({
+  const answerOf = ({ request_id, at }: IngestOutcome): StoredAnswer => ({
     status: 200,
     body: envelope(answerData(read), request_id, at),
   });
@@ -228,7 +228,7 @@ async function admitted(request: Admitted, deps: IngestDeps): Promise<KeptAnswer
     await claim?.release();
     throw error;
   }
-  const mine: KeptIngest = { request_id: attempt.request_id, at: edge.now() };
+  const mine: IngestOutcome = { request_id: attempt.request_id, at: edge.now() };
   const holds = (await claim?.keep(mine, Math.max(KEEP_MS_MIN, COMMIT_MS_MAX - spent()))) ?? mine;
   if (holds !== mine) return { ...answerOf(holds), replayed: true };
   attempt.events = read.events.length;

@@ -1,6 +1,6 @@
 // The OTLP paths as a plain function of (req, res), ahead of Express like ingest.
 // In: POST /v1/otlp/v1/traces or /v1/traces, an export in protobuf or JSON. Out: 200 once JetStream has stored every span that can be
-// taken, with the number of those that cannot; or an error. Never waits for ClickHouse.
+// accepted, with the number of those that cannot; or an error. Never waits for ClickHouse.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Admission } from '../../admission/admission.ts';
 import type { AdmissionRequest } from '../../admission/admission_request.ts';
@@ -11,7 +11,7 @@ import type { EdgeDeps } from '../../http/mount.ts';
 import { newRequestId } from '../../http/request_id.ts';
 import { discardBody } from '../../http/unread_body.ts';
 import { checkPinnedVersion, VERSION_HEADER } from '../../http/version.ts';
-import { NoOtlp, sendRefusal, sendTaken, statusOf } from './answer.ts';
+import { InvalidOtlp, sendOtlpError, sendAccepted, statusOf } from './answer.ts';
 import { type Encoding, type ReadExport, readExport, type SpanEvent } from './events.ts';
 
 export interface OtlpDeps {
@@ -42,21 +42,21 @@ export function otlpPathOf(method: string, url: string): string | null {
 export function createOtlpHandler(deps: OtlpDeps): (req: IncomingMessage, res: ServerResponse, path: string) => void {
   return (req, res, path) => {
     const began = performance.now();
-    const taken = { events: 0, bytes: 0 };
-    void serve(req, res, path, taken, deps).then((status) => {
-      deps.observeIngest('otlp', status, taken.events, taken.bytes);
+    const accepted = { events: 0, bytes: 0 };
+    void serve(req, res, path, accepted, deps).then((status) => {
+      deps.observeIngest('otlp', status, accepted.events, accepted.bytes);
       deps.edge.observe(path, req.method ?? '', status, (performance.now() - began) / 1000);
     });
   };
 }
 
 /** What was accepted, for the metrics. */
-interface Taken {
+interface Accepted {
   events: number;
   bytes: number;
 }
 
-/** The encoding that a content type names, null for none that is taken. */
+/** The encoding that a content type names, null for none that is accepted. */
 function encodingOf(contentType: string | undefined): Encoding | null {
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase();
   if (type === 'application/x-protobuf') return 'protobuf';
@@ -68,7 +68,7 @@ async function serve(
   req: IncomingMessage,
   res: ServerResponse,
   path: string,
-  taken: Taken,
+  accepted: Accepted,
   deps: OtlpDeps,
 ): Promise<number> {
   const request_id = newRequestId();
@@ -78,8 +78,8 @@ async function serve(
       const allow = path === '/v1/traces' ? 'GET, HEAD, POST' : 'POST';
       throw new ApiError('method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } });
     }
-    const read = await take(req, res, encoding, taken, deps);
-    sendTaken(res, request_id, encoding ?? 'json', read);
+    const read = await acceptExport(req, res, encoding, accepted, deps);
+    sendAccepted(res, request_id, encoding ?? 'json', read);
     return 200;
   } catch (thrown) {
     if (req.destroyed && !req.complete) return CLIENT_GONE;
@@ -88,16 +88,16 @@ async function serve(
       deps.edge.log.error({ request_id, code: error.code, err: error.cause ?? error }, 'OTLP ingest failed');
     const status = statusOf(error);
     await discardBody(req, res, status);
-    sendRefusal(res, request_id, encoding ?? 'json', error);
+    sendOtlpError(res, request_id, encoding ?? 'json', error);
     return status;
   }
 }
 
-async function take(
+async function acceptExport(
   req: IncomingMessage,
   res: ServerResponse,
   encoding: Encoding | null,
-  taken: Taken,
+  accepted: Accepted,
   deps: OtlpDeps,
 ): Promise<ReadExport> {
   const { edge } = deps;
@@ -127,11 +127,11 @@ async function take(
     );
     admission.parsed(read.events.length);
     if (read.events.length > 0) await deps.store(admission, read.events, performance.now() - began);
-    taken.events = read.events.length;
-    taken.bytes = raw.length;
+    accepted.events = read.events.length;
+    accepted.bytes = raw.length;
     return read;
   } catch (error) {
-    throw error instanceof MalformedBody ? new NoOtlp(`body: ${error.message}`, error) : error;
+    throw error instanceof MalformedBody ? new InvalidOtlp(`body: ${error.message}`, error) : error;
   } finally {
     admission.release();
   }

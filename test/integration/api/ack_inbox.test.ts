@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { jetstreamManager } from '@nats-io/jetstream';
-import { AckInbox, type Refusal, type Stored } from '../../../api/intake/ingest/ack_inbox.ts';
+import { AckInbox, type PublishFailure, type Stored } from '../../../api/intake/ingest/ack_inbox.ts';
 import { connectNats, trackConnected } from '../../../ops/platform/nats/connect.ts';
 import { INGEST_STREAM } from '../../../schemas/streams.ts';
 import { startTestNats, type TestNats } from '../../support/nats.ts';
@@ -17,7 +17,7 @@ it('a message that no server accepts, as when a cluster changes its leader, is p
   const nc = await connectNats({ url: nats.url, name: 'test', waitMs: 5000 });
   try {
     const inbox = new AckInbox(nc, trackConnected(nc));
-    const settled = new Map<string, Stored | Refusal>();
+    const settled = new Map<string, Stored | PublishFailure>();
     for (const id of ['taken', 'forgotten'])
       inbox.publish(id, 'ingest.0', new Uint8Array([1]), (outcome) => settled.set(id, outcome));
     await eventually(() => nc.stats().outMsgs >= 4, { what: 'both were offered twice' });

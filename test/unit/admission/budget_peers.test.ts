@@ -8,30 +8,30 @@ import {
   REANNOUNCE_MS,
   REANNOUNCED_MAX,
 } from '../../../api/admission/budget/reservations.ts';
-import { GONE_MS, Peers } from '../../../api/admission/budget/peers.ts';
+import { PEER_EXPIRY_MS, Peers } from '../../../api/admission/budget/peers.ts';
 
 test('knowledge reaches up to the sending of the newest message that returned; lost earlier ones are not waited for', () => {
   const echo = new Echo();
-  expect(echo.surely).toBe(-Infinity);
+  expect(echo.heardUntil).toBe(-Infinity);
   echo.sent(1, 10);
   echo.sent(2, 20);
   echo.sent(3, 30);
   echo.heard(2);
-  expect(echo.surely).toBe(20);
-  // A late message and one that was never sent change nothing.
+  expect(echo.heardUntil).toBe(20);
+  // One that comes late, and one that was never sent, change nothing.
   echo.heard(1);
-  expect(echo.surely).toBe(20);
+  expect(echo.heardUntil).toBe(20);
   echo.heard(99);
-  expect(echo.surely).toBe(30);
+  expect(echo.heardUntil).toBe(30);
 });
 
 test('a silent process is forgotten once it would have been heard, however much time has passed', () => {
   const peers = new Peers('me');
   peers.heard('a', true, 0);
   peers.heard('b', true, 900);
-  peers.forget(GONE_MS);
+  peers.forget(PEER_EXPIRY_MS);
   expect(peers.others).toBe(2);
-  peers.forget(GONE_MS + 1);
+  peers.forget(PEER_EXPIRY_MS + 1);
   expect(peers.others).toBe(1);
   expect(peers.decidersOf('org', true)).not.toContain('a');
 });

@@ -5,7 +5,7 @@ import {
   BURST_MS,
   FairTurns,
   QUANTUM_BYTES,
-  REFUSED_TIMES,
+  REJECTED_WEIGHT,
   TIME_SHARE,
   TURN_WAIT_MS_MAX,
 } from '../../../api/admission/fair_turns.ts';
@@ -175,15 +175,15 @@ describe('the time of the loop', () => {
       expect(ran).toThrow('bad body');
     };
     check('quiet', 0);
-    check('good', BURST_MS / REFUSED_TIMES);
+    check('good', BURST_MS / REJECTED_WEIGHT);
     check('good', 1);
-    refuse('bad', BURST_MS / REFUSED_TIMES);
+    refuse('bad', BURST_MS / REJECTED_WEIGHT);
     refuse('bad', 1);
     await turn();
     expect(check('good', COST_MS)).toBe('checked');
     const waits = check('bad', COST_MS);
     expect(waits).toBeInstanceOf(Promise);
-    now += REFUSED_TIMES / TIME_SHARE;
+    now += REJECTED_WEIGHT / TIME_SHARE;
     await expect(waits).resolves.toBe('checked');
   });
 

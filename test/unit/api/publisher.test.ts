@@ -1,7 +1,7 @@
 // Group commit: which requests share a message, in which order and within which bounds, and which
 // requests a failure affects.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { LogPort, Refusal, Settle, Stored } from '../../../api/intake/ingest/ack_inbox.ts';
+import type { LogPort, PublishFailure, Settle, Stored } from '../../../api/intake/ingest/ack_inbox.ts';
 import {
   COMMIT_MS_MAX,
   MESSAGE_BYTES_TARGET,
@@ -199,9 +199,9 @@ describe('sharing', () => {
 
 describe('failing', () => {
   test.each([
-    [{ kind: 'full', detail: '10077 maximum bytes exceeded' } satisfies Refusal, 'rate_limited'],
-    [{ kind: 'failed', detail: 'no stream' } satisfies Refusal, 'upstream_unavailable'],
-  ])('a rejected message fails every request in it and none after it', async (refusal, code) => {
+    [{ kind: 'full', detail: '10077 maximum bytes exceeded' } satisfies PublishFailure, 'rate_limited'],
+    [{ kind: 'failed', detail: 'no stream' } satisfies PublishFailure, 'upstream_unavailable'],
+  ])('a refused message fails every request in it and none after it', async (refusal, code) => {
     const inside = [watched(publisher.publish([event('a')])), watched(publisher.publish([event('b')]))];
     await turn();
     const after = watched(publisher.publish([event('c')]));

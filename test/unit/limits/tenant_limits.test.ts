@@ -15,7 +15,7 @@ const someLimits = (appPerMinute = 500): TenantLimits =>
     limitsOf: limitsOfTenant({ get: (org_id) => orgs.get(org_id) ?? null }),
     appPerMinute,
     now: () => now,
-    onRefused: (kind) => refused.push(kind),
+    onReject: (kind) => refused.push(kind),
   });
 
 beforeEach(() => {
