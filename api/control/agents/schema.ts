@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { FRAMEWORKS } from '../../../schemas/records/agent.ts';
 import { isAddressable, NOT_ADDRESSABLE } from '../../../schemas/path_names.ts';
+import { booleanParam } from '../../http/common_params.ts';
 import { offsetQuery } from '../../http/pagination.ts';
 
 const METADATA_BYTES_MAX = 16 * 1024;
@@ -24,7 +25,6 @@ const metadata = z
     error: `takes an object of at most ${String(METADATA_BYTES_MAX)} bytes of JSON`,
   });
 
-export const agentOrgParams = z.object({ org_id: z.string() });
 export const agentParams = z.object({ org_id: z.string(), agent_id: z.string() });
 
 export const registerBody = z.object({
@@ -57,10 +57,8 @@ export const madeTokenAnswer = z
 export const listQuery = z.object({
   framework: framework.optional(),
   name: z.string().max(200).optional().describe('Substring of the name, whatever the case'),
-  archived: z
-    .enum(['true', 'false'])
-    .default('false')
-    .transform((text) => text === 'true')
+  archived: booleanParam
+    .default(false)
     .meta({ type: 'boolean', default: false, description: 'Whether archived agents are listed too' }),
   ...offsetQuery,
 });

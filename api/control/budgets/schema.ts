@@ -54,8 +54,6 @@ export const agentBudget = z
   .meta({ id: 'AgentBudget' });
 export type AgentBudget = z.infer<typeof agentBudget>;
 
-export const orgParams = z.object({ org_id: z.string() });
-
 export const alertsBody = z
   .strictObject({
     channels: z.array(z.enum(ALERT_CHANNELS)).max(10),

@@ -6,6 +6,7 @@ import type { DatasetItem, DatasetRecord } from '../../../schemas/records/datase
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
 import type { PromptRecord } from '../../../schemas/records/prompt.ts';
 import { ApiError } from '../../http/errors.ts';
+import { pageOf, type PageQuery } from '../../http/list_pages.ts';
 import { type PageMeta, pageMetaOf } from '../../http/pagination.ts';
 import {
   type CreateDatasetBody,
@@ -13,7 +14,6 @@ import {
   type DatasetsQuery,
   type IndexedItem,
   ITEM_BYTES_MAX,
-  type ItemsQuery,
   type RunBody,
 } from './schema.ts';
 import type { DatasetStore } from './store.ts';
@@ -130,10 +130,11 @@ function checkRoom(datasets: DatasetsDeps['datasets'], org_id: string, bytes: nu
 export function listDatasets(
   { datasets }: DatasetsDeps,
   org_id: string,
-  { limit, offset, name }: DatasetsQuery,
+  query: DatasetsQuery,
 ): { data: DatasetInfo[]; meta: PageMeta } {
-  const found = datasets.list(org_id).filter((one) => name === undefined || one.name === name);
-  return { data: found.slice(offset, offset + limit).map(infoOf), meta: pageMetaOf(found.length, limit, offset) };
+  const found = datasets.list(org_id).filter(({ name }) => query.name === undefined || name === query.name);
+  const { data, meta } = pageOf(found, query);
+  return { data: data.map(infoOf), meta };
 }
 
 /** @throws ApiError dataset_not_found */
@@ -152,7 +153,7 @@ export async function listItems(
   deps: DatasetsDeps,
   org_id: string,
   dataset_id: string,
-  { limit, offset }: ItemsQuery,
+  { limit, offset }: PageQuery,
 ): Promise<{ data: IndexedItem[]; meta: PageMeta }> {
   const record = findDataset(deps, org_id, dataset_id);
   const to = Math.min(record.item_count, offset + limit);

@@ -1,6 +1,7 @@
 // Routes of datasets: making, listing, showing and deleting them, and running one.
 import { z } from 'zod';
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
+import { pageQuery } from '../../http/list_pages.ts';
 import { pageMeta } from '../../http/pagination.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import {
@@ -18,8 +19,8 @@ import {
   datasetInfo,
   datasetParams,
   datasetsQuery,
+  deletedDataset,
   indexedItem,
-  itemsQuery,
   runBody,
 } from './schema.ts';
 
@@ -35,10 +36,66 @@ export interface RunAnswers<Item extends z.ZodType> {
 }
 
 export function datasetRoutes<Item extends z.ZodType>(deps: DatasetsDeps, runs: RunAnswers<Item>): Route[] {
-  return [...readRoutes(deps), createRoute(deps), runRoute(deps, runs), deleteRoute(deps)];
+  return [
+    listDatasetsRoute(deps),
+    getDatasetRoute(deps),
+    listDatasetItemsRoute(deps),
+    createDatasetRoute(deps),
+    runDatasetRoute(deps, runs),
+    deleteDatasetRoute(deps),
+  ];
 }
 
-function createRoute(deps: DatasetsDeps): Route {
+function listDatasetsRoute(deps: DatasetsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: ROOT,
+    operation_id: 'listDatasets',
+    summary: 'Datasets, newest first, each version by itself',
+    tag: TAG,
+    permission: 'datasets:read',
+    query: datasetsQuery,
+    response: z.array(datasetInfo),
+    meta: pageMeta,
+    handler: ({ org_id, query }) => listDatasets(deps, org_id, query),
+  });
+}
+
+function getDatasetRoute(deps: DatasetsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: ONE,
+    operation_id: 'getDataset',
+    summary: 'One dataset',
+    tag: TAG,
+    permission: 'datasets:read',
+    resource: RESOURCE,
+    params: datasetParams,
+    response: datasetInfo,
+    errors: ['dataset_not_found'],
+    handler: ({ org_id, params }) => ({ data: infoOf(findDataset(deps, org_id, params.dataset_id)) }),
+  });
+}
+
+function listDatasetItemsRoute(deps: DatasetsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: `${ONE}/items`,
+    operation_id: 'listDatasetItems',
+    summary: 'Items of a dataset, in their order',
+    tag: TAG,
+    permission: 'datasets:read',
+    resource: RESOURCE,
+    params: datasetParams,
+    query: pageQuery,
+    response: z.array(indexedItem),
+    meta: pageMeta,
+    errors: ['dataset_not_found', 'upstream_unavailable'],
+    handler: ({ org_id, params, query }) => listItems(deps, org_id, params.dataset_id, query),
+  });
+}
+
+function createDatasetRoute(deps: DatasetsDeps): Route {
   return defineRoute({
     method: 'post',
     path: ROOT,
@@ -49,7 +106,6 @@ function createRoute(deps: DatasetsDeps): Route {
     tag: TAG,
     permission: 'datasets:write',
     audit: { action: 'dataset.create', target: 'dataset' },
-    status: 201,
     body: createDatasetBody,
     example: {
       name: 'refunds',
@@ -62,6 +118,7 @@ function createRoute(deps: DatasetsDeps): Route {
         },
       ],
     },
+    status: 201,
     response: datasetInfo,
     errors: ['conflict', 'upstream_unavailable'],
     handler: async ({ org_id, body, audit }) => {
@@ -74,52 +131,7 @@ function createRoute(deps: DatasetsDeps): Route {
   });
 }
 
-function readRoutes(deps: DatasetsDeps): Route[] {
-  return [
-    defineRoute({
-      method: 'get',
-      path: ROOT,
-      operation_id: 'listDatasets',
-      summary: 'Datasets, newest first, each version by itself',
-      tag: TAG,
-      permission: 'datasets:read',
-      query: datasetsQuery,
-      response: z.array(datasetInfo),
-      meta: pageMeta,
-      handler: ({ org_id, query }) => listDatasets(deps, org_id, query),
-    }),
-    defineRoute({
-      method: 'get',
-      path: ONE,
-      operation_id: 'getDataset',
-      summary: 'One dataset',
-      tag: TAG,
-      permission: 'datasets:read',
-      resource: RESOURCE,
-      params: datasetParams,
-      response: datasetInfo,
-      errors: ['dataset_not_found'],
-      handler: ({ org_id, params }) => ({ data: infoOf(findDataset(deps, org_id, params.dataset_id)) }),
-    }),
-    defineRoute({
-      method: 'get',
-      path: `${ONE}/items`,
-      operation_id: 'listDatasetItems',
-      summary: 'Items of a dataset, in their order',
-      tag: TAG,
-      permission: 'datasets:read',
-      resource: RESOURCE,
-      params: datasetParams,
-      query: itemsQuery,
-      response: z.array(indexedItem),
-      meta: pageMeta,
-      errors: ['dataset_not_found', 'upstream_unavailable'],
-      handler: ({ org_id, params, query }) => listItems(deps, org_id, params.dataset_id, query),
-    }),
-  ];
-}
-
-function runRoute<Item extends z.ZodType>(deps: DatasetsDeps, { item, answered }: RunAnswers<Item>): Route {
+function runDatasetRoute<Item extends z.ZodType>(deps: DatasetsDeps, { item, answered }: RunAnswers<Item>): Route {
   return defineRoute({
     method: 'post',
     path: `${ONE}/run`,
@@ -162,7 +174,7 @@ function runRoute<Item extends z.ZodType>(deps: DatasetsDeps, { item, answered }
   });
 }
 
-function deleteRoute(deps: DatasetsDeps): Route {
+function deleteDatasetRoute(deps: DatasetsDeps): Route {
   return defineRoute({
     method: 'delete',
     path: ONE,
@@ -175,7 +187,7 @@ function deleteRoute(deps: DatasetsDeps): Route {
     resource: RESOURCE,
     audit: { action: 'dataset.delete', target: 'dataset', param: 'dataset_id' },
     params: datasetParams,
-    response: z.object({ dataset_id: z.string(), deleted: z.literal(true) }),
+    response: deletedDataset,
     errors: ['dataset_not_found', 'conflict', 'upstream_unavailable'],
     handler: async ({ org_id, params: { dataset_id }, audit }) => {
       const { record, grants } = await deleteDataset(deps, org_id, dataset_id);

@@ -45,8 +45,6 @@ export const datasetsQuery = z
   .object({ ...offsetQuery, name: name.optional().describe('Versions of this dataset') })
   .strip();
 export type DatasetsQuery = z.output<typeof datasetsQuery>;
-export const itemsQuery = z.object(offsetQuery).strip();
-export type ItemsQuery = z.output<typeof itemsQuery>;
 export const indexedItem = datasetItem
   .extend({ item_index: z.int().describe('From 0, in the order given') })
   .meta({ id: 'DatasetItem' });
@@ -64,3 +62,5 @@ export const runBody = z.strictObject({
   async: z.boolean().nullish().describe('false (default): waits up to 60 s and answers with the final run'),
 });
 export type RunBody = z.output<typeof runBody>;
+
+export const deletedDataset = z.object({ dataset_id: z.string(), deleted: z.literal(true) });

@@ -10,7 +10,8 @@ import { idBatches, knownTraces, readScoreStats, sampleTraces } from '../../../s
 import { ApiError } from '../../http/errors.ts';
 import type { WrittenAnswers } from '../../http/written_answers.ts';
 import { landed, TRACE_NOT_YET } from '../../http/landed.ts';
-import { type PageMeta, pageMetaOf } from '../../http/pagination.ts';
+import { pageOf } from '../../http/list_pages.ts';
+import type { PageMeta } from '../../http/pagination.ts';
 import { type CreateEvalBody, type EvalItem, evalItemOf, type EvalsQuery } from './schema.ts';
 import type { EvalStore } from './store.ts';
 
@@ -250,13 +251,14 @@ export function listEvals(
   org_id: string,
   query: EvalsQuery,
 ): { data: EvalItem[]; meta: PageMeta } {
-  const { limit, offset, judge_id, dataset_id, status } = query;
+  const { judge_id, dataset_id, status } = query;
   const found = evals
     .list(org_id)
     .filter((one) => judge_id === undefined || one.judge_id === judge_id)
     .filter((one) => dataset_id === undefined || one.dataset?.dataset_id === dataset_id)
     .filter((one) => status === undefined || one.status === status);
-  return { data: found.slice(offset, offset + limit).map(evalItemOf), meta: pageMetaOf(found.length, limit, offset) };
+  const { data, meta } = pageOf(found, query);
+  return { data: data.map(evalItemOf), meta };
 }
 
 async function sampled(

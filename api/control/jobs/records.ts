@@ -14,7 +14,8 @@ import {
 } from '../../../schemas/records/job_record.ts';
 import { ERASE } from '../../../schemas/records/erasure.ts';
 import { ApiError } from '../../http/errors.ts';
-import { offsetQuery, pageMeta, pageMetaOf } from '../../http/pagination.ts';
+import { pageOf } from '../../http/list_pages.ts';
+import { offsetQuery, pageMeta } from '../../http/pagination.ts';
 import { defineOperatorRoute, defineRoute, type Route } from '../../http/route.ts';
 
 const TAG = 'Jobs';
@@ -76,25 +77,27 @@ export async function findJob(
 
 /** The route by which the operator polls a job: one of the operator's own, or of any org. */
 export function operatorJobRoutes(deps: JobRecordsDeps): Route[] {
-  return [
-    defineOperatorRoute({
-      method: 'get',
-      path: '/admin/jobs/:job_id',
-      operation_id: 'getOperatorJob',
-      summary: 'Get a job of the operator or of any org',
-      description: 'Kept for 90 days; jobs of an org go with the org.',
-      tag: 'Operator',
-      params: z.object({ job_id: z.string() }),
-      response: jobView,
-      errors: ['job_not_found', 'upstream_unavailable'],
-      handler: async ({ params: { job_id } }) => {
-        const owner = deps.records.all().find((job) => job.job_id === job_id)?.org_id ?? OPERATOR_JOBS;
-        const job = await findJob(deps, owner, job_id);
-        if (job === null) throw new ApiError('job_not_found', 'There is no job of this id.');
-        return { data: job };
-      },
-    }),
-  ];
+  return [getOperatorJobRoute(deps)];
+}
+
+function getOperatorJobRoute(deps: JobRecordsDeps): Route {
+  return defineOperatorRoute({
+    method: 'get',
+    path: '/admin/jobs/:job_id',
+    operation_id: 'getOperatorJob',
+    summary: 'Get a job of the operator or of any org',
+    description: 'Kept for 90 days; jobs of an org go with the org.',
+    tag: 'Operator',
+    params: z.object({ job_id: z.string() }),
+    response: jobView,
+    errors: ['job_not_found', 'upstream_unavailable'],
+    handler: async ({ params: { job_id } }) => {
+      const owner = deps.records.all().find((job) => job.job_id === job_id)?.org_id ?? OPERATOR_JOBS;
+      const job = await findJob(deps, owner, job_id);
+      if (job === null) throw new ApiError('job_not_found', 'There is no job of this id.');
+      return { data: job };
+    },
+  });
 }
 
 /** @throws ApiError conflict when the org has as many jobs under way as it may */
@@ -110,44 +113,51 @@ function viewOf(job: LongJob): JobView {
   return { job_id, kind, status, progress, result, error, created_at, started_at, ended_at };
 }
 
-export function jobRecordRoutes({ records }: JobRecordsDeps): Route[] {
-  return [
-    defineRoute({
-      method: 'get',
-      path: '/v1/jobs',
-      operation_id: 'listJobs',
-      summary: 'Long work of the org, newest first',
-      description: 'Kept for 90 days; of an organization that has more than 1,000 that are over, the newest.',
-      tag: TAG,
-      permission: 'jobs:read',
-      query: z
-        .object({ ...offsetQuery, kind: z.enum(JOB_KINDS).optional(), status: z.enum(JOB_STATUSES).optional() })
-        .strip(),
-      response: z.array(jobView),
-      meta: pageMeta,
-      handler: ({ org_id, query: { limit, offset, kind, status } }) => {
-        const all = records
-          .all(org_id)
-          .filter((job) => (kind === undefined || job.kind === kind) && (status === undefined || job.status === status))
-          .toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
-        return { data: all.slice(offset, offset + limit).map(viewOf), meta: pageMetaOf(all.length, limit, offset) };
-      },
-    }),
-    defineRoute({
-      method: 'get',
-      path: '/v1/jobs/:id',
-      operation_id: 'getJob',
-      summary: 'How far a job is',
-      tag: TAG,
-      permission: 'jobs:read',
-      params: z.object({ id: z.string() }),
-      response: jobView,
-      errors: ['job_not_found', 'upstream_unavailable'],
-      handler: async ({ org_id, params }) => {
-        const job = await findJob({ records }, org_id, params.id);
-        if (job === null) throw new ApiError('job_not_found', 'There is no job of this id.');
-        return { data: job };
-      },
-    }),
-  ];
+export function jobRecordRoutes(deps: JobRecordsDeps): Route[] {
+  return [listJobsRoute(deps), getJobRoute(deps)];
+}
+
+function listJobsRoute({ records }: JobRecordsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/jobs',
+    operation_id: 'listJobs',
+    summary: 'Long work of the org, newest first',
+    description: 'Kept for 90 days; of an organization that has more than 1,000 that are over, the newest.',
+    tag: TAG,
+    permission: 'jobs:read',
+    query: z
+      .object({ ...offsetQuery, kind: z.enum(JOB_KINDS).optional(), status: z.enum(JOB_STATUSES).optional() })
+      .strip(),
+    response: z.array(jobView),
+    meta: pageMeta,
+    handler: ({ org_id, query }) => {
+      const { kind, status } = query;
+      const found = records
+        .all(org_id)
+        .filter((job) => (kind === undefined || job.kind === kind) && (status === undefined || job.status === status))
+        .toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
+      const { data, meta } = pageOf(found, query);
+      return { data: data.map(viewOf), meta };
+    },
+  });
+}
+
+function getJobRoute({ records }: JobRecordsDeps): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/v1/jobs/:id',
+    operation_id: 'getJob',
+    summary: 'How far a job is',
+    tag: TAG,
+    permission: 'jobs:read',
+    params: z.object({ id: z.string() }),
+    response: jobView,
+    errors: ['job_not_found', 'upstream_unavailable'],
+    handler: async ({ org_id, params }) => {
+      const job = await findJob({ records }, org_id, params.id);
+      if (job === null) throw new ApiError('job_not_found', 'There is no job of this id.');
+      return { data: job };
+    },
+  });
 }

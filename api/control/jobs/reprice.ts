@@ -5,6 +5,8 @@ import { ApiError } from '../../http/errors.ts';
 import { defineOperatorRoute, type Route } from '../../http/route.ts';
 import { type JobsDeps, runJob } from './run.ts';
 
+const TAG = 'Operator';
+
 const DAY_MS = 86_400_000;
 const RANGE_DAYS_MAX = 400;
 const MODEL_LENGTH_MAX = 1024;
@@ -56,34 +58,36 @@ const runResult = z.object({
 });
 
 export function repriceRoutes(deps: JobsDeps & { hasOrg: (org_id: string) => boolean }): Route[] {
-  return [
-    defineOperatorRoute({
-      method: 'post',
-      path: '/admin/reprice',
-      operation_id: 'reprice',
-      summary: 'Price stored calls anew, after a correction of prices',
-      description:
-        'By the prices as they are now, each call by the price of its own day. Costs that senders gave stay. Spans, traces, budgets, costs by day and the views of analysts agree afterwards; a budget is corrected in the period in which the calls came in. Rare and heavy: a worker reads the whole range and writes columns anew. 409 conflict while it runs already; 502 when it takes longer than the wait: it goes on, and asking again tells how it went.',
-      tag: 'Operator',
-      audit: { action: 'prices.reprice', target: 'prices' },
-      body: repriceBody,
-      example: { org_id: 'org_acme', since: '2026-06-01T00:00:00Z', until: '2026-07-01T00:00:00Z', model: 'gpt-4o' },
-      response: repriceAnswer,
-      errors: ['org_not_found', 'conflict', 'upstream_unavailable'],
-      handler: async (ctx) => {
-        const { org_id, model } = ctx.body;
-        const [since, until] = [Date.parse(ctx.body.since), Date.parse(ctx.body.until)];
-        if (!deps.hasOrg(org_id)) throw new ApiError('org_not_found', `There is no org ${org_id}.`);
-        const args: RepriceArgs = { org_id, since, until, model: model ?? null };
-        const range = { since: new Date(since).toISOString(), until: new Date(until).toISOString() };
-        ctx.audit.org(org_id);
-        ctx.audit.target(org_id);
-        ctx.audit.changes({ ...range, ...(model === undefined ? {} : { model }) });
-        const run = await runJob(deps, { name: REPRICE, now: null, args }, ctx.signal);
-        const result = runResult.parse(run.result);
-        ctx.audit.changes({ result });
-        return { data: { org_id, ...range, ...result } };
-      },
-    }),
-  ];
+  return [repriceRoute(deps)];
+}
+
+function repriceRoute(deps: JobsDeps & { hasOrg: (org_id: string) => boolean }): Route {
+  return defineOperatorRoute({
+    method: 'post',
+    path: '/admin/reprice',
+    operation_id: 'reprice',
+    summary: 'Price stored calls anew, after a correction of prices',
+    description:
+      'By the prices as they are now, each call by the price of its own day. Costs that senders gave stay. Spans, traces, budgets, costs by day and the views of analysts agree afterwards; a budget is corrected in the period in which the calls came in. Rare and heavy: a worker reads the whole range and writes columns anew. 409 conflict while it runs already; 502 when it takes longer than the wait: it goes on, and asking again tells how it went.',
+    tag: TAG,
+    audit: { action: 'prices.reprice', target: 'prices' },
+    body: repriceBody,
+    example: { org_id: 'org_acme', since: '2026-06-01T00:00:00Z', until: '2026-07-01T00:00:00Z', model: 'gpt-4o' },
+    response: repriceAnswer,
+    errors: ['org_not_found', 'conflict', 'upstream_unavailable'],
+    handler: async ({ body, audit, signal }) => {
+      const { org_id, model } = body;
+      const [since, until] = [Date.parse(body.since), Date.parse(body.until)];
+      if (!deps.hasOrg(org_id)) throw new ApiError('org_not_found', `There is no org ${org_id}.`);
+      const args: RepriceArgs = { org_id, since, until, model: model ?? null };
+      const range = { since: new Date(since).toISOString(), until: new Date(until).toISOString() };
+      audit.org(org_id);
+      audit.target(org_id);
+      audit.changes({ ...range, ...(model === undefined ? {} : { model }) });
+      const run = await runJob(deps, { name: REPRICE, now: null, args }, signal);
+      const result = runResult.parse(run.result);
+      audit.changes({ result });
+      return { data: { org_id, ...range, ...result } };
+    },
+  });
 }

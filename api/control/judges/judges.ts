@@ -5,6 +5,7 @@ import { compileRule, PARAMETER_OF, READS_FIELDS, RuleError } from '../../../pip
 import type { JudgeRecord, JudgeRubric, JudgeRule } from '../../../schemas/records/judge.ts';
 import { fromTo } from '../../http/changes.ts';
 import { ApiError, describeIssues } from '../../http/errors.ts';
+import { type CursorMeta, cursorPage } from '../../http/list_pages.ts';
 import {
   type CreateBody,
   cursorOf,
@@ -113,11 +114,7 @@ export function listJudges(
   { judges }: JudgesDeps,
   org_id: string,
   query: ListQuery,
-): {
-  data: JudgeItem[];
-  meta: { total: number; page: number; per_page: number; has_more?: boolean; next_cursor: string | null };
-} {
-  const { limit } = query;
+): { data: JudgeItem[]; meta: CursorMeta } {
   const place = query.cursor === undefined ? null : placeOf(query.cursor);
   const part = query.name?.toLowerCase();
   const found = judges
@@ -129,22 +126,14 @@ export function listJudges(
         (query.enabled === undefined || enabled === query.enabled),
     );
   const rest = place === null ? found.slice(query.offset) : found.filter((record) => newestFirst(place, record) < 0);
-  const shown = rest.slice(0, limit);
-  const last = shown.at(-1);
-  const more = rest.length > limit && last !== undefined;
-  const before = place?.before ?? query.offset;
-  return {
-    data: shown.map(itemOf),
-    meta: {
-      total: found.length,
-      page: Math.floor(before / limit) + 1,
-      per_page: limit,
-      ...(place === null ? { has_more: more } : {}),
-      next_cursor: more
-        ? cursorOf({ created_at: last.created_at, judge_id: last.judge_id, before: before + shown.length })
-        : null,
-    },
-  };
+  const page = cursorPage(rest, {
+    limit: query.limit,
+    total: found.length,
+    before: place?.before ?? query.offset,
+    byCursor: place !== null,
+    cursorAfter: (last, before) => cursorOf({ created_at: last.created_at, judge_id: last.judge_id, before }),
+  });
+  return { data: page.data.map(itemOf), meta: page.meta };
 }
 
 /** Fields that a patch sets, checked for the judge's kind. */

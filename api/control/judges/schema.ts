@@ -1,8 +1,11 @@
 // Shapes of the judges' routes: what they take, and what they answer. The rubric is checked apart, as it has a code of its own.
 import { z } from 'zod';
+import { outcome } from '../../../schemas/formats/fields.ts';
 import { FIELD_NAMES } from '../../../pipeline/domain/judging/fields.ts';
 import { JUDGE_KINDS, judgeRubric, judgeScope, judgeThreshold, RULE_TYPES } from '../../../schemas/records/judge.ts';
-import { decodeCursor, encodeCursor, limitParam, offsetParam, pageMeta } from '../../http/pagination.ts';
+import { booleanParam } from '../../http/common_params.ts';
+import { cursorQuery } from '../../http/list_pages.ts';
+import { decodeCursor, encodeCursor } from '../../http/pagination.ts';
 
 const NAME_CHARS_MAX = 200;
 const TEMPLATE_CHARS_MAX = 50_000;
@@ -47,20 +50,13 @@ const rule = z
         'json_schema: a JSON schema of draft 2020-12, or of draft-07 where $schema says so; without references',
       ),
     max: z.number().min(0).optional().describe('max_length (characters), max_duration_ms, max_cost_usd'),
-    outcomes: z
-      .array(z.enum(['success', 'error', 'timeout']))
-      .min(1)
-      .max(3)
-      .optional()
-      .describe('outcome_is'),
+    outcomes: z.array(outcome).min(1).max(3).optional().describe('outcome_is'),
   })
   .describe('What a deterministic judge asks; it scores 1 or 0. Takes the one parameter of its type');
 
-const rubric = z
-  .unknown()
-  .meta({
-    description: 'scale: at least two rising numbers; criteria: at least one text. Anything else is 422 invalid_rubric',
-  });
+const rubric = z.unknown().meta({
+  description: 'scale: at least two rising numbers; criteria: at least one text. Anything else is 422 invalid_rubric',
+});
 
 /** What a rubric has to be. */
 export const rubricShape = z.strictObject({
@@ -140,18 +136,11 @@ export const patchBody = z.strictObject({
 export type PatchBody = z.output<typeof patchBody>;
 export type RuleBody = z.output<typeof rule>;
 
-const flag = z
-  .enum(['true', 'false'])
-  .transform((text) => text === 'true')
-  .meta({ type: 'boolean' });
-
 export const listQuery = z.object({
-  limit: limitParam,
-  offset: offsetParam,
-  cursor: z.string().max(500).optional().describe('meta.next_cursor of the page before; overrides offset'),
+  ...cursorQuery(),
   name: z.string().min(1).optional().describe('Part of the name, whatever the case'),
   kind: z.enum(JUDGE_KINDS).optional().describe('Judges of this kind'),
-  enabled: flag.optional().describe('true: those that judge live traffic; false: those that do not'),
+  enabled: booleanParam.optional().describe('true: those that judge live traffic; false: those that do not'),
 });
 export type ListQuery = z.output<typeof listQuery>;
 
@@ -180,10 +169,6 @@ export const judgeItem = z
 export type JudgeItem = z.infer<typeof judgeItem>;
 
 export const deletedJudge = z.object({ judge_id: z.string(), deleted: z.literal(true) });
-
-export const listMeta = pageMeta
-  .partial({ has_more: true })
-  .extend({ next_cursor: z.string().nullable().describe('null at the end; in pages by offset too') });
 
 /** Where a page begins: after this judge. Stays where it is while new ones are made. */
 export interface JudgePlace {

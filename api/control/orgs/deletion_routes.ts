@@ -9,10 +9,12 @@ import {
   type OrgDeletion,
 } from '../../../schemas/records/org_deletion.ts';
 import { ApiError } from '../../http/errors.ts';
+import { orgParams } from '../../http/common_params.ts';
 import { defineOperatorRoute, type Route } from '../../http/route.ts';
-import { orgParams } from './schema.ts';
 import { storeAway } from './orgs.ts';
 import type { OrgStore } from './store.ts';
+
+const TAG = 'Operator';
 
 export interface OrgDeletionDeps {
   orgs: Pick<OrgStore, 'get'>;
@@ -68,26 +70,28 @@ export async function deleteOrg(
 }
 
 export function orgDeletionRoutes(deps: OrgDeletionDeps): Route[] {
-  return [
-    defineOperatorRoute({
-      method: 'delete',
-      path: '/admin/orgs/:org_id',
-      operation_id: 'deleteOrg',
-      summary: 'Delete an org with everything of it',
-      description:
-        'The org is closed at once: its keys and members are refused within a second, and nothing of it is accepted or stored any more. A worker then erases everything of it, from the stores, the queues, the log and cold storage, its audit log too, looks again, and says what it found: poll GET /admin/jobs/{job_id}. It takes half a minute at least. Asked for again, it answers with the same job, or with a new one when that has failed. Until the job is complete the org_id cannot be used again (409 conflict). The org that the service makes at its start cannot be deleted. The operator’s own audit log keeps that, when and by which request it was deleted.',
-      tag: 'Operator',
-      audit: { action: 'org.delete', target: 'org', param: 'org_id', operators: true },
-      status: 202,
-      params: orgParams,
-      response: jobView,
-      errors: ['org_not_found', 'conflict', 'upstream_unavailable'],
-      handler: async (ctx) => {
-        const { job, begun } = await deleteOrg(deps, ctx.params.org_id, ctx.request_id);
-        if (begun) ctx.audit.changes({ job_id: job.job_id });
-        else ctx.audit.nothing();
-        return { data: job };
-      },
-    }),
-  ];
+  return [deleteOrgRoute(deps)];
+}
+
+function deleteOrgRoute(deps: OrgDeletionDeps): Route {
+  return defineOperatorRoute({
+    method: 'delete',
+    path: '/admin/orgs/:org_id',
+    operation_id: 'deleteOrg',
+    summary: 'Delete an org with everything of it',
+    description:
+      'The org is closed at once: its keys and members are refused within a second, and nothing of it is accepted or stored any more. A worker then erases everything of it, from the stores, the queues, the log and cold storage, its audit log too, looks again, and says what it found: poll GET /admin/jobs/{job_id}. It takes half a minute at least. Asked for again, it answers with the same job, or with a new one when that has failed. Until the job is complete the org_id cannot be used again (409 conflict). The org that the service makes at its start cannot be deleted. The operator’s own audit log keeps that, when and by which request it was deleted.',
+    tag: TAG,
+    audit: { action: 'org.delete', target: 'org', param: 'org_id', operators: true },
+    params: orgParams,
+    status: 202,
+    response: jobView,
+    errors: ['org_not_found', 'conflict', 'upstream_unavailable'],
+    handler: async ({ request_id, params, audit }) => {
+      const { job, begun } = await deleteOrg(deps, params.org_id, request_id);
+      if (begun) audit.changes({ job_id: job.job_id });
+      else audit.nothing();
+      return { data: job };
+    },
+  });
 }

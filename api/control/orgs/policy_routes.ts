@@ -10,11 +10,13 @@ import {
 import { policy, policyChange } from '../../../schemas/records/policy.ts';
 import { ApiError } from '../../http/errors.ts';
 import { may } from '../../http/credential.ts';
+import { fromTo } from '../../http/changes.ts';
+import { orgParams } from '../../http/common_params.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
-import { fromTo } from './changes.ts';
 import { storeAway } from './orgs.ts';
 import type { PolicyStore } from './policy_store.ts';
-import { orgParams } from './schema.ts';
+
+const TAG = 'Organization';
 
 const shownPolicy = policy
   .extend({
@@ -36,51 +38,53 @@ export interface PiiPolicyView {
 }
 
 export function policyRoutes(policies: PolicyStore, pii: PiiPolicyView): Route[] {
-  return [
-    defineRoute({
-      method: 'get',
-      path: '/orgs/:org_id/policy',
-      operation_id: 'getPolicy',
-      summary: 'The policy of the org',
-      tag: 'Organization',
-      permission: 'org:read',
-      params: orgParams,
-      response: shownPolicy,
-      handler: ({ org_id, credential }) => ({
-        data: { ...policies.get(org_id), ...(may(credential, 'pii:edit') ? { pii: pii.of(org_id) } : {}) },
-      }),
+  return [getPolicyRoute(policies, pii), changePolicyRoute(policies, pii)];
+}
+
+function getPolicyRoute(policies: PolicyStore, pii: PiiPolicyView): Route {
+  return defineRoute({
+    method: 'get',
+    path: '/orgs/:org_id/policy',
+    operation_id: 'getPolicy',
+    summary: 'The policy of the org',
+    tag: TAG,
+    permission: 'org:read',
+    params: orgParams,
+    response: shownPolicy,
+    handler: ({ org_id, credential }) => ({
+      data: { ...policies.get(org_id), ...(may(credential, 'pii:edit') ? { pii: pii.of(org_id) } : {}) },
     }),
-    defineRoute({
-      method: 'put',
-      path: '/orgs/:org_id/policy',
-      operation_id: 'changePolicy',
-      summary: 'Change the policy of the org',
-      description:
-        'Takes the fields to change; null sets a field to its default again. It takes effect within a second.',
-      tag: 'Organization',
-      permission: 'settings:edit',
-      params: orgParams,
-      body: policyBody,
-      example: { max_prompt_tokens: 8000, value_of_outcomes: 'tickets * 12.5 + leads * 40' },
-      response: shownPolicy,
-      audit: { action: 'policy.update', target: 'policy', param: 'org_id' },
-      handler: async ({ org_id, body: { pii: given, ...body }, audit }) => {
-        const piiChange = given === null ? PII_DEFAULTS : given;
-        if (piiChange !== undefined) pii.check(piiChange, 'pii.');
-        const formula = typeof body.value_of_outcomes === 'string' ? parseFormula(body.value_of_outcomes) : null;
-        if (formula?.ok === false) throw new ApiError('invalid_request', `value_of_outcomes: ${formula.message}`);
-        const changed = await policies.change(org_id, body).catch((error: unknown) => {
-          throw storeAway(error);
-        });
-        // Two records: where the second cannot be written the answer is 502, and the same request again makes it whole.
-        const redacted = piiChange === undefined ? null : await pii.change(org_id, piiChange);
-        const before = { ...changed.before, pii: redacted?.before ?? pii.of(org_id) };
-        const after = { ...changed.after, pii: redacted?.after ?? before.pii };
-        const changes = fromTo(before, after, shownPolicy.keyof().options);
-        if (Object.keys(changes).length === 0) audit.nothing();
-        else audit.changes(changes);
-        return { data: after };
-      },
-    }),
-  ];
+  });
+}
+
+function changePolicyRoute(policies: PolicyStore, pii: PiiPolicyView): Route {
+  return defineRoute({
+    method: 'put',
+    path: '/orgs/:org_id/policy',
+    operation_id: 'changePolicy',
+    summary: 'Change the policy of the org',
+    description: 'Takes the fields to change; null sets a field to its default again. It takes effect within a second.',
+    tag: TAG,
+    permission: 'settings:edit',
+    audit: { action: 'policy.update', target: 'policy', param: 'org_id' },
+    params: orgParams,
+    body: policyBody,
+    example: { max_prompt_tokens: 8000, value_of_outcomes: 'tickets * 12.5 + leads * 40' },
+    response: shownPolicy,
+    handler: async ({ org_id, body: { pii: given, ...body }, audit }) => {
+      const piiChange = given === null ? PII_DEFAULTS : given;
+      if (piiChange !== undefined) pii.check(piiChange, 'pii.');
+      const formula = typeof body.value_of_outcomes === 'string' ? parseFormula(body.value_of_outcomes) : null;
+      if (formula?.ok === false) throw new ApiError('invalid_request', `value_of_outcomes: ${formula.message}`);
+      const changed = await policies.change(org_id, body).catch((error: unknown) => {
+        throw storeAway(error);
+      });
+      // Two records: where the second cannot be written the answer is 502, and the same request again makes it whole.
+      const redacted = piiChange === undefined ? null : await pii.change(org_id, piiChange);
+      const before = { ...changed.before, pii: redacted?.before ?? pii.of(org_id) };
+      const after = { ...changed.after, pii: redacted?.after ?? before.pii };
+      audit.changes(fromTo(before, after, shownPolicy.keyof().options));
+      return { data: after };
+    },
+  });
 }

@@ -55,7 +55,6 @@ export type PatchOrgBody = z.infer<typeof patchOrgBody>;
 /** Answer of the operator's mutations: the record, and the same once more under org. */
 export const orgAnswer = orgItem.extend({ org: orgItem }).meta({ id: 'OrgAnswer' });
 
-export const orgParams = z.object({ org_id: z.string() });
 export const keyParams = z.object({ org_id: z.string(), key_id: z.string() });
 
 const scopes = z

@@ -4,7 +4,10 @@ import { z } from 'zod';
 import { ERASE, type EraseArgs } from '../../../schemas/records/erasure.ts';
 import { jobView, type JobView } from '../../../schemas/records/job_record.ts';
 import { ApiError } from '../../http/errors.ts';
+import { orgParams } from '../../http/common_params.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
+
+const TAG = 'Privacy';
 
 const ATTRIBUTE_CHARS_MAX = 128;
 const VALUE_CHARS_MAX = 1024;
@@ -37,35 +40,37 @@ export interface EraseDeps {
 export const valueHash = (org_id: string, value: string): string =>
   createHash('sha256').update(`${org_id}\n${value}`).digest('hex');
 
-export function eraseRoutes({ checkRoom, keep, ask }: EraseDeps): Route[] {
-  return [
-    defineRoute({
-      method: 'post',
-      path: '/orgs/:org_id/gdpr/erase',
-      operation_id: 'erasePerson',
-      summary: 'Erase everything that is stored of a person',
-      description:
-        'Every trace that holds the value goes as a whole: spans, prompts, responses and scores, from ClickHouse, cold storage and the log. A worker does it, looks again, and says what it found and that nothing is left: poll GET /v1/jobs/{id}. What is accepted after the request is new data. Costs and usage stay: they name nobody. The audit log keeps SHA-256 of the org’s id, a line break and the value.',
-      tag: 'Privacy',
-      permission: 'gdpr:execute',
-      audit: { action: 'gdpr.erase', target: 'job' },
-      status: 202,
-      params: z.object({ org_id: z.string() }),
-      body: eraseBody,
-      example: { attribute: 'user_id', value: 'u_1234' },
-      response: jobView,
-      errors: ['conflict', 'upstream_unavailable'],
-      handler: async ({ org_id, body: { attribute, value }, audit }) => {
-        // Ahead of the value, which would wait for a job that is never made.
-        checkRoom(org_id);
-        const ask_id = await keep(org_id, value).catch((cause: unknown) => {
-          throw new ApiError('upstream_unavailable', 'The job could not be stored. Try again.', { cause });
-        });
-        const job = await ask({ org_id, kind: ERASE, args: { attribute, ask_id } satisfies EraseArgs });
-        audit.target(job.job_id);
-        audit.changes({ attribute, value_sha256: valueHash(org_id, value) });
-        return { data: job };
-      },
-    }),
-  ];
+export function eraseRoutes(deps: EraseDeps): Route[] {
+  return [erasePersonRoute(deps)];
+}
+
+function erasePersonRoute({ checkRoom, keep, ask }: EraseDeps): Route {
+  return defineRoute({
+    method: 'post',
+    path: '/orgs/:org_id/gdpr/erase',
+    operation_id: 'erasePerson',
+    summary: 'Erase everything that is stored of a person',
+    description:
+      'Every trace that holds the value goes as a whole: spans, prompts, responses and scores, from ClickHouse, cold storage and the log. A worker does it, looks again, and says what it found and that nothing is left: poll GET /v1/jobs/{id}. What is accepted after the request is new data. Costs and usage stay: they name nobody. The audit log keeps SHA-256 of the org’s id, a line break and the value.',
+    tag: TAG,
+    permission: 'gdpr:execute',
+    audit: { action: 'gdpr.erase', target: 'job' },
+    params: orgParams,
+    body: eraseBody,
+    example: { attribute: 'user_id', value: 'u_1234' },
+    status: 202,
+    response: jobView,
+    errors: ['conflict', 'upstream_unavailable'],
+    handler: async ({ org_id, body: { attribute, value }, audit }) => {
+      // Ahead of the value, which would wait for a job that is never made.
+      checkRoom(org_id);
+      const ask_id = await keep(org_id, value).catch((cause: unknown) => {
+        throw new ApiError('upstream_unavailable', 'The job could not be stored. Try again.', { cause });
+      });
+      const job = await ask({ org_id, kind: ERASE, args: { attribute, ask_id } satisfies EraseArgs });
+      audit.target(job.job_id);
+      audit.changes({ attribute, value_sha256: valueHash(org_id, value) });
+      return { data: job };
+    },
+  });
 }

@@ -44,3 +44,5 @@ export const onePrompt = promptItem.extend({
     .array(z.object({ version: z.string(), model: z.string().nullable(), created_at: z.iso.datetime() }))
     .describe('The newest first: it is the current one'),
 });
+
+export const deletedPrompt = z.object({ name: z.string(), deleted: z.literal(true) });

@@ -15,8 +15,6 @@ const day = z
   .transform(dayOf)
   .meta({ type: 'string', format: 'date' });
 
-export const orgParams = z.object({ org_id: z.string() });
-
 export const restoreBody = z
   .strictObject({
     since: day.optional().describe('First day, UTC, on which spans began'),

@@ -50,11 +50,9 @@ export type PatchBody = z.output<typeof patchBody>;
 
 export const rotateBody = z.strictObject({ secret: secret.optional() });
 
-const orgId = z.string();
-export const orgParams = z.object({ org_id: orgId });
-export const webhookParams = z.object({ org_id: orgId, webhook_id: z.string() });
+export const webhookParams = z.object({ org_id: z.string(), webhook_id: z.string() });
 export const letterParams = z.object({
-  org_id: orgId,
+  org_id: z.string(),
   event_id: z.string().regex(/^[A-Za-z0-9_=-]{1,128}$/, { error: 'takes the id of an event' }),
 });
 
@@ -87,7 +85,6 @@ export const queuedTest = z.object({
 });
 
 const OUTCOMES = ['delivered', 'failed', 'retrying', 'dead-lettered'] as const;
-export const listQuery = z.object(offsetQuery);
 export const deliveriesQuery = z.object({
   ...offsetQuery,
   event_id: z.string().min(1).optional(),

@@ -4,7 +4,6 @@ import { z } from 'zod';
 /** Of one org; each may have a few queries running, which are bounded for the org as a whole. */
 export const ANALYSTS_MAX = 20;
 
-export const orgParams = z.object({ org_id: z.string() });
 export const analystParams = z.object({ org_id: z.string(), user: z.string() });
 
 export const createAnalystBody = z.strictObject({

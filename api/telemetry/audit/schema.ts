@@ -1,10 +1,8 @@
 // Shapes of the audit log: what a reader asks, and what a record shows.
 import { z } from 'zod';
 import { auditActor, auditTarget } from '../../../schemas/records/audit.ts';
-import { decodeCursor, encodeCursor, limitParam, pageMeta } from '../../http/pagination.ts';
+import { decodeCursor, encodeCursor, limitParam } from '../../http/pagination.ts';
 import { timeParam } from '../../http/time_param.ts';
-
-export const auditParams = z.object({ org_id: z.string() });
 
 export const auditQuery = z.object({
   action: z.string().min(1).max(200).optional().describe('For example member.role_change'),
@@ -12,7 +10,7 @@ export const auditQuery = z.object({
   since: timeParam.optional().describe('Mutations of then or later'),
   until: timeParam.optional().describe('Mutations of then or earlier'),
   limit: limitParam,
-  cursor: z.string().max(500).optional().describe('meta.next_cursor of the page before'),
+  cursor: z.string().max(500).optional().describe('meta.next_cursor of the previous page'),
 });
 export type AuditQuery = z.output<typeof auditQuery>;
 
@@ -37,11 +35,6 @@ export const auditRecord = z
   })
   .meta({ id: 'AuditRecord' });
 export type AuditRecord = z.infer<typeof auditRecord>;
-
-export const auditMeta = pageMeta
-  .partial({ has_more: true })
-  .extend({ next_cursor: z.string().nullable().describe('null at the end') });
-export type AuditMeta = z.infer<typeof auditMeta>;
 
 /** Where a page begins: after this record. Stays where it is while new records arrive. */
 export interface AuditPlace {

@@ -133,5 +133,3 @@ export const outcomes = z
   })
   .meta({ id: 'OutcomeRollup' });
 export type OutcomeRollup = z.infer<typeof outcomes>;
-
-export const orgParams = z.object({ org_id: z.string() });

@@ -1,7 +1,8 @@
 // Shapes of the incident endpoints: what they take, and what they answer.
 import { z } from 'zod';
 import { SEVERITIES } from '../../../pipeline/domain/incidents/incidents.ts';
-import { decodeCursor, encodeCursor, limitParam, offsetParam, pageMeta } from '../../http/pagination.ts';
+import { cursorQuery } from '../../http/list_pages.ts';
+import { decodeCursor, encodeCursor } from '../../http/pagination.ts';
 import { timeParam } from '../../http/time_param.ts';
 
 const status = z.enum(['open', 'resolved']);
@@ -9,9 +10,7 @@ const severity = z.enum(SEVERITIES).describe('critical from 50 traces on');
 
 export const incidentsQuery = z
   .object({
-    limit: limitParam,
-    offset: offsetParam,
-    cursor: z.string().max(500).optional().describe('meta.next_cursor of the page before; overrides offset'),
+    ...cursorQuery(),
     status: status.optional(),
     severity: severity.optional(),
     agent_id: z.string().min(1).optional(),
@@ -52,10 +51,6 @@ export const incidentDetail = incidentItem
   .extend({ trace_ids: z.array(z.string()).describe('The newest traces of the incident, at most 20') })
   .meta({ id: 'IncidentDetail' });
 export type IncidentDetail = z.infer<typeof incidentDetail>;
-
-export const incidentsMeta = pageMeta
-  .partial({ has_more: true })
-  .extend({ next_cursor: z.string().nullable().describe('null at the end; in pages by offset too') });
 
 /** Where a page begins: after this incident. Stays where it is while new ones open. */
 export interface IncidentPlace {

@@ -1,6 +1,6 @@
 // Shapes of the score endpoints: what they take, and what they answer.
 import { z } from 'zod';
-import { limitParam, offsetParam, pageMeta } from '../../http/pagination.ts';
+import { offsetQuery } from '../../http/pagination.ts';
 
 const COMMENT_CHARS_MAX = 10_000;
 const CATEGORY_CHARS_MAX = 1000;
@@ -28,8 +28,7 @@ export const scoresQuery = z
       .enum(['user', 'judge'])
       .optional()
       .describe('Scores of people and applications, or of judges; both unless given'),
-    limit: limitParam,
-    offset: offsetParam,
+    ...offsetQuery,
   })
   .strip();
 export type ScoresQuery = z.output<typeof scoresQuery>;
@@ -52,5 +51,3 @@ export const scoreItem = z
   })
   .meta({ id: 'Score' });
 export type ScoreItem = z.infer<typeof scoreItem>;
-
-export const scoresMeta = pageMeta;

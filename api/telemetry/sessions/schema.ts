@@ -1,16 +1,17 @@
 // Shapes of the endpoints of sessions and end users: what they take, and what they answer.
 import { z } from 'zod';
-import { decodeCursor, encodeCursor, limitParam, offsetParam, pageMeta } from '../../http/pagination.ts';
+import { cursorQuery } from '../../http/list_pages.ts';
+import { decodeCursor, encodeCursor } from '../../http/pagination.ts';
 import { timeParam } from '../../http/time_param.ts';
 
 const ID_CHARS_MAX = 1024;
+/** Maximum characters of a cursor, which holds an id. */
+const CURSOR_CHARS_MAX = 3000;
 const idParam = z.string().min(1).max(ID_CHARS_MAX).optional();
 
 export const groupsQuery = z
   .object({
-    limit: limitParam,
-    offset: offsetParam,
-    cursor: z.string().max(3000).optional().describe('meta.next_cursor of the page before; overrides offset'),
+    ...cursorQuery(CURSOR_CHARS_MAX),
     session_id: idParam.describe('Traces of this session only'),
     user_id: idParam.describe('Traces of this end user only'),
     agent_id: idParam.describe('Traces of this agent only'),
@@ -34,11 +35,6 @@ const sums = {
 export const sessionItem = z.object({ session_id: z.string(), ...sums }).meta({ id: 'Session' });
 export type SessionItem = z.infer<typeof sessionItem>;
 export const userItem = z.object({ user_id: z.string(), ...sums }).meta({ id: 'EndUser' });
-
-export const groupsMeta = pageMeta.extend({
-  has_more: z.boolean().optional().describe('In offset mode'),
-  next_cursor: z.string().nullable().describe('null at the end'),
-});
 
 /** Where a page ended: the last item's time and id, and how many items were before the next one. */
 const place = z.object({ ms: z.int(), id: z.string(), before: z.int().min(0) });

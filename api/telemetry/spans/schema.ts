@@ -1,5 +1,6 @@
 // Shapes of the span search: what it takes, and what it answers.
 import { z } from 'zod';
+import { outcome } from '../../../schemas/formats/fields.ts';
 import { queryWords } from '../../../pipeline/domain/text/text_terms.ts';
 import { limitParam } from '../../http/pagination.ts';
 import { timeParam } from '../../http/time_param.ts';
@@ -24,7 +25,7 @@ export const searchQuery = z.object({
     })
     .meta({ type: 'string', description: 'Words; any of them may match, and the best match comes first' }),
   model: z.string().min(1).optional(),
-  outcome: z.enum(['success', 'error', 'timeout']).optional(),
+  outcome: outcome.optional(),
   min_cost_usd: costParam.optional(),
   max_cost_usd: costParam.optional(),
   since: timeParam

@@ -1,6 +1,8 @@
 // Shapes of the trace endpoints: what they take, and what they answer.
 import { z } from 'zod';
-import { decodeCursor, encodeCursor, limitParam, offsetParam, pageMeta } from '../../http/pagination.ts';
+import { outcome } from '../../../schemas/formats/fields.ts';
+import { cursorMeta, cursorQuery } from '../../http/list_pages.ts';
+import { decodeCursor, encodeCursor } from '../../http/pagination.ts';
 import { listParam } from '../../http/route.ts';
 import { timeParam } from '../../http/time_param.ts';
 import { parseSearch } from './search_text.ts';
@@ -9,7 +11,6 @@ const SEARCH_CHARS_MAX = 1000;
 const SEARCH_WORDS_MAX = 32;
 const DURATION_MAX_MS = 1_000_000_000_000;
 
-const outcome = z.enum(['success', 'error', 'timeout']);
 const durationParam = z
   .string()
   .regex(/^\d{1,12}$/, { error: 'takes whole milliseconds' })
@@ -31,9 +32,7 @@ const searchParam = z
 
 export const listQuery = z
   .object({
-    limit: limitParam,
-    offset: offsetParam,
-    cursor: z.string().max(500).optional().describe('meta.next_cursor of the page before; overrides offset'),
+    ...cursorQuery(),
     agent_id: z.string().min(1).optional(),
     outcome: outcome.optional(),
     min_duration_ms: durationParam.optional(),
@@ -66,8 +65,7 @@ export const traceItem = z.object({
 });
 export type TraceItem = z.infer<typeof traceItem>;
 
-export const listMeta = pageMeta.partial({ has_more: true }).extend({
-  next_cursor: z.string().nullable().describe('null at the end'),
+export const listMeta = cursorMeta.extend({
   truncated: z
     .literal(true)
     .optional()
