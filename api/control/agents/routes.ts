@@ -33,9 +33,9 @@ function createRegisterTokenRoute(deps: AgentsDeps): Route {
     method: 'post',
     path: '/orgs/:org_id/agents/register-tokens',
     operation_id: 'createRegisterToken',
-    summary: 'Make a register token',
+    summary: 'Create a register token',
     description:
-      'One agent can register with it for the first time, within 24 hours. It is shown in this answer and never again. An organization makes at most 5,000 in 48 hours; beyond that the answer is 429.',
+      'Returns a one-time token with which one agent can register for the first time within 24 hours. The token is shown in this response only; the service stores its hash. An organization can create at most 5,000 tokens in 48 hours: the next request is answered 429 `rate_limited` with `Retry-After`.',
     tag: TAG,
     permission: 'agents:invite',
     audit: { action: 'register_token.create', target: 'register_token' },
@@ -57,12 +57,9 @@ function registerAgentRoute(deps: AgentsDeps): Route {
     method: 'post',
     path: '/orgs/:org_id/agents/register',
     operation_id: 'registerAgent',
-    summary: 'Register an agent, or bring its registration up to date',
+    summary: 'Register or update an agent',
     description:
-      'The first time (201) it takes an unused register_token; later (200) the credential alone: given fields replace, fields ' +
-      'left out stay, null empties. An archived or deprecated agent is registered again. Without agent_id the server makes one: ' +
-      'the same request with the same token gives the same agent. An organization has at most 50,000 agents with 64 MiB of records: a new one ' +
-      'takes the place of the one archived longest ago, and where none is archived the answer is 409.',
+      'The first registration of an agent needs an unused `register_token` and is answered 201. Later registrations need the credential alone and are answered 200: fields that are given replace the stored ones, fields that are left out stay, and `null` clears a field. Registering an archived or deprecated agent makes it registered again.\n\nWithout `agent_id` the server derives one from the token, so repeating the request returns the same agent. If the agent is already registered with another token, the answer is 409 `agent_already_registered`. A token that is missing, unknown, used or expired is answered 403 `invalid_register_token`.\n\nAn organization has at most 50,000 agents with 64 MiB of records. At the limit, a new agent replaces the one that was archived longest ago; if none is archived, the answer is 409 `conflict`.',
     tag: TAG,
     permission: 'agents:write',
     resource: { type: 'agent', body: 'agent_id' },
@@ -78,7 +75,7 @@ function registerAgentRoute(deps: AgentsDeps): Route {
       register_token: 'rt_…',
     },
     status: 201,
-    also: { 200: 'The agent was registered before' },
+    also: { 200: 'The agent was already registered' },
     response: registeredAnswer,
     errors: [
       'invalid_register_token',
@@ -103,7 +100,9 @@ function listAgentsRoute(deps: AgentsDeps): Route {
     method: 'get',
     path: '/orgs/:org_id/agents',
     operation_id: 'listAgents',
-    summary: 'Agents of the org, newest registration first',
+    summary: 'List agents',
+    description:
+      'Returns the agents of the organization, the newest registration first. Archived agents are included only with `archived=true`.',
     tag: TAG,
     permission: 'agents:read',
     params: orgParams,
@@ -123,7 +122,8 @@ function getAgentRoute(deps: AgentsDeps): Route {
     method: 'get',
     path: '/orgs/:org_id/agents/:agent_id',
     operation_id: 'getAgent',
-    summary: 'One registration, archived or not',
+    summary: 'Get an agent',
+    description: 'Returns one registration, archived or not.',
     tag: TAG,
     permission: 'agents:read',
     resource,
@@ -140,7 +140,8 @@ function archiveAgentRoute(deps: AgentsDeps): Route {
     path: '/orgs/:org_id/agents/:agent_id',
     operation_id: 'archiveAgent',
     summary: 'Archive an agent',
-    description: 'Its traces stay, and registering it again brings it back.',
+    description:
+      'Sets `archived_at`. The traces of the agent stay readable, and registering the agent again restores it. Archiving an archived agent changes nothing.',
     tag: TAG,
     permission: 'agents:write',
     resource,

@@ -32,7 +32,9 @@ function getBudgetAlertsRoute({ path, suffix }: Place, deps: AlertsDeps): Route 
     method: 'get',
     path,
     operation_id: `getBudgetAlerts${suffix}`,
-    summary: 'Which thresholds of the budget are told, and to whom',
+    summary: 'Get budget alert settings',
+    description:
+      'Returns the thresholds, channels and webhook address of the budget alerts. Before the first setting, the lists are empty and `updated_at` is `null`.',
     tag: TAG,
     permission: 'costs:read',
     params: orgParams,
@@ -46,9 +48,9 @@ function putBudgetAlertsRoute({ path, suffix }: Place, deps: AlertsDeps): Route 
     method: 'post',
     path,
     operation_id: `putBudgetAlerts${suffix}`,
-    summary: 'Set the alerts of the budget',
+    summary: 'Set budget alert settings',
     description:
-      'A threshold is told once in a period when the use reaches it, and once when the daily run-rate will reach it before the period ends. Mails go to the owner of the org; the webhook gets budget.threshold_breach.',
+      'Replaces the alert settings. An alert is sent once per period and threshold when use reaches the threshold, and once when the daily run rate projects that use will reach it before the period ends. Mail goes to the owner of the organization; the webhook receives `budget.threshold_breach`, signed with a `secret` that is shown only when `webhook_url` is new. A `percent` outside 0 < p < 100 is answered 422 `invalid_threshold`.',
     tag: TAG,
     permission: 'budgets:write',
     audit: { action: 'budget.alerts_update', target: 'alert_config', param: 'org_id', sets: true },
@@ -72,7 +74,9 @@ function testBudgetAlertsRoute({ path, suffix }: Place, deps: AlertsDeps): Route
     method: 'post',
     path: `${path}/test`,
     operation_id: `testBudgetAlerts${suffix}`,
-    summary: 'Send a test alert through every channel',
+    summary: 'Send a test alert',
+    description:
+      'Queues one test alert for every configured channel. The answer is 409 `conflict` if no channel is configured.',
     tag: TAG,
     permission: 'budgets:write',
     audit: null,

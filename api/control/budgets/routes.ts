@@ -9,8 +9,8 @@ import { agentBudget, agentBudgetBody, budget, putBudgetBody } from './schema.ts
 
 const TAG = 'Budgets';
 
-const RULES =
-  'A soft limit warns, a hard one refuses ingest: 429 with Retry-After counting to the end of the period, 402 where the org has an overage budget and has spent it.';
+const LIMIT_RULES =
+  'Reaching a soft limit sends a warning. Past a hard limit, ingest is rejected with 429 and a Retry-After that ends with the period, or with 402 once the overage budget of the organization is spent.';
 
 export function budgetRoutes(deps: BudgetsDeps): Route[] {
   return [getBudgetRoute(deps), putBudgetRoute(deps), listAgentBudgetsRoute(deps), putAgentBudgetRoute(deps)];
@@ -21,7 +21,9 @@ function getBudgetRoute(deps: BudgetsDeps): Route {
     method: 'get',
     path: '/v1/budgets',
     operation_id: 'getBudget',
-    summary: 'What the org has used in its period, and its limits',
+    summary: 'Get usage and limits',
+    description:
+      'Returns the use of each resource in the current period, its limits and its status. Use counts every event, whether or not sampling kept it. Limits that are not set are `null`.',
     tag: TAG,
     permission: 'costs:read',
     response: budget,
@@ -34,8 +36,8 @@ function putBudgetRoute(deps: BudgetsDeps): Route {
     method: 'put',
     path: '/orgs/:org_id/budget',
     operation_id: 'putBudget',
-    summary: 'Set limits of the org',
-    description: `${RULES} What is left out stays as it is; null takes a limit away.`,
+    summary: 'Set the limits of the organization',
+    description: `Sets the limits that are given. A limit that is left out stays; null clears it. A soft_limit above the hard_limit is answered 422. ${LIMIT_RULES}`,
     tag: TAG,
     permission: 'budgets:write',
     audit: { action: 'budget.update', target: 'budget', param: 'org_id' },
@@ -59,7 +61,9 @@ function listAgentBudgetsRoute(deps: BudgetsDeps): Route {
     method: 'get',
     path: '/orgs/:org_id/budget/agents',
     operation_id: 'listAgentBudgets',
-    summary: 'Agents with limits of their own, and what they have used',
+    summary: 'List agent budgets',
+    description:
+      'Returns the agents that have token limits of their own, sorted by id, with their use in the current period.',
     tag: TAG,
     permission: 'costs:read',
     params: orgParams,
@@ -73,8 +77,8 @@ function putAgentBudgetRoute(deps: BudgetsDeps): Route {
     method: 'post',
     path: '/orgs/:org_id/budget/agents',
     operation_id: 'putAgentBudget',
-    summary: "Set an agent's own limits on tokens",
-    description: `They take the place of the org's for events that carry the agent_id; its use still counts in the org's total. ${RULES}`,
+    summary: 'Set the token limits of an agent',
+    description: `Sets limits that replace those of the organization for events that carry this agent_id. The use of the agent still counts in the organization's total. Setting both limits to null removes the budget of the agent. ${LIMIT_RULES}`,
     tag: TAG,
     permission: 'budgets:write',
     audit: { action: 'budget.agent_update', target: 'budget', sets: true },

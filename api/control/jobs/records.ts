@@ -85,8 +85,9 @@ function getOperatorJobRoute(deps: JobRecordsDeps): Route {
     method: 'get',
     path: '/admin/jobs/:job_id',
     operation_id: 'getOperatorJob',
-    summary: 'Get a job of the operator or of any org',
-    description: 'Kept for 90 days; jobs of an org go with the org.',
+    summary: 'Get a job of any organization',
+    description:
+      'Returns a job of the operator or of any organization. Jobs are kept for 90 days; the jobs of an organization are deleted with it.',
     tag: 'Operator',
     params: z.object({ job_id: z.string() }),
     response: jobView,
@@ -122,8 +123,9 @@ function listJobsRoute({ records }: JobRecordsDeps): Route {
     method: 'get',
     path: '/v1/jobs',
     operation_id: 'listJobs',
-    summary: 'Long work of the org, newest first',
-    description: 'Kept for 90 days; of an organization that has more than 1,000 that are over, the newest.',
+    summary: 'List jobs',
+    description:
+      'Returns the long jobs of the organization (restores and erasures), newest first. Ended jobs are kept for 90 days, and at most the newest 1,000 of them.',
     tag: TAG,
     permission: 'jobs:read',
     query: z
@@ -148,7 +150,8 @@ function getJobRoute({ records }: JobRecordsDeps): Route {
     method: 'get',
     path: '/v1/jobs/:id',
     operation_id: 'getJob',
-    summary: 'How far a job is',
+    summary: 'Get a job',
+    description: 'Returns the status and progress of a long job, and its result once it is complete.',
     tag: TAG,
     permission: 'jobs:read',
     params: z.object({ id: z.string() }),

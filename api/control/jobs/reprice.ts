@@ -66,9 +66,9 @@ function repriceRoute(deps: JobsDeps & { hasOrg: (org_id: string) => boolean }):
     method: 'post',
     path: '/admin/reprice',
     operation_id: 'reprice',
-    summary: 'Price stored calls anew, after a correction of prices',
+    summary: 'Reprice stored calls',
     description:
-      'By the prices as they are now, each call by the price of its own day. Costs that senders gave stay. Spans, traces, budgets, costs by day and the views of analysts agree afterwards; a budget is corrected in the period in which the calls came in. Rare and heavy: a worker reads the whole range and writes columns anew. 409 conflict while it runs already; 502 when it takes longer than the wait: it goes on, and asking again tells how it went.',
+      'Recomputes the cost of the calls of one organization from the current prices, each call by the price of its own day. Costs that senders gave stay. Afterwards spans, traces, budgets, daily costs and analyst views agree; a budget is corrected in the period in which the calls arrived.\n\nRepricing is expensive: a worker reads the whole range and rewrites columns. The answer is 409 `conflict` while a repricing is already running. It is 502 `upstream_unavailable` if the repricing takes longer than 110 seconds; it then goes on, and repeating the request returns its result.',
     tag: TAG,
     audit: { action: 'prices.reprice', target: 'prices' },
     body: repriceBody,

@@ -37,9 +37,9 @@ function runJobRoute(deps: JobsDeps): Route {
     method: 'post',
     path: '/admin/jobs/:name/run',
     operation_id: 'runJob',
-    summary: 'Run a scheduled job and wait for its end',
+    summary: 'Run a scheduled job',
     description:
-      'A worker runs it. 409 conflict while it runs already; 502 when no worker can, or the job takes longer than the wait.',
+      'Runs the job on a worker and waits up to 110 seconds for its result. The answer is 409 `conflict` while the job is already running, and 502 `upstream_unavailable` if no worker is available or the job takes longer than the wait.',
     tag: TAG,
     audit: { action: 'job.run', target: 'job', param: 'name' },
     params: jobParams,

@@ -78,9 +78,9 @@ function deleteOrgRoute(deps: OrgDeletionDeps): Route {
     method: 'delete',
     path: '/admin/orgs/:org_id',
     operation_id: 'deleteOrg',
-    summary: 'Delete an org with everything of it',
+    summary: 'Delete an organization',
     description:
-      'The org is closed at once: its keys and members are refused within a second, and nothing of it is accepted or stored any more. A worker then erases everything of it, from the stores, the queues, the log and cold storage, its audit log too, looks again, and says what it found: poll GET /admin/jobs/{job_id}. It takes half a minute at least. Asked for again, it answers with the same job, or with a new one when that has failed. Until the job is complete the org_id cannot be used again (409 conflict). The org that the service makes at its start cannot be deleted. The operator’s own audit log keeps that, when and by which request it was deleted.',
+      'Closes the organization and starts a job that erases it. Every process rejects its keys and members within a second and accepts none of its data. A worker then erases its data from the stores, the queues, the ingest log and cold storage, its audit log included, checks again, and reports what it found: poll `GET /admin/jobs/{job_id}`. This takes at least half a minute.\n\nRepeating the request returns the same job, or starts a new one if the job has failed. Until the job is complete, creating an organization with this `org_id` is answered 409 `conflict`; so is deleting the bootstrap organization (`SERVICE_BOOTSTRAP_ORG_ID`). The audit log of the operator records the deletion, its time and its request.',
     tag: TAG,
     audit: { action: 'org.delete', target: 'org', param: 'org_id', operators: true },
     params: orgParams,

@@ -46,7 +46,9 @@ function getPolicyRoute(policies: PolicyStore, pii: PiiPolicyView): Route {
     method: 'get',
     path: '/orgs/:org_id/policy',
     operation_id: 'getPolicy',
-    summary: 'The policy of the org',
+    summary: 'Get the policy',
+    description:
+      'Returns the settings of the organization. The field `pii` is included only for callers with the permission `pii:edit`.',
     tag: TAG,
     permission: 'org:read',
     params: orgParams,
@@ -62,8 +64,9 @@ function changePolicyRoute(policies: PolicyStore, pii: PiiPolicyView): Route {
     method: 'put',
     path: '/orgs/:org_id/policy',
     operation_id: 'changePolicy',
-    summary: 'Change the policy of the org',
-    description: 'Takes the fields to change; null sets a field to its default again. It takes effect within a second.',
+    summary: 'Update the policy',
+    description:
+      'Changes the fields that are given; `null` resets a field to its default. The change takes effect within a second. If the answer is 502, part of the change may be stored: repeat the request.',
     tag: TAG,
     permission: 'settings:edit',
     audit: { action: 'policy.update', target: 'policy', param: 'org_id' },

@@ -49,9 +49,9 @@ function erasePersonRoute({ checkRoom, keep, ask }: EraseDeps): Route {
     method: 'post',
     path: '/orgs/:org_id/gdpr/erase',
     operation_id: 'erasePerson',
-    summary: 'Erase everything that is stored of a person',
+    summary: 'Erase the data of a person',
     description:
-      'Every trace that holds the value goes as a whole: spans, prompts, responses and scores, from ClickHouse, cold storage and the log. A worker does it, looks again, and says what it found and that nothing is left: poll GET /v1/jobs/{id}. What is accepted after the request is new data. Costs and usage stay: they name nobody. The audit log keeps SHA-256 of the org’s id, a line break and the value.',
+      'Erases every trace that has the value in the given attribute: spans, prompts, responses and scores, from ClickHouse, cold storage and the ingest log. A worker erases the data, checks again, and reports what it found: poll `GET /v1/jobs/{id}`. Events accepted after the request are new data. Costs and usage stay, as they name nobody. The audit log keeps the SHA-256 of the `org_id`, a line break and the value.',
     tag: TAG,
     permission: 'gdpr:execute',
     audit: { action: 'gdpr.erase', target: 'job' },

@@ -17,9 +17,9 @@ function listAuditLogRoute(deps: AuditDeps): Route {
     method: 'get',
     path: '/orgs/:org_id/audit-log',
     operation_id: 'listAuditLog',
-    summary: 'Who changed what, newest first',
+    summary: 'List the audit log',
     description:
-      'Every mutation outside ingest; one shows within about a second. A page by cursor stays where it is while new records arrive.',
+      'Returns the changes that people, API keys, the operator and the system made outside ingest, newest first. A change appears within about a second. Pages by cursor are stable while new records arrive.',
     tag: TAG,
     permission: 'audit:view',
     params: orgParams,

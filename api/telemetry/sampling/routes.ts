@@ -14,9 +14,9 @@ function getSamplingRoute(deps: SamplingDeps): Route {
     method: 'get',
     path: '/v1/sampling',
     operation_id: 'getSampling',
-    summary: 'What sampling is set to, and what it has kept',
+    summary: 'Get sampling settings and counts',
     description:
-      'Errors, slow events, forced traces and the named kinds are always kept. Of the rest a part by the profile is; what is not leaves a summary row, so tokens, costs and budgets are the same with every profile.',
+      'Returns the sampling profile and how many events it kept. Errors, slow events, forced traces and the named kinds are always kept; of the other events, the profile keeps a fraction. An event that is not kept leaves a summary row, so tokens, costs and budgets are the same under every profile.',
     tag: TAG,
     permission: 'traces:read',
     query: samplingQuery,

@@ -16,9 +16,9 @@ function listSessionsRoute(deps: SessionsDeps): Route {
     method: 'get',
     path: '/v1/sessions',
     operation_id: 'listSessions',
-    summary: 'Sessions, the last seen first',
+    summary: 'List sessions',
     description:
-      'A session is what spans name as theirs: session_id of app events, attributes.session_id or attributes["session.id"] of others. A trace belongs to the session that its first such span names. GET /v1/traces?session_id= lists the traces of one.',
+      'Returns sessions, the last seen first. A session is the `session_id` of app events, or `attributes.session_id` or `attributes["session.id"]` of others. A trace belongs to the session named by its first span that names one. `GET /v1/traces?session_id=` lists the traces of a session.',
     tag: TAG,
     permission: 'traces:read',
     query: groupsQuery,
@@ -34,9 +34,9 @@ function listEndUsersRoute(deps: SessionsDeps): Route {
     method: 'get',
     path: '/v1/users',
     operation_id: 'listEndUsers',
-    summary: 'End users, the last seen first',
+    summary: 'List end users',
     description:
-      'Users of the applications that send telemetry, as spans name them: user_id of app events, attributes.user_id, attributes["user.id"] or attributes["enduser.id"] of others. Members of the org are elsewhere: GET /orgs/{org_id}/members.',
+      'Returns the users of the applications that send telemetry, the last seen first. An end user is the `user_id` of app events, or `attributes.user_id`, `attributes["user.id"]` or `attributes["enduser.id"]` of others. The members of the organization are listed by `GET /orgs/{org_id}/members`.',
     tag: TAG,
     permission: 'traces:read',
     query: groupsQuery,

@@ -16,9 +16,9 @@ function searchSpansRoute({ clickhouse }: { clickhouse: ClickHouse }): Route {
     method: 'get',
     path: '/v1/spans/search',
     operation_id: 'searchSpans',
-    summary: 'Search prompts and responses, best match first',
+    summary: 'Search spans',
     description:
-      'Ranked by BM25 over prompt and response as one document. A span is found within seconds of its ingest.',
+      'Searches prompts and responses, best match first. Ranks by BM25 over prompt and response as one document. A span can be found within seconds of its ingest.',
     tag: TAG,
     permission: 'traces:read',
     query: searchQuery,
