@@ -1,4 +1,4 @@
-// Routes of the agent registry.
+// Routes of the agent registry: register tokens, registration, reads and archiving.
 import { z } from 'zod';
 import { pageMeta, pageMetaOf } from '../../http/pagination.ts';
 import { orgParams } from '../../http/common_params.ts';
@@ -17,7 +17,6 @@ import {
 const TAG = 'Agents';
 const resource = { type: 'agent', param: 'agent_id' } as const;
 
-/** What an org does with its agents. */
 export function agentRoutes(deps: AgentsDeps): Route[] {
   return [
     createRegisterTokenRoute(deps),
@@ -35,7 +34,7 @@ function createRegisterTokenRoute(deps: AgentsDeps): Route {
     operation_id: 'createRegisterToken',
     summary: 'Create a register token',
     description:
-      'Returns a one-time token with which one agent can register for the first time within 24 hours. The token is shown in this response only; the service stores its hash. An organization can create at most 5,000 tokens in 48 hours: the next request is answered 429 `rate_limited` with `Retry-After`.',
+      'Returns a one-time token with which one agent can register for the first time within 24 hours. The token is shown in this response only; the service stores its hash. An organization can create at most 5,000 tokens in 48 hours: further requests fail with 429 `rate_limited` with `Retry-After`.',
     tag: TAG,
     permission: 'agents:invite',
     audit: { action: 'register_token.create', target: 'register_token' },
@@ -59,7 +58,7 @@ function registerAgentRoute(deps: AgentsDeps): Route {
     operation_id: 'registerAgent',
     summary: 'Register or update an agent',
     description:
-      'The first registration of an agent needs an unused `register_token` and is answered 201. Later registrations need the credential alone and are answered 200: fields that are given replace the stored ones, fields that are left out stay, and `null` clears a field. Registering an archived or deprecated agent makes it registered again.\n\nWithout `agent_id` the server derives one from the token, so repeating the request returns the same agent. If the agent is already registered with another token, the answer is 409 `agent_already_registered`. A token that is missing, unknown, used or expired is answered 403 `invalid_register_token`.\n\nAn organization has at most 50,000 agents with 64 MiB of records. At the limit, a new agent replaces the one that was archived longest ago; if none is archived, the answer is 409 `conflict`.',
+      'The first registration of an agent needs an unused `register_token` and returns 201. Later registrations need only the credential and return 200: fields that are given replace the stored ones, fields that are left out stay, and `null` clears a field. Registering an archived or deprecated agent makes it registered again.\n\nWithout `agent_id` the server derives one from the token, so repeating the request returns the same agent. If the agent is already registered with another token, the request fails with 409 `agent_already_registered`. A token that is missing, unknown, used or expired returns 403 `invalid_register_token`.\n\nAn organization has at most 50,000 agents with 64 MiB of records. At the limit, a new agent replaces the one that was archived longest ago; if none is archived, the request fails with 409 `conflict`.',
     tag: TAG,
     permission: 'agents:write',
     resource: { type: 'agent', body: 'agent_id' },

@@ -1,4 +1,5 @@
-// Routes of a budget's alerts. They stand under two paths, as clients know both.
+// Routes of the budget alerts: get, set and test. Each is served under two paths, which are both
+// public contract.
 import { fromTo } from '../../http/changes.ts';
 import { orgParams } from '../../http/common_params.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
@@ -9,11 +10,10 @@ const TAG = 'Budgets';
 
 interface Place {
   path: string;
-  /** Distinguishes the operation ids. */
+  /** Suffix that makes the operation ids unique. */
   suffix: string;
 }
 
-/** Both paths are public contract. */
 const PLACES: readonly Place[] = [
   { path: '/orgs/:org_id/budget/alerts', suffix: '' },
   { path: '/v1/budgets/:org_id/alerts', suffix: 'V1' },
@@ -50,7 +50,7 @@ function putBudgetAlertsRoute({ path, suffix }: Place, deps: AlertsDeps): Route 
     operation_id: `putBudgetAlerts${suffix}`,
     summary: 'Set budget alert settings',
     description:
-      'Replaces the alert settings. An alert is sent once per period and threshold when use reaches the threshold, and once when the daily run rate projects that use will reach it before the period ends. Mail goes to the owner of the organization; the webhook receives `budget.threshold_breach`, signed with a `secret` that is shown only when `webhook_url` is new. A `percent` outside 0 < p < 100 is answered 422 `invalid_threshold`.',
+      'Replaces the alert settings. An alert is sent once per period and threshold when use reaches the threshold, and once when the daily run rate projects that use will reach it before the period ends. Mail goes to the owner of the organization; the webhook receives `budget.threshold_breach`, signed with a `secret` that is shown only when `webhook_url` is new. A `percent` outside 0 < p < 100 returns 422 `invalid_threshold`.',
     tag: TAG,
     permission: 'budgets:write',
     audit: { action: 'budget.alerts_update', target: 'alert_config', param: 'org_id', sets: true },
@@ -76,7 +76,7 @@ function testBudgetAlertsRoute({ path, suffix }: Place, deps: AlertsDeps): Route
     operation_id: `testBudgetAlerts${suffix}`,
     summary: 'Send a test alert',
     description:
-      'Queues one test alert for every configured channel. The answer is 409 `conflict` if no channel is configured.',
+      'Queues one test alert for every configured channel. Returns 409 `conflict` if no channel is configured.',
     tag: TAG,
     permission: 'budgets:write',
     audit: null,

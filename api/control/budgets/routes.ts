@@ -1,4 +1,4 @@
-// Routes of budgets: what an org has used, its limits, and its agents' own.
+// Routes of budgets: the use and limits of an organization, and the limits of its agents.
 import { z } from 'zod';
 import { RESOURCES } from '../../../schemas/records/budget.ts';
 import { fromTo } from '../../http/changes.ts';
@@ -37,7 +37,7 @@ function putBudgetRoute(deps: BudgetsDeps): Route {
     path: '/orgs/:org_id/budget',
     operation_id: 'putBudget',
     summary: 'Set the limits of the organization',
-    description: `Sets the limits that are given. A limit that is left out stays; null clears it. A soft_limit above the hard_limit is answered 422. ${LIMIT_RULES}`,
+    description: `Sets the limits that are given. A limit that is left out stays; null clears it. A soft_limit above the hard_limit returns 422. ${LIMIT_RULES}`,
     tag: TAG,
     permission: 'budgets:write',
     audit: { action: 'budget.update', target: 'budget', param: 'org_id' },

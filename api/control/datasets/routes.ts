@@ -1,4 +1,4 @@
-// Routes of datasets: making, listing, showing and deleting them, and running one.
+// Routes of datasets: create, list, get, delete and run.
 import { z } from 'zod';
 import type { EvalRecord } from '../../../schemas/records/eval.ts';
 import { pageQuery } from '../../http/list_pages.ts';
@@ -29,7 +29,9 @@ const ROOT = '/v1/datasets';
 const ONE = `${ROOT}/:dataset_id`;
 const RESOURCE = { type: 'dataset', param: 'dataset_id' } as const;
 
-/** A run is answered as evals are: their shape, and how long an answer waits, are that slice's. */
+/**
+ * Shape and wait of the answer to a run, which is that of an eval; the evals slice provides both.
+ */
 export interface RunAnswers<Item extends z.ZodType> {
   item: Item;
   answered: (record: EvalRecord, isAsync: boolean, signal: AbortSignal) => Promise<z.input<Item>>;
@@ -105,7 +107,7 @@ function createDatasetRoute(deps: DatasetsDeps): Route {
     operation_id: 'createDataset',
     summary: 'Create a dataset version',
     description:
-      'A name and version never change: the same items again return the existing dataset, and other items are answered 409 `conflict`. An organization has at most 10,000 datasets, counting each version, with at most 1 GiB of items; past that the answer is 409 `conflict`.',
+      'A name and version never change: the same items again return the existing dataset, and other items return 409 `conflict`. An organization has at most 10,000 datasets, counting each version, with at most 1 GiB of items; past that, the request fails with 409 `conflict`.',
     tag: TAG,
     permission: 'datasets:write',
     audit: { action: 'dataset.create', target: 'dataset' },
@@ -141,7 +143,7 @@ function runDatasetRoute<Item extends z.ZodType>(deps: DatasetsDeps, { item, ans
     operation_id: 'runDataset',
     summary: 'Run a dataset',
     description:
-      'Sends every item to the model and judges the answers. Each call becomes a trace with `dataset_id`, `dataset_run` and `item_index` in its attributes. The run is an eval: poll `GET /v1/evals/{eval_id}`, read `GET /v1/evals/{eval_id}/scores`, and compare two runs with `GET /v1/evals/compare`.\n\nWith `async` true the answer comes at once; otherwise the request waits up to 60 seconds for the run to end. A member whose role lacks `judges:run` needs a grant of it on the judge or the dataset, and `datasets:read` on the dataset.',
+      'Sends every item to the model and judges the answers. Each call becomes a trace with `dataset_id`, `dataset_run` and `item_index` in its attributes. The run is an eval: poll `GET /v1/evals/{eval_id}`, read `GET /v1/evals/{eval_id}/scores`, and compare two runs with `GET /v1/evals/compare`.\n\nWith `async` true the response comes at once; otherwise the request waits up to 60 seconds for the run to end. A member whose role lacks `judges:run` needs a grant of it on the judge or the dataset, and `datasets:read` on the dataset.',
     tag: TAG,
     permission: 'judges:run',
     resource: [RESOURCE, { type: 'judge', body: 'judge_id' }],
@@ -184,7 +186,7 @@ function deleteDatasetRoute(deps: DatasetsDeps): Route {
     operation_id: 'deleteDataset',
     summary: 'Delete a dataset',
     description:
-      'Deletes the dataset, its items and the grants on it. The answer is 409 `conflict` while a running eval uses the dataset; the detail names the eval. Past evals of the dataset and their scores stay readable. The same name and version can be created again with any items: it gets the same `dataset_id`, and its evals cannot be compared with evals over other items.',
+      'Deletes the dataset, its items and the grants on it. Returns 409 `conflict` while a running eval uses the dataset; the detail names the eval. Past evals of the dataset and their scores stay readable. The same name and version can be created again with any items: it gets the same `dataset_id`, and its evals cannot be compared with evals over other items.',
     tag: TAG,
     permission: 'datasets:write',
     resource: RESOURCE,

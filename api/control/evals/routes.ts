@@ -1,4 +1,4 @@
-// Routes of evals: beginning one, polling it, cancelling it, its scores, and two of them compared.
+// Routes of evals: create, list, get, cancel, read the scores, and compare two.
 import { z } from 'zod';
 import { pageMeta } from '../../http/pagination.ts';
 import { defineRoute, type ResourceName, type Route, STREAMED } from '../../http/route.ts';
@@ -37,7 +37,7 @@ function createEvalRoute(deps: EvalsDeps): Route {
     operation_id: 'createEval',
     summary: 'Create an eval',
     description:
-      'Runs a judge over stored traces: those in `trace_ids`, or an even sample. The judge is used at its current version, whether enabled or not. With `async` true the answer comes at once: poll `GET /v1/evals/{eval_id}` until `status` is no longer `running`. Otherwise the request waits up to 60 seconds for the eval to end, and is answered with the eval as it then is.',
+      'Runs a judge over stored traces: those in `trace_ids`, or an even sample. The judge is used at its current version, whether enabled or not. With `async` true the response comes at once: poll `GET /v1/evals/{eval_id}` until `status` is no longer `running`. Otherwise the request waits up to 60 seconds for the eval to end, and returns the eval as it then is.',
     tag: TAG,
     permission: 'judges:run',
     resource: { type: 'judge', body: 'judge_id' },
@@ -121,7 +121,7 @@ function cancelEvalRoute(deps: EvalsDeps): Route {
     operation_id: 'cancelEval',
     summary: 'Cancel an eval',
     description:
-      'Cancels a running eval or dataset run. The status changes to `cancelled` at once. Scores stored so far stay and count in `stats`. Workers abort the model calls in progress and make no further ones; a score that is being written may still appear within a few seconds. A cancelled eval sends no `judge.regression` and is not the baseline of one. Cancelling a cancelled eval changes nothing; an eval that is complete or has failed is answered 409 `conflict`.',
+      'Cancels a running eval or dataset run. The status changes to `cancelled` at once. Scores stored so far stay and count in `stats`. Workers abort the model calls in progress and make no further ones; a score that is being written may still appear within a few seconds. A cancelled eval sends no `judge.regression` and is not the baseline of one. Cancelling a cancelled eval changes nothing; an eval that is complete or has failed returns 409 `conflict`.',
     tag: TAG,
     permission: 'judges:run',
     resource: judgeOfEval(deps),
@@ -161,7 +161,10 @@ function streamEvalScoresRoute(deps: EvalsDeps): Route {
   });
 }
 
-/** The judge of the eval in the path: a grant on a judge extends to the evals of that judge. */
+/**
+ * Returns how to find the judge of the eval in the path: a grant on a judge covers the evals of
+ * that judge.
+ */
 function judgeOfEval({ evals }: EvalsDeps): ResourceName {
   return {
     type: 'judge',

@@ -1,4 +1,5 @@
-// Long work that was asked for, as it is begun and shown. Guarantees: a job that was answered is durable and will be carried out.
+// Long jobs that somebody asked for: creates them, finds them and serves their routes. A job that
+// was returned to a caller is durable and will run.
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { type JobRecords, OPEN_JOBS_MAX } from '../../../ops/exchange/job_records.ts';
@@ -20,7 +21,7 @@ import { defineOperatorRoute, defineRoute, type Route } from '../../http/route.t
 
 const TAG = 'Jobs';
 const JOB_ID = /^job_[0-9a-f]{16}$/;
-/** Kinds of long work, as a list of jobs can be asked for. */
+/** Kinds of long jobs by which the list can be filtered. */
 const JOB_KINDS = [RESTORE, ERASE] as const;
 
 export interface JobRecordsDeps {
@@ -29,7 +30,11 @@ export interface JobRecordsDeps {
   now: () => number;
 }
 
-/** Has a worker carry out long work. @throws ApiError conflict, upstream_unavailable */
+/**
+ * Creates a long job for a worker to run.
+ *
+ * @throws ApiError conflict when the organization has OPEN_JOBS_MAX open jobs, upstream_unavailable
+ */
 export async function askForJob(
   { records, now }: JobRecordsDeps,
   { org_id, kind, args }: Pick<LongJob, 'org_id' | 'kind' | 'args'>,
@@ -46,7 +51,11 @@ export async function askForJob(
   return viewOf(job);
 }
 
-/** Stores a job under a given id, unless it is stored already. @throws ApiError upstream_unavailable */
+/**
+ * Creates a job under a given id, unless it exists.
+ *
+ * @throws ApiError upstream_unavailable
+ */
 export async function beginJob(
   { records, now }: JobRecordsDeps,
   given: Pick<LongJob, 'org_id' | 'job_id' | 'kind' | 'args'>,
@@ -61,13 +70,17 @@ export async function beginJob(
   return viewOf(job);
 }
 
-/** A job of an org; null where there is none. @throws ApiError upstream_unavailable */
+/**
+ * Returns a job of an organization, or null if there is none.
+ *
+ * @throws ApiError upstream_unavailable
+ */
 export async function findJob(
   { records }: Pick<JobRecordsDeps, 'records'>,
   org_id: string,
   job_id: string,
 ): Promise<JobView | null> {
-  // Anything else could be no key of the bucket, or another's.
+  // Another text may be an invalid key of the bucket, or the key of something else.
   if (!JOB_ID.test(job_id)) return null;
   const job = await records.find(org_id, job_id).catch((cause: unknown) => {
     throw new ApiError('upstream_unavailable', 'The job cannot be looked up. Try again.', { cause });
@@ -75,7 +88,10 @@ export async function findJob(
   return job === null ? null : viewOf(job);
 }
 
-/** The route by which the operator polls a job: one of the operator's own, or of any org. */
+/**
+ * Returns the route by which the operator polls a job: one of the operator's own, or of any
+ * organization.
+ */
 export function operatorJobRoutes(deps: JobRecordsDeps): Route[] {
   return [getOperatorJobRoute(deps)];
 }
@@ -101,14 +117,17 @@ function getOperatorJobRoute(deps: JobRecordsDeps): Route {
   });
 }
 
-/** @throws ApiError conflict when the org has as many jobs under way as it may */
+/** @throws ApiError conflict when the organization has OPEN_JOBS_MAX open jobs */
 export function checkJobRoom({ records }: Pick<JobRecordsDeps, 'records'>, org_id: string): void {
   const open = records.all(org_id).filter(({ status }) => status === 'queued' || status === 'running');
   if (open.length >= OPEN_JOBS_MAX)
-    throw new ApiError('conflict', `The org has ${String(open.length)} jobs that are not over. Wait until one is.`);
+    throw new ApiError(
+      'conflict',
+      `The organization has ${String(open.length)} jobs queued or running, the most that it can have. Wait until one ends.`,
+    );
 }
 
-/** What is shown of a job: not who has it, nor what was asked for. */
+/** Returns a job as responses show it, without its arguments and the worker that runs it. */
 function viewOf(job: LongJob): JobView {
   const { job_id, kind, status, progress, result, error, created_at, started_at, ended_at } = job;
   return { job_id, kind, status, progress, result, error, created_at, started_at, ended_at };

@@ -1,4 +1,5 @@
-// The operator's correction of costs: prices the calls of an org in a range anew, by the prices as they are now.
+// The operator's route that reprices the calls of an organization in a time range by the current
+// prices.
 import { z } from 'zod';
 import { REPRICE, type RepriceArgs } from '../../../schemas/records/repricing.ts';
 import { ApiError } from '../../http/errors.ts';
@@ -15,14 +16,14 @@ const instant = z.iso.datetime({ offset: true });
 const repriceBody = z
   .object({
     org_id: z.string().min(1),
-    since: instant.describe('Calls that began then or later'),
-    until: instant.describe(`Calls that began before; at most ${String(RANGE_DAYS_MAX)} days after since`),
+    since: instant.describe('Calls that began at or after this time'),
+    until: instant.describe(`Calls that began before this time, at most ${String(RANGE_DAYS_MAX)} days after since`),
     model: z
       .string()
       .min(1)
       .max(MODEL_LENGTH_MAX)
       .optional()
-      .describe('Only calls of this model, as requests name it, whatever the case'),
+      .describe('Only calls of this model, as requests name it, ignoring case'),
   })
   .superRefine(({ since, until }, ctx) => {
     const days = (Date.parse(until) - Date.parse(since)) / DAY_MS;
@@ -41,11 +42,11 @@ const repriceAnswer = z
     org_id: z.string(),
     since: z.iso.datetime(),
     until: z.iso.datetime(),
-    spans: z.int().describe('Priced calls that were looked at'),
-    repriced: z.int().describe('Those whose cost or price was corrected'),
-    unknown: z.int().describe('Those that stay as they are: sampling has not kept what was counted'),
-    delta_usd: z.number().describe('What costs have changed by'),
-    finished: z.int().describe('Calls of an earlier run that was broken off and has been finished first'),
+    spans: z.int().describe('Priced calls that were checked'),
+    repriced: z.int().describe('Calls whose cost or price was corrected'),
+    unknown: z.int().describe('Calls that stay as they are, since sampling did not keep what is needed to price them'),
+    delta_usd: z.number().describe('Change of the total cost, in USD'),
+    finished: z.int().describe('Calls of an earlier interrupted run, which this run completed first'),
   })
   .meta({ id: 'Repricing' });
 
@@ -68,7 +69,7 @@ function repriceRoute(deps: JobsDeps & { hasOrg: (org_id: string) => boolean }):
     operation_id: 'reprice',
     summary: 'Reprice stored calls',
     description:
-      'Recomputes the cost of the calls of one organization from the current prices, each call by the price of its own day. Costs that senders gave stay. Afterwards spans, traces, budgets, daily costs and analyst views agree; a budget is corrected in the period in which the calls arrived.\n\nRepricing is expensive: a worker reads the whole range and rewrites columns. The answer is 409 `conflict` while a repricing is already running. It is 502 `upstream_unavailable` if the repricing takes longer than 110 seconds; it then goes on, and repeating the request returns its result.',
+      'Recomputes the cost of the calls of one organization from the current prices, each call by the price of its own day. Costs that senders gave stay. Afterwards spans, traces, budgets, daily costs and analyst views agree; a budget is corrected in the period in which the calls arrived.\n\nRepricing is expensive: a worker reads the whole range and rewrites columns. Returns 409 `conflict` while a repricing is already running. Returns 502 `upstream_unavailable` if the repricing takes longer than 110 seconds; it then goes on, and repeating the request returns its result.',
     tag: TAG,
     audit: { action: 'prices.reprice', target: 'prices' },
     body: repriceBody,

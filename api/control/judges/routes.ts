@@ -1,4 +1,4 @@
-// Routes of judges: make, list, show, change, disable.
+// Routes of judges: create, list, get, update, disable.
 import { z } from 'zod';
 import { cursorMeta } from '../../http/list_pages.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
@@ -27,7 +27,7 @@ function createJudgeRoute(deps: JudgesDeps): Route {
     operation_id: 'createJudge',
     summary: 'Create a judge',
     description:
-      'A `deterministic` judge checks a rule on each complete trace in its scope and scores 1 or 0; the score is part of `trace.completed` and is stored. An `llm` judge asks a model to apply its rubric after the trace is complete, at most once per `cooldown_seconds` for each agent.\n\nA live score below `threshold.warn` (below `threshold.pass` if `warn` is not set) sends `judge.threshold_breach`; evals send none. An organization has at most 2,000 judges, 200 of them enabled, with 16 MiB in all and 256 KiB each; past that the answer is 409 `conflict`.',
+      'A `deterministic` judge checks a rule on each complete trace in its scope and scores 1 or 0; the score is part of `trace.completed` and is stored. An `llm` judge asks a model to apply its rubric after the trace is complete, at most once per `cooldown_seconds` for each agent.\n\nA live score below `threshold.warn` (below `threshold.pass` if `warn` is not set) sends `judge.threshold_breach`; evals send none. An organization has at most 2,000 judges, 200 of them enabled, with 16 MiB in all and 256 KiB each; past that, the request fails with 409 `conflict`.',
     tag: TAG,
     permission: 'judges:write',
     audit: { action: 'judge.create', target: 'judge' },

@@ -1,4 +1,5 @@
-// The operator's way to delete an organization: closes it at once, and has a worker erase everything of it.
+// The operator's route that deletes an organization: it closes the organization at once and starts
+// a job that erases its data.
 import { randomBytes } from 'node:crypto';
 import type { OrgDeletions } from '../../../ops/exchange/org_deletions.ts';
 import { jobView, type JobView, type LongJob } from '../../../schemas/records/job_record.ts';
@@ -19,20 +20,22 @@ const TAG = 'Operator';
 export interface OrgDeletionDeps {
   orgs: Pick<OrgStore, 'get'>;
   deletions: Pick<OrgDeletions, 'get' | 'begin'>;
-  /** The org that the service makes at its start. */
+  /** The organization that the service creates at every start; it cannot be deleted. */
   bootstrapOrgId: string;
-  /** Stores a job, unless it is stored already. @throws ApiError upstream_unavailable */
+  /** Creates a job, unless it exists. @throws ApiError upstream_unavailable */
   begin: (job: Pick<LongJob, 'org_id' | 'job_id' | 'kind' | 'args'>) => Promise<JobView>;
-  /** The job of a deletion; null where there is none. @throws ApiError upstream_unavailable */
+  /** Returns the job of a deletion, or null. @throws ApiError upstream_unavailable */
   jobOf: (org_id: string, job_id: string) => Promise<JobView | null>;
   /** Milliseconds since the epoch. */
   now: () => number;
 }
 
 /**
- * Closes an org and has it erased. Asked for again while that goes on, it answers with the same job; after a job that failed, with a new one.
- * @returns the job, and whether this call began it
- * @throws ApiError org_not_found, conflict for the org that the service makes at its start, upstream_unavailable
+ * Closes an organization and starts its erasure. While the erasure runs, a further call returns the
+ * same job; after it failed, a new one.
+ *
+ * @returns the job, and whether this call started it
+ * @throws ApiError org_not_found, conflict for the bootstrap organization, upstream_unavailable
  */
 export async function deleteOrg(
   deps: OrgDeletionDeps,
@@ -64,7 +67,7 @@ export async function deleteOrg(
   });
   const known = begun ? null : await jobOf(OPERATOR_JOBS, record.job_id);
   if (known !== null) return { job: known, begun };
-  // A process that dies here leaves the org closed; a worker stores the job then.
+  // If the process dies here, the organization is closed and a worker creates the job.
   const args: DeleteOrgArgs = { org_id };
   return { job: await begin({ org_id: OPERATOR_JOBS, job_id: record.job_id, kind: DELETE_ORG, args }), begun };
 }
@@ -80,7 +83,7 @@ function deleteOrgRoute(deps: OrgDeletionDeps): Route {
     operation_id: 'deleteOrg',
     summary: 'Delete an organization',
     description:
-      'Closes the organization and starts a job that erases it. Every process rejects its keys and members within a second and accepts none of its data. A worker then erases its data from the stores, the queues, the ingest log and cold storage, its audit log included, checks again, and reports what it found: poll `GET /admin/jobs/{job_id}`. This takes at least half a minute.\n\nRepeating the request returns the same job, or starts a new one if the job has failed. Until the job is complete, creating an organization with this `org_id` is answered 409 `conflict`; so is deleting the bootstrap organization (`SERVICE_BOOTSTRAP_ORG_ID`). The audit log of the operator records the deletion, its time and its request.',
+      'Closes the organization and starts a job that erases it. Every process rejects its keys and members within a second and accepts none of its data. A worker then erases its data from the stores, the queues, the ingest log and cold storage, its audit log included, checks again, and reports what it found: poll `GET /admin/jobs/{job_id}`. This takes at least half a minute.\n\nRepeating the request returns the same job, or starts a new one if the job has failed. Until the job is complete, creating an organization with this `org_id` returns 409 `conflict`. The bootstrap organization (`SERVICE_BOOTSTRAP_ORG_ID`) cannot be deleted: 409 `conflict`. The audit log of the operator records the deletion, its time and its request.',
     tag: TAG,
     audit: { action: 'org.delete', target: 'org', param: 'org_id', operators: true },
     params: orgParams,

@@ -1,4 +1,5 @@
-// Routes of grants: permissions of one member on one thing, beyond their role.
+// Routes of grants: list, create and revoke. A grant gives one member permissions on one resource,
+// in addition to their role.
 import { z } from 'zod';
 import { pageMeta } from '../../http/pagination.ts';
 import { orgParams } from '../../http/common_params.ts';
@@ -37,7 +38,7 @@ function createGrantRoute(deps: GrantsDeps): Route {
     operation_id: 'createGrant',
     summary: 'Create a grant',
     description:
-      'Gives one member permissions on one resource until `expires_at`, in addition to their role. A grant also ends with the membership.\n\nPermissions by resource type: `trace`: traces:read, traces:export. `agent`: agents:read, agents:write. `judge`: judges:read, judges:run, judges:write. `dataset`: datasets:read, datasets:write, judges:run (to run it with any judge). A resource that does not exist is answered 404.',
+      'Gives one member permissions on one resource until `expires_at`, in addition to their role. A grant also ends with the membership.\n\nPermissions by resource type: `trace`: traces:read, traces:export. `agent`: agents:read, agents:write. `judge`: judges:read, judges:run, judges:write. `dataset`: datasets:read, datasets:write, judges:run (to run it with any judge). A resource that does not exist returns 404.',
     tag: TAG,
     permission: 'grants:edit',
     audit: { action: 'grant.create', target: 'grant' },

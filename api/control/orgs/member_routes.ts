@@ -1,4 +1,4 @@
-// Routes of an org's members: the list, invites, roles, and leaving.
+// Routes of the members of an organization: list, invite, accept, change role, remove.
 import { z } from 'zod';
 import { pageMeta } from '../../http/pagination.ts';
 import { orgParams } from '../../http/common_params.ts';
@@ -54,7 +54,7 @@ function inviteMemberRoute(deps: MembersDeps): Route {
     operation_id: 'inviteMember',
     summary: 'Invite a member',
     description:
-      'Sends an invite by mail. The invite expires after 24 hours, and can be accepted only while the inviting member may still invite to its role. Inviting an address again replaces the earlier invite; inviting an active member is answered 409 `conflict`.\n\nA caller can invite only to roles whose permissions it holds: a person up to their own role; an API key to a role for whose every permission it has the scope, and never to owner.',
+      'Sends an invite by mail. The invite expires after 24 hours, and can be accepted only while the inviting member may still invite to its role. Inviting an address again replaces the earlier invite; inviting an active member returns 409 `conflict`.\n\nA caller can invite only to roles whose permissions it holds: a person up to their own role; an API key to a role for whose every permission it has the scope, and never to owner.',
     tag: TAG,
     permission: 'members:invite',
     audit: { action: 'member.invite', target: 'member' },
@@ -81,7 +81,7 @@ function acceptInviteRoute(deps: MembersDeps): Route {
     operation_id: 'acceptInvite',
     summary: 'Accept an invite',
     description:
-      'Makes the caller a member. The email of the token must be the invited address; the `sub` of the token becomes the `user_id` of the member. An expired invite is answered 410 `expired`.',
+      'Makes the caller a member. The email of the token must be the invited address; the `sub` of the token becomes the `user_id` of the member. An expired invite returns 410 `expired`.',
     tag: TAG,
     audit: { action: 'member.accept', target: 'member' },
     params: orgParams,
@@ -109,7 +109,7 @@ function changeMemberRoleRoute(deps: MembersDeps): Route {
     operation_id: 'changeMemberRole',
     summary: 'Change the role of a member',
     description:
-      'Within a second, the API keys of the member have at most the permissions of the new role in every process. They regain permissions when the role does. Demoting the last owner is answered 409 `conflict`.',
+      'Within a second, the API keys of the member have at most the permissions of the new role in every process. They regain permissions when the role does. Demoting the last owner returns 409 `conflict`.',
     tag: TAG,
     permission: 'members:role',
     audit: { action: 'member.role_change', target: 'member', param: 'user_id' },
@@ -134,7 +134,7 @@ function removeMemberRoute(deps: MembersDeps): Route {
     operation_id: 'removeMember',
     summary: 'Remove a member',
     description:
-      'Removes a member or withdraws an invite. Within a second every process rejects the tokens and API keys of the member, and their grants end. A person who is invited again starts without them. Removing the last owner is answered 409 `conflict`.',
+      'Removes a member or withdraws an invite. Within a second every process rejects the tokens and API keys of the member, and their grants end. A person who is invited again starts without them. Removing the last owner returns 409 `conflict`.',
     tag: TAG,
     permission: 'members:remove',
     audit: { action: 'member.remove', target: 'member', param: 'user_id' },

@@ -1,4 +1,4 @@
-// Routes of the operator: making and changing orgs, and the first key of one.
+// The operator's routes of organizations: create, list, update, and create the first API key.
 import { z } from 'zod';
 import { pageMeta } from '../../http/pagination.ts';
 import { fromTo } from '../../http/changes.ts';
@@ -10,7 +10,6 @@ import { createdKey, createKeyBody, createOrgBody, KEY_EXAMPLE, orgAnswer, orgIt
 
 const TAG = 'Operator';
 
-/** What the operator does to orgs. */
 export function operatorRoutes(deps: OrgsDeps): Route[] {
   return [createOrgRoute(deps), listOrgsRoute(deps), changeOrgRoute(deps), createFirstApiKeyRoute(deps)];
 }
@@ -22,7 +21,7 @@ function createOrgRoute(deps: OrgsDeps): Route {
     operation_id: 'createOrg',
     summary: 'Create an organization',
     description:
-      'Creates an organization with its owner. An `org_id` that is in use, or whose deletion is not complete, is answered 409 `conflict`.',
+      'Creates an organization with its owner. An `org_id` that is in use, or whose deletion is not complete, returns 409 `conflict`.',
     tag: TAG,
     audit: { action: 'org.create', target: 'org' },
     body: createOrgBody,

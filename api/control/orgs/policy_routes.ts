@@ -1,5 +1,5 @@
-// Routes of an org's policy: its own settings of how its telemetry is treated. The field pii is the org's PII policy, which has a
-// record and routes of its own.
+// Routes of the policy of an organization: its own settings for the processing of its telemetry.
+// The field pii is the PII policy, which has its own record and routes.
 import { parseFormula } from '../../../pipeline/domain/stats/formula.ts';
 import {
   piiPolicy,
@@ -28,10 +28,13 @@ const shownPolicy = policy
 const policyBody = policyChange.extend({ pii: piiPolicyChange.nullish() });
 const PII_DEFAULTS: PiiPolicyChange = { enabled: null, kinds: null, custom: null, mode: null };
 
-/** The org's PII policy, as whoever keeps it shows it. */
+/** The PII policies, as the privacy slice provides them. */
 export interface PiiPolicyView {
   of: (org_id: string) => PiiPolicy;
-  /** @throws ApiError invalid_request naming the field, behind `at` */
+  /**
+   * @param at prefix of the field in the error, such as `pii.` @throws ApiError invalid_request
+   * naming the field
+   */
   check: (change: PiiPolicyChange, at: string) => void;
   /** @throws ApiError upstream_unavailable */
   change: (org_id: string, change: PiiPolicyChange) => Promise<{ before: PiiPolicy; after: PiiPolicy }>;
@@ -66,7 +69,7 @@ function changePolicyRoute(policies: PolicyStore, pii: PiiPolicyView): Route {
     operation_id: 'changePolicy',
     summary: 'Update the policy',
     description:
-      'Changes the fields that are given; `null` resets a field to its default. The change takes effect within a second. If the answer is 502, part of the change may be stored: repeat the request.',
+      'Changes the fields that are given; `null` resets a field to its default. The change takes effect within a second. If the request fails with 502, part of the change may be stored: repeat the request.',
     tag: TAG,
     permission: 'settings:edit',
     audit: { action: 'policy.update', target: 'policy', param: 'org_id' },
@@ -82,7 +85,8 @@ function changePolicyRoute(policies: PolicyStore, pii: PiiPolicyView): Route {
       const changed = await policies.change(org_id, body).catch((error: unknown) => {
         throw storeAway(error);
       });
-      // Two records: where the second cannot be written the answer is 502, and the same request again makes it whole.
+      // The policy is two records. If the second cannot be written, the request fails with 502, and
+      // repeating it completes the change.
       const redacted = piiChange === undefined ? null : await pii.change(org_id, piiChange);
       const before = { ...changed.before, pii: redacted?.before ?? pii.of(org_id) };
       const after = { ...changed.after, pii: redacted?.after ?? before.pii };

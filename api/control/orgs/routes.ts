@@ -1,4 +1,4 @@
-// Routes of an org's own record and its API keys.
+// Routes of the record of an organization and of its API keys.
 import { z } from 'zod';
 import { pageMeta } from '../../http/pagination.ts';
 import { orgParams } from '../../http/common_params.ts';
@@ -9,7 +9,6 @@ import { createdKey, createKeyBody, deletedKey, KEY_EXAMPLE, keyItem, keyParams,
 
 const TAG = 'Organization';
 
-/** What an org does for itself. */
 export function orgRoutes(deps: OrgsDeps): Route[] {
   return [getOrgRoute(deps), listApiKeysRoute(deps), createApiKeyRoute(deps), revokeApiKeyRoute(deps)];
 }
@@ -54,7 +53,7 @@ function createApiKeyRoute(deps: OrgsDeps): Route {
     operation_id: 'createApiKey',
     summary: 'Create an API key',
     description:
-      '`raw_key` is shown in this response only. The key has at most the permissions of the caller. It belongs to the member who creates it, or to the member behind the API key that creates it: if that member gets a lesser role, the key keeps at most the permissions of that role; if the member is removed, the key is revoked permanently. An organization has at most 1,000 API keys; past that the answer is 409 `conflict`.',
+      '`raw_key` is shown in this response only. The key has at most the permissions of the caller. It belongs to the member who creates it, or to the member behind the API key that creates it: if that member gets a lesser role, the key keeps at most the permissions of that role; if the member is removed, the key is revoked permanently. An organization has at most 1,000 API keys; past that, the request fails with 409 `conflict`.',
     tag: TAG,
     permission: 'api_keys:write',
     audit: { action: 'api_key.create', target: 'api_key' },

@@ -1,4 +1,4 @@
-// Routes of the transfer of an org's ownership.
+// Routes of the ownership transfer of an organization: request, get, withdraw, accept.
 import { orgParams } from '../../http/common_params.ts';
 import { definePersonRoute, defineRoute, type Route } from '../../http/route.ts';
 import { acceptBody, deletedTransfer, requestedTransfer, transferBody, transferItem } from './member_schema.ts';
@@ -17,7 +17,7 @@ function requestTransferRoute(deps: MembersDeps): Route {
     operation_id: 'requestTransfer',
     summary: 'Request a transfer of ownership',
     description:
-      'Offers the ownership of the organization to a member, who receives a mail and can accept within 24 hours. On acceptance the caller becomes an admin. The answer is 409 `conflict` while another transfer is pending.',
+      'Offers the ownership of the organization to a member, who receives a mail and can accept within 24 hours. On acceptance the caller becomes an admin. Returns 409 `conflict` while another transfer is pending.',
     tag: TAG,
     permission: 'org:transfer',
     audit: { action: 'transfer.request', target: 'transfer' },
@@ -58,7 +58,7 @@ function withdrawTransferRoute(deps: MembersDeps): Route {
     path: '/orgs/:org_id/transfer',
     operation_id: 'withdrawTransfer',
     summary: 'Withdraw an ownership transfer',
-    description: 'Cancels the pending transfer. The answer is 409 `conflict` if none is pending.',
+    description: 'Cancels the pending transfer. Returns 409 `conflict` if none is pending.',
     tag: TAG,
     permission: 'org:transfer',
     audit: { action: 'transfer.withdraw', target: 'transfer' },
@@ -80,7 +80,7 @@ function acceptTransferRoute(deps: MembersDeps): Route {
     operation_id: 'acceptTransfer',
     summary: 'Accept an ownership transfer',
     description:
-      'Makes the caller the owner of the organization; the previous owner becomes an admin. Only the member to whom the transfer was offered can accept it. An expired transfer is answered 410 `expired`.',
+      'Makes the caller the owner of the organization; the previous owner becomes an admin. Only the member to whom the transfer was offered can accept it. An expired transfer returns 410 `expired`.',
     tag: TAG,
     audit: { action: 'transfer.accept', target: 'transfer' },
     params: orgParams,

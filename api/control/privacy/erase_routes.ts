@@ -1,4 +1,5 @@
-// The route that has everything erased that is stored of a person: of the traces that hold a user, a session or another attribute.
+// The route that erases the data of a person: every trace that has a given user, session or other
+// attribute.
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { ERASE, type EraseArgs } from '../../../schemas/records/erasure.ts';
@@ -12,31 +13,37 @@ const TAG = 'Privacy';
 const ATTRIBUTE_CHARS_MAX = 128;
 const VALUE_CHARS_MAX = 1024;
 
-/** Names that hold a control character are no attribute of anybody's, and neither is an empty one. */
+/** An attribute name is neither empty nor contains control characters. */
 const eraseBody = z.strictObject({
   attribute: z
     .string()
     .max(ATTRIBUTE_CHARS_MAX, { error: `takes at most ${String(ATTRIBUTE_CHARS_MAX)} characters` })
     .regex(/^(?!\s*$)\P{Cc}+$/u, { error: 'takes user_id, session_id, agent_id, trace_id or the name of an attribute' })
-    .describe('user_id, session_id, agent_id, trace_id, or the name of a field of attributes, at the top level'),
+    .describe('user_id, session_id, agent_id, trace_id, or the name of a top-level field of attributes'),
   value: z
     .string()
     .min(1, { error: 'takes at least one character' })
     .max(VALUE_CHARS_MAX, { error: `takes at most ${String(VALUE_CHARS_MAX)} characters` })
     .refine((value) => value.trim() !== '', { error: 'takes more than white space' })
-    .describe('The whole value, as text; of a number or boolean as it was sent'),
+    .describe('The whole value as text. A number or boolean as it was sent'),
 });
 
 export interface EraseDeps {
-  /** @throws ApiError conflict when the org has as many jobs under way as it may */
+  /** @throws ApiError conflict when the organization has too many open jobs */
   checkRoom: (org_id: string) => void;
-  /** Keeps a value for the worker. @returns the id under which it waits */
+  /** Stores a value for the worker. @returns the id under which it is stored */
   keep: (org_id: string, value: string) => Promise<string>;
-  /** Has a worker carry out long work. @throws ApiError conflict when too much of the org waits, upstream_unavailable */
+  /**
+   * Creates a long job. @throws ApiError conflict when the organization has too many open jobs,
+   * upstream_unavailable
+   */
   ask: (job: { org_id: string; kind: string; args: unknown }) => Promise<JobView>;
 }
 
-/** What the audit log says of a value: whoever knows the value can tell that it was this one. */
+/**
+ * Returns the hash by which the audit log identifies a value: it can be checked against a known
+ * value, but does not reveal it.
+ */
 export const valueHash = (org_id: string, value: string): string =>
   createHash('sha256').update(`${org_id}\n${value}`).digest('hex');
 
@@ -62,7 +69,8 @@ function erasePersonRoute({ checkRoom, keep, ask }: EraseDeps): Route {
     response: jobView,
     errors: ['conflict', 'upstream_unavailable'],
     handler: async ({ org_id, body: { attribute, value }, audit }) => {
-      // Ahead of the value, which would wait for a job that is never made.
+      // Checked before the value is stored, which would otherwise wait for a job that is never
+      // created.
       checkRoom(org_id);
       const ask_id = await keep(org_id, value).catch((cause: unknown) => {
         throw new ApiError('upstream_unavailable', 'The job could not be stored. Try again.', { cause });

@@ -1,4 +1,5 @@
-// Routes of an org's PII policy: what is replaced in its telemetry before it is stored.
+// Routes of the PII policy of an organization: what is redacted in its telemetry before it is
+// stored.
 import type { Sealer } from '../../../ops/platform/sealing.ts';
 import { piiPolicy, piiPolicyChange } from '../../../schemas/records/pii_policy.ts';
 import { fromTo } from '../../http/changes.ts';
@@ -41,7 +42,7 @@ function changePiiPolicyRoute({ policies, sealer }: PrivacyDeps): Route {
     operation_id: 'changePiiPolicy',
     summary: 'Update the PII policy',
     description:
-      'Changes the fields that are given; `null` resets a field to its default. The change takes effect within a second for events that arrive afterwards; stored data stays as it is.\n\nRedaction covers prompts, responses, names, tags, attributes, `user_id` and `session_id`, the scores of users and the reasons of LLM judges. It does not cover ids, models, `agent_id`, department, realm and numbers. Card numbers are checked by issuer and check digit, addresses by their syntax.\n\nA custom pattern must compile in a linear-time engine, to at most 500 instructions with its repetitions expanded, and 2,000 for all patterns together; otherwise the answer is 422 naming `custom[i].pattern` and what is accepted. A text on which the patterns take too long is stored as [REDACTED] and reported in `pii.match` with the kind `unsearched`.',
+      'Changes the fields that are given; `null` resets a field to its default. The change takes effect within a second for events that arrive afterwards; stored data stays as it is.\n\nRedaction covers prompts, responses, names, tags, attributes, `user_id` and `session_id`, the scores of users and the reasons of LLM judges. It does not cover ids, models, `agent_id`, department, realm and numbers. Card numbers are checked by issuer and check digit, addresses by their syntax.\n\nA custom pattern must compile in a linear-time engine, to at most 500 instructions with its repetitions expanded, and 2,000 for all patterns together; otherwise the request fails with 422 naming `custom[i].pattern` and what is accepted. A text on which the patterns take too long is stored as [REDACTED] and reported in `pii.match` with the kind `unsearched`.',
     tag: TAG,
     permission: 'pii:edit',
     audit: { action: 'pii_policy.update', target: 'pii_policy', param: 'org_id' },

@@ -1,4 +1,4 @@
-// Routes of the prompt registry.
+// Routes of the prompt registry: create, list, get, delete.
 import { z } from 'zod';
 import { pageMeta, pageMetaOf } from '../../http/pagination.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
@@ -18,7 +18,7 @@ function createPromptRoute(deps: PromptsDeps): Route {
     operation_id: 'createPrompt',
     summary: 'Create a prompt version',
     description:
-      'The new version becomes the current one. A version never changes: the same template and model again return the existing version, and others are answered 409 `conflict`. Without `version`, the next whole number is used.',
+      'The new version becomes the current one. A version never changes: the same template and model again return the existing version, and others return 409 `conflict`. Without `version`, the next whole number is used.',
     tag: TAG,
     permission: 'prompts:write',
     audit: { action: 'prompt.create', target: 'prompt' },
@@ -85,7 +85,7 @@ function deletePromptRoute(deps: PromptsDeps): Route {
     operation_id: 'deletePrompt',
     summary: 'Delete a prompt',
     description:
-      'Deletes every version. The answer is 409 `conflict` while a running eval uses one of them; the detail names the eval. Past evals and traces keep the name of the version that they used. The same name and version can be created again with another template, and numbering restarts at 1.',
+      'Deletes every version. Returns 409 `conflict` while a running eval uses one of them; the detail names the eval. Past evals and traces keep the name of the version that they used. The same name and version can be created again with another template, and numbering restarts at 1.',
     tag: TAG,
     permission: 'prompts:write',
     audit: { action: 'prompt.delete', target: 'prompt', param: 'name' },

@@ -1,4 +1,4 @@
-// Routes of retention and cold storage: how long an org's data is kept, and bringing texts back.
+// Routes of retention and cold storage: the retention policy, and the restore of texts.
 import { dateOf } from '../../../pipeline/domain/time/days.ts';
 import { jobView, type LongJob, type JobView, RESTORE } from '../../../schemas/records/job_record.ts';
 import { retentionChange, retentionPolicy } from '../../../schemas/records/retention.ts';
@@ -12,7 +12,10 @@ const TAG = 'Retention';
 
 export interface RetentionDeps {
   policies: RetentionStore;
-  /** Has a worker carry out long work. @throws ApiError conflict when too much of the org waits, upstream_unavailable */
+  /**
+   * Creates a long job. @throws ApiError conflict when the organization has too many open jobs,
+   * upstream_unavailable
+   */
   ask: (job: Pick<LongJob, 'org_id' | 'kind' | 'args'>) => Promise<JobView>;
 }
 
@@ -42,7 +45,7 @@ function changeRetentionRoute({ policies }: RetentionDeps): Route {
     operation_id: 'changeRetention',
     summary: 'Update the retention policy',
     description:
-      'Changes the fields that are given. `null` means never for `delete_after_days`, and the default for the other fields. `delete_after_days` must be at least `metadata_only_days`, which must be at least `full_prompt_response_days`; otherwise the answer is 422.\n\nThe change takes effect at the next nightly run, 03:30 UTC; until then nothing is deleted and the change can be undone. Days count from the day, UTC, on which a span began.',
+      'Changes the fields that are given. `null` means never for `delete_after_days`, and the default for the other fields. `delete_after_days` must be at least `metadata_only_days`, which must be at least `full_prompt_response_days`; otherwise the request fails with 422.\n\nThe change takes effect at the next nightly run, 03:30 UTC; until then nothing is deleted and the change can be undone. Days count from the day, UTC, on which a span began.',
     tag: TAG,
     permission: 'retention:override',
     audit: { action: 'retention.update', target: 'retention', param: 'org_id' },

@@ -1,6 +1,6 @@
-// The session of a browser: the token of a person goes into an HttpOnly cookie, so that no script of a page can read it.
-// The token stays the only state: nothing is stored, and the session ends when the token does, or when its cookie does where that is
-// sooner.
+// Routes of a browser session: start, get, end. The token of a person is put into an HttpOnly
+// cookie, which no script of a page can read. The service stores nothing: the session ends with the
+// token, or with the cookie if that expires sooner.
 import type { z } from 'zod';
 import { rawCredentialOf, unauthenticated } from '../../http/auth.ts';
 import type { PersonCredential } from '../../http/credential.ts';
@@ -10,9 +10,9 @@ import { SESSION_COOKIE, setSessionCookie } from '../../http/session_cookie.ts';
 import { endedSession, session } from './schema.ts';
 
 export interface SessionDeps {
-  /** Orgs of which the user is an active member. */
+  /** Organizations of which the user is an active member. */
   orgsOf: (user_id: string) => readonly { org_id: string; name: string; role: Role }[];
-  /** Whether the cookie is for https only. */
+  /** True if the cookie is sent over https only. */
   secure: boolean;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -20,12 +20,11 @@ export interface SessionDeps {
 
 const TAG = 'Session';
 const PATH = '/v1/session';
-/** How long the cookie lasts of a token that names no end. */
+/** Seconds that the cookie lasts if the token has no expiry. */
 const ENDLESS_S_MAX = 12 * 3600;
-/** What names a person is nobody's to keep. */
+/** Responses that name a person are not cached. */
 const NO_STORE = { 'Cache-Control': 'no-store' };
 
-/** Begins, shows and ends a session. */
 export function sessionRoutes(deps: SessionDeps): Route[] {
   return [beginSessionRoute(deps), getSessionRoute(deps), endSessionRoute(deps)];
 }
@@ -42,10 +41,11 @@ function beginSessionRoute({ orgsOf, secure, now }: SessionDeps): Route {
     status: 201,
     response: session,
     handler: ({ credential, req }) => {
-      // An API key beside the token is not what the person was recognized by.
+      // The person was not authenticated by an API key that the request also carries.
       const token = rawCredentialOf({ ...req.headers, 'x-org-api-key': undefined });
       if (token === null) throw unauthenticated('A token is needed: Authorization: Bearer, or a session.');
-      // A token within the clock skew of its end gets a second; 0 would end the session that this begins.
+      // A token that has just expired, within the accepted clock skew, gets a second. A Max-Age of
+      // 0 would end the session that this request starts.
       const nowS = now() / 1000;
       const expires_at = credential.expires_at ?? Math.floor(nowS) + ENDLESS_S_MAX;
       const maxAgeS = Math.max(1, Math.floor(expires_at - nowS));

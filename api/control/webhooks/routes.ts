@@ -1,4 +1,4 @@
-// Routes of webhook endpoints, their attempt logs and dead letters.
+// Routes of webhook endpoints, their delivery attempts and their dead letters.
 import { z } from 'zod';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { TEST_EVENT } from '../../../schemas/events/catalog.ts';
@@ -87,7 +87,7 @@ function replayWebhookDeadLetterRoute(deps: WebhooksDeps): Route {
     operation_id: 'replayWebhookDeadLetter',
     summary: 'Replay a webhook dead letter',
     description:
-      'Sends the original payload again under the same `X-Service-Event-Id`, with retries for up to 24 hours. The answer is 409 `conflict` if every endpoint of the event is disabled or deleted, or if the event is too large to send.',
+      'Sends the original payload again under the same `X-Service-Event-Id`, with retries for up to 24 hours. Returns 409 `conflict` if every endpoint of the event is disabled or deleted, or if the event is too large to send.',
     tag: TAG,
     permission: 'integrations:write',
     audit: { action: 'webhook.replay', target: 'webhook' },
@@ -112,7 +112,7 @@ function createWebhookRoute(deps: WebhooksDeps): Route {
     operation_id: 'createWebhook',
     summary: 'Create a webhook endpoint',
     description:
-      '`secret` is shown in this response only; without one in the request, the service generates it. The section on webhooks of this document describes deliveries and signatures. An organization can have at most 2,000 endpoints; past that the answer is 409 `conflict`.',
+      '`secret` is shown in this response only; without one in the request, the service generates it. The section on webhooks of this document describes deliveries and signatures. An organization can have at most 2,000 endpoints; past that, the request fails with 409 `conflict`.',
     tag: TAG,
     permission: 'integrations:write',
     audit: { action: 'webhook.create', target: 'webhook' },
@@ -246,7 +246,7 @@ function testWebhookRoute(deps: WebhooksDeps): Route {
     path: `${ONE}/test`,
     operation_id: 'testWebhook',
     summary: 'Send a test event',
-    description: `Queues a delivery of ${TEST_EVENT}, whatever the endpoint subscribes to. The result is in the deliveries of the endpoint. The answer is 409 conflict if the endpoint is disabled.`,
+    description: `Queues a delivery of ${TEST_EVENT}, whatever the endpoint subscribes to. The result is in the deliveries of the endpoint. Returns 409 conflict if the endpoint is disabled.`,
     tag: TAG,
     permission: 'integrations:write',
     audit: { action: 'webhook.test', target: 'webhook', param: 'webhook_id' },

@@ -1,4 +1,4 @@
-// Routes of the analysts of an org, for the operator.
+// The operator's routes of the analysts of an organization: create, list, delete.
 import { z } from 'zod';
 import { pageMeta } from '../../http/pagination.ts';
 import { orgParams } from '../../http/common_params.ts';
@@ -20,7 +20,7 @@ function createAnalystRoute(deps: AnalystAdminDeps): Route {
     operation_id: 'createAnalyst',
     summary: 'Create an analyst',
     description:
-      'Creates a user of the ClickHouse HTTP protocol at the address of this API. The user can read the documented views only, and in them the rows of this organization only. A query takes at most 60 seconds. `password` is shown in this response only. The answer is 409 `conflict` if the name is taken, if the organization has 20 analysts, or if the store cannot confine such a user; the detail gives the reason.',
+      'Creates a user of the ClickHouse HTTP protocol at the address of this API. The user can read the documented views only, and in them the rows of this organization only. A query takes at most 60 seconds. `password` is shown in this response only. Returns 409 `conflict` if the name is taken, if the organization has 20 analysts, or if the store cannot confine such a user; the detail gives the reason.',
     tag: TAG,
     audit: { action: 'analyst.create', target: 'analyst' },
     params: orgParams,

@@ -1,4 +1,4 @@
-// The route of the audit log. There is none that edits or deletes a record.
+// The route of the audit log. No route edits or deletes a record.
 import { z } from 'zod';
 import { orgParams } from '../../http/common_params.ts';
 import { cursorMeta } from '../../http/list_pages.ts';

@@ -1,4 +1,5 @@
-// Routes of costs: what was spent, what will be, what was out of the ordinary, what it brought; prices and how costs are watched.
+// Routes of costs: summary, forecast, anomalies, outcomes by department, custom prices and the
+// anomaly threshold.
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { picoToUsd, usdToPico } from '../../../pipeline/domain/pricing/money.ts';

@@ -1,4 +1,4 @@
-// Routes of incidents: the list, one, and resolving one by hand.
+// Routes of incidents: list, get, resolve.
 import { z } from 'zod';
 import { cursorMeta } from '../../http/list_pages.ts';
 import { defineRoute, type Route } from '../../http/route.ts';

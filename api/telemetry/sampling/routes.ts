@@ -1,4 +1,4 @@
-// Route of sampling: what it is set to, and what it has kept.
+// The route of sampling: its settings and the events that it kept.
 import { defineRoute, type Route } from '../../http/route.ts';
 import { type SamplingDeps, showSampling } from './sampling.ts';
 import { sampling, samplingQuery } from './schema.ts';

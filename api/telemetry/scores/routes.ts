@@ -1,4 +1,4 @@
-// Routes of scores: giving one to a trace or a span, and reading all that a trace has.
+// Routes of scores: create a score of a trace or span, and list the scores of a trace.
 import { z } from 'zod';
 import { pageMeta } from '../../http/pagination.ts';
 import { defineRoute, type Route } from '../../http/route.ts';

@@ -1,4 +1,4 @@
-// Routes of sessions and end users: which there are, and what their traces come to.
+// Routes of sessions and end users: lists with the totals of their traces.
 import { z } from 'zod';
 import { cursorMeta } from '../../http/list_pages.ts';
 import { defineRoute, type Route } from '../../http/route.ts';

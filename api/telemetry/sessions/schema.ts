@@ -1,4 +1,4 @@
-// Shapes of the endpoints of sessions and end users: what they take, and what they answer.
+// Request and response shapes of sessions and end users.
 import { z } from 'zod';
 import { cursorQuery } from '../../http/list_pages.ts';
 import { decodeCursor, encodeCursor } from '../../http/pagination.ts';
@@ -15,15 +15,15 @@ export const groupsQuery = z
     session_id: idParam.describe('Traces of this session only'),
     user_id: idParam.describe('Traces of this end user only'),
     agent_id: idParam.describe('Traces of this agent only'),
-    since: timeParam.optional().describe('Traces that started then or later'),
-    until: timeParam.optional().describe('Traces that started then or earlier'),
+    since: timeParam.optional().describe('Traces that started at or after this time'),
+    until: timeParam.optional().describe('Traces that started at or before this time'),
   })
   .strip();
 export type GroupsQuery = z.output<typeof groupsQuery>;
 
 const sums = {
   traces: z.int().min(0),
-  failed_traces: z.int().min(0).describe('Of them, those whose outcome is error or timeout'),
+  failed_traces: z.int().min(0).describe('Number of these traces whose outcome is error or timeout'),
   spans: z.int().min(0),
   cost_usd: z.number(),
   input_tokens: z.int().min(0),
@@ -36,7 +36,10 @@ export const sessionItem = z.object({ session_id: z.string(), ...sums }).meta({ 
 export type SessionItem = z.infer<typeof sessionItem>;
 export const userItem = z.object({ user_id: z.string(), ...sums }).meta({ id: 'EndUser' });
 
-/** Where a page ended: the last item's time and id, and how many items were before the next one. */
+/**
+ * Position after which a page begins: the time and id of the last item, and the number of items
+ * before the page.
+ */
 const place = z.object({ ms: z.int(), id: z.string(), before: z.int().min(0) });
 type Place = z.infer<typeof place>;
 export const cursorOf = (at: Place): string => encodeCursor(at);

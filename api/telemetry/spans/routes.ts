@@ -1,4 +1,4 @@
-// Routes of spans: the search.
+// The route of the span search.
 import { z } from 'zod';
 import type { ClickHouse } from '../../../sql/client/client.ts';
 import { defineRoute, type Route } from '../../http/route.ts';

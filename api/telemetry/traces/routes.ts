@@ -1,4 +1,4 @@
-// Routes of traces: the list, and one trace as tree, timeline and file.
+// Routes of traces: list, tree, timeline, export, comparison and replay.
 import { z } from 'zod';
 import { defineRoute, type Route, STREAMED } from '../../http/route.ts';
 import { WRITTEN_AS_READ } from '../../http/written_answers.ts';
@@ -22,7 +22,6 @@ import { readTimelineOf, readTree } from './tree.ts';
 
 const TAG = 'Traces';
 
-/** What the routes of traces need. */
 export type TracesDeps = ListDeps & ExportDeps & CompareDeps & ReplayDeps;
 
 export function traceRoutes(deps: TracesDeps): Route[] {
@@ -66,7 +65,7 @@ function replayTraceRoute(deps: TracesDeps): Route {
     operation_id: 'replayTrace',
     summary: 'Replay a trace',
     description:
-      'Replays a trace with the current prompt versions. A model call that names its prompt (`attributes.prompt_name`, `attributes.prompt_variables`) gets the current version of that prompt; any other call gets its original input.\n\nWithout `commit` the prompts are rendered and no model is called. With `commit` the models are called and their answers stored as a new trace whose spans have `attributes.replay_of` and `attributes.replay_of_span`; this also needs the permission `gateway:invoke`. If the prompt, its variables, the model or the texts of a call no longer exist, the answer is 422 `replay_failed` and nothing is stored.',
+      'Replays a trace with the current prompt versions. A model call that names its prompt (`attributes.prompt_name`, `attributes.prompt_variables`) gets the current version of that prompt; any other call gets its original input.\n\nWithout `commit` the prompts are rendered and no model is called. With `commit` the models are called and their answers stored as a new trace whose spans have `attributes.replay_of` and `attributes.replay_of_span`; this also needs the permission `gateway:invoke`. If the prompt, its variables, the model or the texts of a call no longer exist, the request fails with 422 `replay_failed` and nothing is stored.',
     tag: TAG,
     permission: 'traces:read',
     resource: { type: 'trace', param: 'trace_id' },
