@@ -46,11 +46,12 @@ export async function deleteOrg(
   if (org_id === bootstrapOrgId)
     throw new ApiError(
       'conflict',
-      `The org ${org_id} is made at every start (SERVICE_BOOTSTRAP_ORG_ID) and cannot be deleted.`,
+      `The organization ${org_id} is created at every start (SERVICE_BOOTSTRAP_ORG_ID) and cannot be deleted.`,
     );
   const running = deletions.get(org_id);
   const isRunning = running?.state === 'running';
-  if (!isRunning && orgs.get(org_id) === null) throw new ApiError('org_not_found', `There is no org ${org_id}.`);
+  if (!isRunning && orgs.get(org_id) === null)
+    throw new ApiError('org_not_found', `There is no organization ${org_id}.`);
   const last = isRunning ? await jobOf(OPERATOR_JOBS, running.job_id) : null;
   const asked: OrgDeletion = {
     org_id,

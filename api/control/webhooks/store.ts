@@ -1,4 +1,5 @@
-// Webhook endpoints in JetStream KV, watched into memory: reads never leave the process. Writes are CAS on the revision.
+// Webhook endpoints in JetStream KV, watched into memory: reads never leave the process. Writes
+// compare-and-swap on the revision.
 import { Turns } from '../../../ops/platform/turns.ts';
 import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
@@ -10,7 +11,7 @@ export class WebhookStore {
   readonly #bucket: WatchedBucket<WebhookRecord>;
   /** Ids of each org's endpoints. */
   readonly #byOrg = new Map<string, Set<string>>();
-  /** Changes of one endpoint by this process, which would lose against each other. */
+  /** Serializes the changes of one endpoint within this process, which would otherwise conflict. */
   readonly #turns = new Turns();
 
   private constructor(bucket: WatchedBucket<WebhookRecord>) {
@@ -58,7 +59,7 @@ export class WebhookStore {
     await this.#bucket.create(webhookKey(record.org_id, record.webhook_id), record);
   }
 
-  /** Applies a change to the newest record; null when there is none. */
+  /** Applies a change to the newest record; resolves with null if there is none. */
   async change(
     org_id: string,
     webhook_id: string,
@@ -71,7 +72,7 @@ export class WebhookStore {
     return changed ?? null;
   }
 
-  /** Takes an endpoint away; false when there is none. */
+  /** Deletes an endpoint; resolves with false if there is none. */
   async remove(org_id: string, webhook_id: string): Promise<boolean> {
     const key = webhookKey(org_id, webhook_id);
     for (let tries = 1; ; tries++) {
