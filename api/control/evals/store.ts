@@ -1,4 +1,4 @@
-// The eval slice's records in JetStream KV, watched into memory: what lists and polls are answered from.
+// Eval records in JetStream KV, watched into memory. Lists and polls read from memory.
 import type { KV } from '@nats-io/kv';
 import { queueChunks } from '../../../ops/exchange/eval_queue.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
@@ -19,9 +19,9 @@ import { cancelledEval } from '../../../pipeline/domain/evals/chunks.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
 import type { PromptRecord } from '../../../schemas/records/prompt.ts';
 
-/** Parts that are written at a time. */
+/** Parts that are written concurrently. */
 const PARTS_AT_ONCE = 8;
-/** Old evals that are taken away for one new one. */
+/** Old evals that are deleted for one new eval. */
 const FORGET_MAX = 10;
 
 export class EvalStore {
@@ -53,7 +53,7 @@ export class EvalStore {
     return [...this.#byOrg.of(org_id).values()].sort(newestFirst);
   }
 
-  /** Stores an eval with all that it needs, and puts its first chunks into the queue. It is taken when this resolves. */
+  /** Stores an eval with its parts. The eval is accepted when this resolves. */
   async create(
     record: EvalRecord,
     given: { trace_ids: readonly string[]; judge: JudgeRecord; prompt: PromptRecord | null },
@@ -72,9 +72,12 @@ export class EvalStore {
   }
 
   /**
-   * Cancels a running eval: workers stop and store no further score. An eval that has ended stays as it is.
+   * Cancels a running eval: workers stop and store no further score. An eval that has ended stays
+   * as it is.
+   *
    * @param now milliseconds since the epoch
-   * @returns the eval as it stands now, and whether this call cancelled it; null when the org has none of this id
+   * @returns the stored eval, and whether this call cancelled it; null if the organization has no
+   * eval with this id
    */
   async cancel(
     org_id: string,
@@ -89,7 +92,10 @@ export class EvalStore {
     return record === undefined ? null : { record, cancelled };
   }
 
-  /** Notes what a cancelled eval has scored so far, unless a worker has counted it. @returns the eval as it stands now */
+  /**
+   * Stores the statistics of a cancelled eval, unless a worker has counted it. @returns the stored
+   * eval
+   */
   async noteStats(record: EvalRecord, stats: EvalRecord['stats']): Promise<EvalRecord> {
     const key = evalKey(record.org_id, record.eval_id);
     const noted = await this.#bucket.change(key, (current) =>
@@ -99,8 +105,8 @@ export class EvalStore {
   }
 
   /**
-   * Running evals of an org as the bucket holds them now, whatever the watch has shown so far.
-   * An org has at most 10,000 evals of about 1 kB each.
+   * Returns the running evals of an organization, read from the bucket instead of the watch. An
+   * organization has at most 10,000 evals of about 1 kB each.
    */
   async runningNow(org_id: string): Promise<EvalRecord[]> {
     const running: EvalRecord[] = [];
@@ -112,19 +118,25 @@ export class EvalStore {
     return running;
   }
 
-  /** Deletes an eval that nothing has been done for. */
+  /** Deletes an eval that no worker has started. */
   async withdraw({ org_id, eval_id }: EvalRecord): Promise<void> {
     await this.#kv.delete(evalKey(org_id, eval_id));
     await this.#parts.purge(evalJudgeKey(org_id, eval_id));
     await this.#parts.purge(evalPromptKey(org_id, eval_id));
   }
 
-  /** Puts the first chunks of an eval into the queue. What fails here a worker does, as the record says what is open. */
+  /**
+   * Enqueues the first chunks of an eval. If this fails, a worker enqueues them: the record says
+   * which chunks are open.
+   */
   async queue(record: EvalRecord): Promise<void> {
     await queueChunks(this.#log, record);
   }
 
-  /** Resolves when the eval has ended, when it is gone, or when the signal aborts, with its newest state. */
+  /**
+   * Resolves with the newest state of an eval when the eval has ended, was deleted, or the signal
+   * aborts.
+   */
   async ended(org_id: string, eval_id: string, signal: AbortSignal): Promise<EvalRecord | null> {
     const key = evalKey(org_id, eval_id);
     const over = Promise.withResolvers<undefined>();
@@ -149,7 +161,10 @@ export class EvalStore {
     return this.get(org_id, eval_id);
   }
 
-  /** Takes the oldest evals that have ended away, a few at a time, until the org has at most `keep`. */
+  /**
+   * Deletes the oldest ended evals, at most FORGET_MAX at a time, until the organization has at
+   * most `keep`.
+   */
   async forgetOldest(org_id: string, keep: number): Promise<void> {
     const all = this.list(org_id);
     if (all.length <= keep) return;

@@ -1,5 +1,6 @@
-// Judges in JetStream KV: the newest version of each is watched into memory, older ones are read one by one. Writes are CAS on the
-// revision; an older version is kept before the newer one takes its place, so that no version is ever without its record.
+// Judges in JetStream KV. The newest version of each judge is watched into memory, older ones are
+// read on demand. Writes compare-and-swap on the revision; a version is archived before the next
+// one replaces it, so that no version is ever without its record.
 import type { KV } from '@nats-io/kv';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { Turns } from '../../../ops/platform/turns.ts';
@@ -9,9 +10,12 @@ import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts
 import { judgeKey, type JudgeRecord, judgeVersionKey } from '../../../schemas/records/judge.ts';
 import { ApiError } from '../../http/errors.ts';
 
-/** How often a change is tried against others of the same judge. */
+/** Attempts of one change against concurrent changes of the same judge. */
 const CHANGE_TRIES_MAX = 8;
-/** Older versions of a judge that are kept, for judgements under way by them; without its version a judgement takes the newest. */
+/**
+ * Older versions of a judge that are kept for judgements in progress. A judgement whose version no
+ * longer exists uses the newest.
+ */
 export const OLD_VERSIONS_MAX = 50;
 
 type OnProblem = (problem: string, cause: unknown) => void;
@@ -21,8 +25,9 @@ export class JudgeStore {
   readonly #versions: KV;
   readonly #jsm: Log['jsm'];
   readonly #onProblem: OnProblem;
-  readonly #byOrg: OrgIndex<JudgeRecord>;
-  /** Changes of one judge by this process, which would lose against each other. */
+  /** Keys of each org's judges. */
+  readonly #byOrg = new Map<string, Set<string>>();
+  /** Serializes the changes of one judge within this process, which would otherwise conflict. */
   readonly #turns = new Turns();
 
   private constructor(bucket: WatchedBucket<JudgeRecord>, versions: KV, { jsm }: Log, onProblem: OnProblem) {
@@ -53,10 +58,11 @@ export class JudgeStore {
   }
 
   /**
-   * Puts a next version in the place of the newest; `next` is asked again when another change came first. What it throws ends the
-   * change; the record it was given back leaves all as it is.
-   * @returns what stands now; null when there is no such judge
-   * @throws what `next` throws; ApiError conflict when other processes were faster every time
+   * Replaces the newest version with the next. `next` is called again if another change came first;
+   * if it throws, nothing changes; if it returns its argument, nothing is written.
+   *
+   * @returns the stored judge; null if there is no such judge
+   * @throws what `next` throws; ApiError conflict when other processes won every attempt
    */
   change(org_id: string, judge_id: string, next: (record: JudgeRecord) => JudgeRecord): Promise<JudgeRecord | null> {
     return this.#turns.take(judgeKey(org_id, judge_id), () => this.#change(org_id, judge_id, next));
@@ -72,12 +78,12 @@ export class JudgeStore {
       const before = this.#bucket.get(key);
       if (before === undefined) return null;
       if (next(before) === before) return before;
-      // Written however often: a version never differs.
+      // Writing a version again is harmless: its content never differs.
       await this.#versions.put(judgeVersionKey(org_id, judge_id, before.version), JSON.stringify(before));
       await this.#forgetVersion(org_id, judge_id, before.version - OLD_VERSIONS_MAX);
       const written: JudgeRecord[] = [];
       const now = await this.#bucket.change(key, (record) => {
-        // Another change came first: its version has to be kept too.
+        // Another change came first: its version has to be archived too.
         if (record?.version !== before.version) return null;
         const made = next(record);
         written.push(made);
@@ -86,17 +92,17 @@ export class JudgeStore {
       if (now === undefined) return null;
       if (written.includes(now)) return now;
       if (tries >= CHANGE_TRIES_MAX)
-        throw new ApiError('conflict', 'Others change this judge at the same time. Try again.');
+        throw new ApiError('conflict', 'The judge is being changed by other requests. Try again.');
     }
   }
 
-  /** A version that stays is forgotten after the next change but OLD_VERSIONS_MAX; nothing waits for it. */
+  /** Deletes an archived version. A failure is reported and leaves the version in the archive. */
   async #forgetVersion(org_id: string, judge_id: string, version: number): Promise<void> {
     if (version < 1) return;
     await this.#jsm.streams
       .purge('KV_judge_versions', { filter: `$KV.judge_versions.${judgeVersionKey(org_id, judge_id, version)}` })
       .catch((cause: unknown) => {
-        this.#onProblem('an old version of a judge could not be forgotten', cause);
+        this.#onProblem('an old version of a judge could not be deleted', cause);
       });
   }
 

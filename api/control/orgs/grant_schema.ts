@@ -1,4 +1,4 @@
-// Shapes of grants: what a member was given, beyond their role, on one thing until some day.
+// Request and response shapes of grants.
 import { z } from 'zod';
 import { isoMillis } from '../../../schemas/formats/times.ts';
 import { grantedResource, grantPermission, grantRecord } from '../../../schemas/records/grant.ts';
@@ -18,7 +18,7 @@ export const createGrantBody = z.strictObject({
     .string()
     .max(64)
     .refine((text) => isoMillis(text) <= EXPIRES_MS_MAX, { error: 'takes an ISO 8601 time, up to the year 9999' })
-    .meta({ format: 'date-time', description: 'In the future; the grant allows nothing from then on' }),
+    .meta({ format: 'date-time', description: 'When the grant ends; must be in the future' }),
 });
 export type CreateGrantBody = z.infer<typeof createGrantBody>;
 

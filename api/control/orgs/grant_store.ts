@@ -1,9 +1,7 @@
-// Grants in JetStream KV, one key each, watched into memory: asked on every request that a member's role alone does not let
-// in. Guarantees: a grant that has expired, or whose member has left, allows nothing from that moment on, whether or not
-// somebody has deleted it.
-import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
-import { watch } from '../../../ops/platform/nats/watch.ts';
-import { RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+// Grants in JetStream KV, one key each, watched into memory. They are read on every request that
+// the role of a member alone does not permit. A grant that has expired, or whose member has left,
+// permits nothing from that moment on, whether or not its record was deleted.
+import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { grantKey, type GrantRecord } from '../../../schemas/records/grant.ts';
 import type { MemberRecord } from '../../../schemas/records/org.ts';
@@ -43,7 +41,7 @@ export class GrantStore implements GrantLookup {
     return false;
   }
 
-  /** Grants of an org that hold, newest first. */
+  /** Returns the grants in force of an organization, newest first. */
   list(org_id: string): GrantRecord[] {
     return this.#all(org_id)
       .filter((grant) => this.#holds(grant))
@@ -56,7 +54,9 @@ export class GrantStore implements GrantLookup {
     return this.#bucket.create(grantKey(grant), grant);
   }
 
-  /** Takes a grant that holds away; null when the org has none of this id. */
+  /**
+   * Deletes a grant in force. @returns the grant, or null if the organization has none with this id
+   */
   async remove(org_id: string, grant_id: string): Promise<GrantRecord | null> {
     const grant = this.#byOrg.of(org_id).get(grantKey({ org_id, grant_id }));
     if (grant === undefined || !this.#holds(grant)) return null;
@@ -64,7 +64,10 @@ export class GrantStore implements GrantLookup {
     return grant;
   }
 
-  /** Deletes the org's grants on one thing, also those that hold no more. @returns how many there were */
+  /**
+   * Deletes the organization's grants on one resource, expired ones included. @returns the number
+   * of deleted grants
+   */
   async removeOn(org_id: string, resource: Resource): Promise<number> {
     const grants = this.#all(org_id).filter(
       (grant) => grant.resource.type === resource.type && grant.resource.id === resource.id,
@@ -73,7 +76,7 @@ export class GrantStore implements GrantLookup {
     return grants.length;
   }
 
-  /** Deletes the org's grants that hold no more. */
+  /** Deletes the organization's grants that are no longer in force. */
   async sweep(org_id: string): Promise<void> {
     for (const grant of this.#all(org_id)) if (!this.#holds(grant)) await this.#delete(grant);
   }
@@ -93,7 +96,10 @@ export class GrantStore implements GrantLookup {
     );
   }
 
-  /** A grant is written once and deleted once: who loses against another deletion finds it deleted all the same. */
+  /**
+   * A grant is written once and deleted once: a delete that conflicts with another delete has
+   * nothing left to do.
+   */
   async #delete(grant: GrantRecord): Promise<void> {
     const key = grantKey(grant);
     const held = this.#bucket.held(key);

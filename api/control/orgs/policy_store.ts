@@ -1,4 +1,5 @@
-// Policies in JetStream KV by org, watched into memory; an org that has set nothing has the defaults.
+// Policies in JetStream KV, one per organization, watched into memory. An organization without a
+// record has the defaults.
 import { isDeepStrictEqual } from 'node:util';
 import { watch } from '../../../ops/platform/nats/watch.ts';
 import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
@@ -21,9 +22,9 @@ export class PolicyStore {
     return this.#bucket.get(orgKey(org_id)) ?? DEFAULT_POLICY;
   }
 
-  /** @returns the policy that was changed, and what it became @throws Error when it cannot be written */
+  /** @returns the policy before and after the change @throws Error when it cannot be written */
   async change(org_id: string, change: PolicyChange): Promise<{ before: Policy; after: Policy }> {
-    // The last run is the one whose policy was written.
+    // The last call belongs to the write that succeeded.
     let before = DEFAULT_POLICY;
     const after = await this.#bucket.change(orgKey(org_id), (held) => {
       before = held ?? DEFAULT_POLICY;

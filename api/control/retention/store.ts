@@ -1,4 +1,5 @@
-// Retention policies in JetStream KV by org, watched into memory; an org that has set nothing has the defaults.
+// Retention policies in JetStream KV, one per organization, watched into memory. An organization
+// without a record has the defaults.
 import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
@@ -29,11 +30,11 @@ export class RetentionStore {
   }
 
   /**
-   * @returns the policy that was changed, and what it became
-   * @throws ApiError invalid_request when the days would be in no order, upstream_unavailable
+   * @returns the policy before and after the change
+   * @throws ApiError invalid_request when the days are out of order, upstream_unavailable
    */
   async change(org_id: string, change: RetentionChange): Promise<{ before: RetentionPolicy; after: RetentionPolicy }> {
-    // The last run is the one whose policy was written.
+    // The last call belongs to the write that succeeded.
     let before = DEFAULT_RETENTION;
     try {
       const after = await this.#bucket.change(orgKey(org_id), (held) => {

@@ -1,4 +1,5 @@
-// Webhook endpoints in JetStream KV, watched into memory: reads never leave the process. Writes are CAS on the revision.
+// Webhook endpoints in JetStream KV, watched into memory: reads never leave the process. Writes
+// compare-and-swap on the revision.
 import { Turns } from '../../../ops/platform/turns.ts';
 import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
@@ -10,8 +11,9 @@ const UPDATE_TRIES_MAX = 8;
 
 export class WebhookStore {
   readonly #bucket: WatchedBucket<WebhookRecord>;
-  readonly #byOrg: OrgIndex<WebhookRecord>;
-  /** Changes of one endpoint by this process, which would lose against each other. */
+  /** Ids of each org's endpoints. */
+  readonly #byOrg = new Map<string, Set<string>>();
+  /** Serializes the changes of one endpoint within this process, which would otherwise conflict. */
   readonly #turns = new Turns();
 
   private constructor(bucket: WatchedBucket<WebhookRecord>) {
@@ -42,7 +44,7 @@ export class WebhookStore {
     await this.#bucket.create(webhookKey(record.org_id, record.webhook_id), record);
   }
 
-  /** Applies a change to the newest record; null when there is none. */
+  /** Applies a change to the newest record; resolves with null if there is none. */
   async change(
     org_id: string,
     webhook_id: string,
@@ -55,7 +57,7 @@ export class WebhookStore {
     return changed ?? null;
   }
 
-  /** Takes an endpoint away; false when there is none. */
+  /** Deletes an endpoint; resolves with false if there is none. */
   async remove(org_id: string, webhook_id: string): Promise<boolean> {
     const key = webhookKey(org_id, webhook_id);
     for (let tries = 1; ; tries++) {

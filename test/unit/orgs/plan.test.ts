@@ -1,7 +1,7 @@
 // What happens to an organization's own limits when its plan changes.
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../../api/http/errors.ts';
-import { fromTo } from '../../../api/control/orgs/changes.ts';
+import { fromTo } from '../../../api/http/changes.ts';
 import { changeOrg, type OrgsDeps } from '../../../api/control/orgs/orgs.ts';
 import { type PatchOrgBody, patchOrgBody } from '../../../api/control/orgs/schema.ts';
 import { activeMember, type OrgRecord } from '../../../schemas/records/org.ts';
