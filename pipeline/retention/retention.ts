@@ -14,6 +14,7 @@ import {
   type Condition,
   type CutoffParams,
   dueBy,
+  dueByKey,
   type Removed,
   type RetentionStore,
   tracesDueBy,
@@ -269,14 +270,7 @@ function conditionsOf(
 function dueIn({ table, column, key, withSpans }: DeletedTable): (cutoffs: CutoffParams) => Condition {
   if (withSpans === true) return tracesDueBy;
   if (key === undefined) return (cutoffs) => dueBy(column, cutoffs);
-  return (cutoffs) => byKey({ table, key }, dueBy(column, cutoffs));
-}
-
-function byKey({ table, key }: Required<Pick<DeletedTable, 'table' | 'key'>>, due: Condition): Condition {
-  return {
-    ...due,
-    sql: `${key.column} IN (SELECT ${key.column} FROM ${table} FINAL WHERE ${key.where} AND ${due.sql})`,
-  };
+  return (cutoffs) => dueByKey(table, key, dueBy(column, cutoffs));
 }
 
 function note(counts: Counts, { parts_dropped, partitions_masked }: Removed): void {

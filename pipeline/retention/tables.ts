@@ -1,6 +1,7 @@
 // Which table follows which days of a policy, as data. What a table holds of telemetry goes with telemetry; what it holds of money with
 // usage, which outlives the spans. Not here: span_corrections and landing_fences (gone or of no org), and what its own TTL takes away sooner.
 import { INACTIVE_DAYS } from '../domain/agents/agent_life.ts';
+import type { RowKey } from '../../sql/stores/retention.ts';
 import type { Kept } from '../domain/traces/retention.ts';
 
 export interface DeletedTable {
@@ -13,7 +14,7 @@ export interface DeletedTable {
   /** Kept for so many days at least, however few the policy names. */
   daysMin?: number;
   /** Rows by a key, where rows replace each other and one must not come back with what replaced it gone. */
-  key?: { column: string; where: string };
+  key?: RowKey;
 }
 
 /**

@@ -78,6 +78,17 @@ export function tracesDueBy(cutoffs: CutoffParams): Condition {
   };
 }
 
+/** A column that rows which replace each other share, and the condition that the newest of them meets when they are due. */
+export interface RowKey {
+  column: string;
+  where: string;
+}
+
+/** Returns the condition for all rows whose key has a newest row that is due. */
+export function dueByKey(table: string, { column, where }: RowKey, due: Condition): Condition {
+  return { ...due, sql: `${column} IN (SELECT ${column} FROM ${table} FINAL WHERE ${where} AND ${due.sql})` };
+}
+
 /** Whether anything can be due at all: cutoffs before the first day mean never. */
 export const canBeDue = ({ cutoffs, others }: CutoffParams): boolean => Math.max(others, ...cutoffs) >= 0;
 
