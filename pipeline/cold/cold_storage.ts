@@ -27,9 +27,9 @@ export interface ColdStorageDeps {
 export type ColdStep = 'writing' | 'written' | 'verified' | 'replaced' | 'staged' | 'unpacked';
 
 /** How a day got its object: a new one, one with what an earlier one held, or the one that it had, which holds all of it. */
-export type Export = 'exported' | 'merged' | 'kept';
+export type ExportOutcome = 'exported' | 'merged' | 'kept';
 
-export interface RestoreHow {
+export interface RestoreOptions {
   traceIds: readonly string[] | null;
   /** Names what is under way. */
   task: string;
@@ -62,7 +62,7 @@ export class ColdStorage {
   }
 
   /** Takes away what runs that died have left: half-written objects, superfluous ones, texts of merges. */
-  async tidy(signal: AbortSignal): Promise<void> {
+  async removeLeftovers(signal: AbortSignal): Promise<void> {
     const { store, tables } = this.#deps;
     for (const object of await tables.unfinished()) {
       await store.delete(object.next_key, signal);
@@ -77,7 +77,7 @@ export class ColdStorage {
    * @param earlier runs whose texts are still written down
    * @throws ColdDataError when the object that the day has already is missing or corrupt; ObjectStoreError
    */
-  async exportDay(due: DueDay, run: string, earlier: ReadonlySet<string>, signal: AbortSignal): Promise<Export> {
+  async exportDay(due: DueDay, run: string, earlier: ReadonlySet<string>, signal: AbortSignal): Promise<ExportOutcome> {
     const { store, tables } = this.#deps;
     const before = await tables.object(due);
     if (before === null || before.object_key === '') {
@@ -103,7 +103,7 @@ export class ColdStorage {
    */
   async restoreDays(
     objects: readonly ColdObject[],
-    { traceIds, task, stampsOf }: RestoreHow,
+    { traceIds, task, stampsOf }: RestoreOptions,
     done: (restored: { days: number; found: number; restored: number }) => void,
     signal: AbortSignal,
   ): Promise<void> {

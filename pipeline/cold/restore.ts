@@ -28,7 +28,7 @@ export function createRestore(deps: RestoreDeps): LongJobHandler {
     const { cold, retentionOf, now } = deps;
     const { job_id, org_id, progress, signal } = context;
     const args = restoreArgs.parse(context.args);
-    await forgetDead(deps, context);
+    await dropEndedTasks(deps, context);
     const { objects, unknown } = await objectsOf(deps, org_id, args);
     const fullDays = retentionOf(org_id).telemetry_events.full_prompt_response_days;
     // A day that an operator retired ahead of its time counts from there, so that the next such run leaves it.
@@ -58,7 +58,7 @@ export function createRestore(deps: RestoreDeps): LongJobHandler {
 }
 
 /** Takes away what jobs that are over have left. */
-async function forgetDead({ tables, openJobs }: RestoreDeps, { job_id }: LongJobContext): Promise<void> {
+async function dropEndedTasks({ tables, openJobs }: RestoreDeps, { job_id }: LongJobContext): Promise<void> {
   const open = openJobs();
   for (const task of await tables.tasks()) {
     const id = task.startsWith(TASK) ? task.slice(TASK.length) : undefined;

@@ -10,7 +10,7 @@ import { eraseArgs } from '../../schemas/records/erasure.ts';
 import type { EraseAskState } from '../../ops/exchange/erase_requests.ts';
 import type { DeadLetter } from '../../schemas/codec.ts';
 import { StoreUnavailable } from '../../sql/client/client.ts';
-import { ERASED, type ErasureStore, type Scope } from '../../sql/stores/erasure.ts';
+import { ERASED_TABLES, type ErasureStore, type Scope } from '../../sql/stores/erasure.ts';
 import type { ColdStorage } from '../cold/cold_storage.ts';
 import { TEXT_PLACES } from '../domain/text/text_refs.ts';
 import type { Lease } from '../jobs/lease.ts';
@@ -30,7 +30,7 @@ export type EraseStep = 'collected' | 'erased' | 'rewritten' | 'forgotten' | 'pu
 
 export interface EraseDeps {
   store: ErasureStore;
-  cold: Pick<ColdStorage, 'tidy' | 'objectsOf' | 'rewrite'>;
+  cold: Pick<ColdStorage, 'removeLeftovers' | 'objectsOf' | 'rewrite'>;
   asks: {
     read: (org_id: string, ask_id: string) => Promise<EraseAskState | null>;
     settle: (org_id: string, ask_id: string, result: Record<string, unknown>) => Promise<void>;
@@ -48,7 +48,7 @@ export interface EraseDeps {
     landed: (signal: AbortSignal) => Promise<void>;
     /** @returns messages up to the position that are still there */
     purge: (through: number) => Promise<number>;
-    eraseLetters: (
+    eraseDeadLetters: (
       org_id: string,
       isMeant: (letters: readonly DeadLetter[]) => Promise<readonly boolean[]>,
       signal: AbortSignal,
@@ -73,7 +73,7 @@ export function createErase(deps: EraseDeps): LongJobHandler {
   return async (context) => {
     const { org_id, job_id, signal } = context;
     const { attribute, ask_id } = eraseArgs.parse(context.args);
-    await forgetDead(deps, job_id);
+    await forgetEndedJobs(deps, job_id);
     const ask = await deps.asks.read(org_id, ask_id);
     if (ask === null) throw new Error('the value has waited for too long and is no longer kept; ask again');
     if (ask.value === null) return ask.result;
@@ -125,7 +125,7 @@ async function eraseValue(
   await eraseAgain(deps, scope, logBase + through, signal);
   await reached('forgotten');
   await sync();
-  const letters = await log.eraseLetters(org_id, (some) => meantOf(store, scope, values, some), signal);
+  const letters = await log.eraseDeadLetters(org_id, (some) => meantOf(store, scope, values, some), signal);
   await log.purge(through);
   await reached('purged');
 
@@ -143,7 +143,7 @@ async function eraseValue(
     spans: found.get('spans') ?? 0,
     // Texts on their way may be in both tables for a moment.
     texts: (found.get('span_texts') ?? 0) + (found.get('span_texts_recent') ?? 0),
-    rows: Object.fromEntries(ERASED.map(({ table }) => [table, found.get(table) ?? 0])),
+    rows: Object.fromEntries(ERASED_TABLES.map(({ table }) => [table, found.get(table) ?? 0])),
     objects_rewritten: cold.rewritten,
     objects_searched: cold.searched,
     cold_texts: cold.texts,
@@ -184,7 +184,7 @@ async function eraseCold(
   const counts = { searched: 0, rewritten: 0, texts: 0 };
   if (days.size === 0) return counts;
   // What a run that died has left: an old object would stay beside the one that takes its place.
-  await cold.tidy(signal);
+  await cold.removeLeftovers(signal);
   for (const object of await cold.objectsOf(scope.org_id, { since: Math.min(...days), until: Math.max(...days) })) {
     signal.throwIfAborted();
     if (!days.has(object.day)) continue;
@@ -234,6 +234,6 @@ async function meantOf(
 }
 
 /** Takes away what jobs that are over have written down. */
-async function forgetDead({ store, isOver }: EraseDeps, job_id: string): Promise<void> {
+async function forgetEndedJobs({ store, isOver }: EraseDeps, job_id: string): Promise<void> {
   for (const id of await store.jobs()) if (id !== job_id && isOver(id)) await store.forget(id);
 }

@@ -29,7 +29,7 @@ export async function purgeIngest(log: Log, through: number): Promise<number> {
  * @param isMeant which of some letters are to go
  * @returns how many went
  */
-export async function eraseLetters(
+export async function eraseDeadLetters(
   log: Log,
   org_id: string,
   isMeant: (letters: readonly DeadLetter[]) => Promise<readonly boolean[]>,
@@ -58,7 +58,7 @@ export async function eraseLetters(
 }
 
 /** Overwrites the dead letters that are meant. @returns how many there were */
-export async function eraseLettersThat(
+export async function eraseDeadLettersWhere(
   log: Log,
   isMeant: (letter: DeadLetter) => boolean,
   signal: AbortSignal,

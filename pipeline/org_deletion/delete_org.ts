@@ -45,8 +45,8 @@ export interface DeleteOrgDeps {
     purge: (through: number) => Promise<number>;
     purgeEvents: (signal: AbortSignal) => Promise<void>;
     eraseQueued: (org_id: string, signal: AbortSignal) => Promise<number>;
-    eraseLetters: (isMeant: (letter: DeadLetter) => boolean, signal: AbortSignal) => Promise<number>;
-    isLetterOf: (letter: DeadLetter, org_id: string) => boolean;
+    eraseDeadLetters: (isMeant: (letter: DeadLetter) => boolean, signal: AbortSignal) => Promise<number>;
+    isDeadLetterOf: (letter: DeadLetter, org_id: string) => boolean;
   };
   /** Has the owners of all partitions drop what they hold of the org. */
   forget: (org_id: string, signal: AbortSignal) => Promise<void>;
@@ -175,7 +175,7 @@ async function eraseOnce(
   const rows = await store.remaining(org_id);
   await store.erase(org_id, rows.keys(), signal);
   const objects = await eraseObjects(org_id, signal);
-  const dead_letters = await log.eraseLetters((letter) => log.isLetterOf(letter, org_id), signal);
+  const dead_letters = await log.eraseDeadLetters((letter) => log.isDeadLetterOf(letter, org_id), signal);
   return { rows, records, messages, dead_letters, objects };
 }
 

@@ -102,7 +102,7 @@ async function messageFrom(
 }
 
 /** Whether a dead letter is of an org: an event of it, or a message of a queue that names it. */
-export function isLetterOf({ org_id, body }: Pick<DeadLetter, 'org_id' | 'body'>, wanted: string): boolean {
+export function isDeadLetterOf({ org_id, body }: Pick<DeadLetter, 'org_id' | 'body'>, wanted: string): boolean {
   if (org_id !== '') return org_id === wanted;
   // Messages are Avro, which writes a string as its length and its bytes: another org's longer id does not match.
   const id = Buffer.from(wanted, 'utf8');

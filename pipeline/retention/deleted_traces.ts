@@ -6,7 +6,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 const SUBJECT = 'retention.deleted';
 
 /** Resolves when the server has it. */
-export async function tellTracesDeleted(nc: NatsConnection): Promise<void> {
+export async function announceDeletedTraces(nc: NatsConnection): Promise<void> {
   nc.publish(SUBJECT);
   await nc.flush();
 }

@@ -19,12 +19,12 @@ import {
   type RetentionStore,
   tracesDueBy,
 } from '../../sql/stores/retention.ts';
-import type { ColdStorage, Export } from '../cold/cold_storage.ts';
+import type { ColdStorage, ExportOutcome } from '../cold/cold_storage.ts';
 import { ColdDataError } from '../cold/local_file.ts';
 import { dayOf } from '../domain/time/days.ts';
 import { type CutoffRange, cutoffRanges, type Kept, type OrgPolicy } from '../domain/traces/retention.ts';
 import type { JobContext, JobResult } from '../jobs/job.ts';
-import { CLEARED, DELETED, type DeletedTable } from './tables.ts';
+import { CLEARED_COLUMNS, DELETED_TABLES, type DeletedTable } from './tables.ts';
 
 export const RETENTION = 'retention';
 /** Orgs with a policy of their own that one statement names; ids are 128 characters at most. */
@@ -86,7 +86,7 @@ export function createRetention(deps: RetentionDeps): (context: JobContext) => P
       texts_waiting: 0,
     };
     const ranges = cutoffRanges(await deps.policies(), now, ORGS_AT_ONCE);
-    await deps.cold.tidy(signal);
+    await deps.cold.removeLeftovers(signal);
     const failed = await retireTexts(deps, ranges, now, counts, { signal, log });
     await clearColumns(deps, ranges, counts, signal);
     await deleteRows(deps, ranges, now, counts, signal);
@@ -117,7 +117,7 @@ async function retireTexts(
   const { store, tables, step } = deps;
   const { signal } = run;
   const due = ranges.filter((range) => canBeDue(paramsOf(range, 'texts')));
-  counts.texts_waiting = await outlastMoves(store, due, signal);
+  counts.texts_waiting = await waitForMoves(store, due, signal);
   const earlier = new Set<string>();
   for (const { run: name, needed } of await tables.runs()) {
     if (needed) earlier.add(name);
@@ -143,7 +143,7 @@ async function retireTexts(
 }
 
 /** Waits for texts that are on their way to where they can be exported. @returns those that have not arrived in time */
-async function outlastMoves(
+async function waitForMoves(
   store: RetentionStore,
   ranges: readonly CutoffRange[],
   signal: AbortSignal,
@@ -191,7 +191,7 @@ async function exportDays(
   return failed;
 }
 
-function count(counts: Counts, day: DueDay, how: Export): void {
+function count(counts: Counts, day: DueDay, how: ExportOutcome): void {
   if (how === 'kept') {
     counts.days_kept += 1;
     return;
@@ -206,7 +206,7 @@ async function clearColumns(
   counts: Counts,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const { table, column, empty, time, kept } of CLEARED) {
+  for (const { table, column, empty, time, kept } of CLEARED_COLUMNS) {
     const cleared = await store.clear(
       table,
       column,
@@ -225,7 +225,7 @@ async function deleteRows(
   counts: Counts,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const deleted of DELETED) {
+  for (const deleted of DELETED_TABLES) {
     const newest = deleted.daysMin === undefined ? Infinity : dayOf(now) - deleted.daysMin;
     const conditions = conditionsOf(ranges, deleted.kept, dueIn(deleted), newest);
     const removed = await store.remove(deleted.table, conditions, signal);

@@ -21,7 +21,7 @@ export interface DeletedTable {
  * Rows that are deleted, in this order. A trace leaves the list before its spans go, so that every trace that is listed can be read,
  * also when a run is killed between two tables. trace_lookup goes after both: the rows of `traces` are chosen by it.
  */
-export const DELETED: readonly DeletedTable[] = [
+export const DELETED_TABLES: readonly DeletedTable[] = [
   // Both rows of a pair have the same times, so sums of signs stay right.
   { table: 'traces', column: 'started_at', kept: 'telemetry', withSpans: true },
   { table: 'span_texts', column: 'started_at', kept: 'telemetry' },
@@ -55,7 +55,7 @@ export interface ClearedColumn {
 }
 
 /** Columns that are emptied while their rows stay. Errors are commonly what a model answered, so they go with the texts. */
-export const CLEARED: readonly ClearedColumn[] = [
+export const CLEARED_COLUMNS: readonly ClearedColumn[] = [
   { table: 'spans', column: 'attributes', empty: '{}', time: 'started_at', kept: 'metadata' },
   { table: 'incident_traces', column: 'sample', empty: '', time: 'at', kept: 'texts' },
   { table: 'incidents', column: 'sample', empty: '', time: 'last_trace_at', kept: 'texts' },

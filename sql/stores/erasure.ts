@@ -5,7 +5,7 @@
 // replaced leave the disk when the engine takes them away (old_parts_lifetime, 8 minutes).
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
-import { deleteRows, mutated, outlastMoves } from './rewrites.ts';
+import { deleteRows, waitForMutations, waitForMoves } from './rewrites.ts';
 
 const TIMEOUT_MS = 110_000;
 
@@ -26,7 +26,7 @@ export interface ErasedTable {
 }
 
 /** In the order in which they are emptied: texts on their way before those that have arrived. */
-export const ERASED: readonly ErasedTable[] = [
+export const ERASED_TABLES: readonly ErasedTable[] = [
   { table: 'cold_staging', byName: true },
   { table: 'span_texts_recent', upTo: 'log_seq <= {mark:UInt64}' },
   { table: 'span_texts', upTo: 'log_seq <= {mark:UInt64}' },
@@ -113,7 +113,7 @@ export class ErasureStore {
       { ...scope },
     );
     if ((await this.found(scope)).size > 0) return;
-    const counts = ERASED.map(
+    const counts = ERASED_TABLES.map(
       ({ table, byName }) => `SELECT '${table}' AS place, count() AS n FROM ${table} WHERE ${rowsOf(byName)}`,
     );
     await this.#run(
@@ -234,7 +234,7 @@ export class ErasureStore {
       `ALTER TABLE incidents UPDATE sample = '' WHERE ${where} SETTINGS mutations_sync = 0, allow_nondeterministic_mutations = 1`,
       params,
     );
-    await mutated(this.#client, 'incidents', scope.job_id, signal);
+    await waitForMutations(this.#client, 'incidents', scope.job_id, signal);
   }
 
   /**
@@ -242,10 +242,10 @@ export class ErasureStore {
    * @param mark null: all there are; else those that came from the log up to this position of the store
    */
   async erase(scope: Scope, mark: number | null, signal: AbortSignal): Promise<void> {
-    for (const table of ERASED) {
+    for (const table of ERASED_TABLES) {
       signal.throwIfAborted();
       // What was read before is on its way to the other table, and has arrived there then.
-      if (table.table === 'span_texts') await outlastMoves(this.#client, signal);
+      if (table.table === 'span_texts') await waitForMoves(this.#client, signal);
       await this.#eraseFrom(table, scope, mark, signal);
     }
   }
@@ -253,7 +253,7 @@ export class ErasureStore {
   /** Rows that are left, by table, masked ones included; only tables that hold some. */
   async remaining(scope: Scope, mark: number): Promise<Map<string, number>> {
     const left = new Map<string, number>();
-    for (const table of ERASED) {
+    for (const table of ERASED_TABLES) {
       const rows = await this.#count(
         'erase_remaining',
         `SELECT count() AS n FROM ${table.table} WHERE ${conditionOf(table, mark)} SETTINGS apply_deleted_mask = 0`,

@@ -2,7 +2,7 @@
 // left. The tables come from the engine's own catalog, so one that is added later is covered without a change here.
 import { z } from 'zod';
 import type { ClickHouse } from '../client/client.ts';
-import { deleteRows, outlastMoves } from './rewrites.ts';
+import { deleteRows, waitForMoves } from './rewrites.ts';
 
 const TIMEOUT_MS = 110_000;
 /** Texts move from the first table to the second; reads by id find nothing of a trace without the last one. */
@@ -53,7 +53,7 @@ export class OrgErasureStore {
   async erase(org_id: string, tables: Iterable<string>, signal: AbortSignal): Promise<void> {
     for (const table of tables) {
       signal.throwIfAborted();
-      if (table === 'span_texts') await outlastMoves(this.#client, signal);
+      if (table === 'span_texts') await waitForMoves(this.#client, signal);
       const rows = { table, where: 'org_id = {org_id:String}', params: { org_id }, mine: `'${org_id}'` };
       await deleteRows(this.#client, rows, signal);
     }

@@ -216,7 +216,7 @@ export class RepricingStore {
     for (let tries = 1; ; tries += 1) {
       await update('span_texts_recent', [cost]);
       // What was read before is on its way to the other table with the old cost, and has arrived there then.
-      await this.#outlastMoves(signal);
+      await this.#waitForMoves(signal);
       await update('span_texts', [cost]);
       const left =
         (await this.#count('span_texts_recent', `${where} AND ${wrong}`, params)) +
@@ -273,7 +273,7 @@ export class RepricingStore {
     }
   }
 
-  async #outlastMoves(signal: AbortSignal): Promise<void> {
+  async #waitForMoves(signal: AbortSignal): Promise<void> {
     const running = async (): Promise<string[]> => {
       const rows = await this.#rows<{ query_id: string }>(
         'repricing_moves',

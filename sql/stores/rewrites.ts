@@ -34,7 +34,7 @@ export async function deleteRows(
       params,
     );
   // Mutations that a dead worker has started are waited for too.
-  await mutated(client, table, mine, signal);
+  await waitForMutations(client, table, mine, signal);
   const masked = await partitionsOf(client, { table, where, params }, 'SETTINGS apply_deleted_mask = 0');
   if (masked.length === 0) return;
   for (const partition of masked)
@@ -43,14 +43,19 @@ export async function deleteRows(
       `ALTER TABLE ${table} APPLY DELETED MASK${inPartition(partition)} SETTINGS mutations_sync = 0`,
       {},
     );
-  await mutated(client, table, 'APPLY DELETED MASK', signal);
+  await waitForMutations(client, table, 'APPLY DELETED MASK', signal);
 }
 
 /**
  * Resolves when no mutation of the table whose text holds `mine` is under way.
  * @throws Error when one cannot be carried out; it is cancelled then
  */
-export async function mutated(client: ClickHouse, table: string, mine: string, signal: AbortSignal): Promise<void> {
+export async function waitForMutations(
+  client: ClickHouse,
+  table: string,
+  mine: string,
+  signal: AbortSignal,
+): Promise<void> {
   let failingSince: number | null = null;
   for (;;) {
     const rows = await client.rows<unknown>({
@@ -78,7 +83,7 @@ export async function mutated(client: ClickHouse, table: string, mine: string, s
 }
 
 /** Resolves when the moves of texts that run now have ended: what they have read before is in the other table then. */
-export async function outlastMoves(client: ClickHouse, signal: AbortSignal): Promise<void> {
+export async function waitForMoves(client: ClickHouse, signal: AbortSignal): Promise<void> {
   const running = async (): Promise<string[]> => {
     const rows = await client.rows<unknown>({
       name: 'erase_moves',

@@ -45,7 +45,7 @@ function stand({
     store: store as ErasureStore,
     // No day has an object.
     cold: {
-      tidy: noted('tidy'),
+      removeLeftovers: noted('removeLeftovers'),
       objectsOf: () => Promise.resolve([]),
       rewrite: () => Promise.resolve(0),
     },
@@ -57,7 +57,7 @@ function stand({
       position: () => Promise.resolve(7),
       landed: noted('landed'),
       purge: (through) => noted(`purge ${String(through)}`)().then(() => inLog),
-      eraseLetters: () => Promise.resolve(0),
+      eraseDeadLetters: () => Promise.resolve(0),
     },
     logBase: 100,
     forget: (_org, ids) => noted(`forget ${ids.join()}`)(),
