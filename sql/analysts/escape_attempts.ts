@@ -1,5 +1,6 @@
-// Statements with which the service tests, before it makes any analyst, that the engine confines them to their organization: attempts to reach
-// other rows, tables, files, hosts and settings, each with the outcome that proves confinement. Statements as data; no I/O.
+// Statements with which the service tests, before it creates any analyst, that the engine confines
+// analysts to their organization: attempts to reach other rows, tables, files, hosts and settings,
+// each with the outcome that proves confinement. Data only; no I/O.
 
 /** Organization that no row belongs to. */
 const STRANGER = '!selftest';
@@ -10,11 +11,14 @@ type Expected = { codes: readonly number[] } | { text: string };
 /** Error codes: 497 ACCESS_DENIED, 60 UNKNOWN_TABLE, 164 READONLY, 452 SETTING_CONSTRAINT_VIOLATION, 1001 STD_EXCEPTION. */
 const DENIED = { codes: [497] };
 const UNSEEN = { codes: [60, 497] };
-/** The embedded engine has no working folder, and file() fails without one before the engine looks at rights (ops/launch/clickhouse/launcher.ts). */
+/**
+ * The embedded engine has no working folder, so file() fails before the engine checks rights
+ * (ops/launch/clickhouse/launcher.ts).
+ */
 const NO_FILE = { codes: [497, 1001] };
 
 export interface EscapeAttempt {
-  /** What the attempt proves, in words for the person who asked for an analyst. */
+  /** Property that the attempt proves, in words for the person who asked for an analyst. */
   what: string;
   query: string;
   org_id: string | null;
@@ -22,9 +26,9 @@ export interface EscapeAttempt {
 }
 
 /**
- * Returns the attempts, in the order to make them.
- * @param database the service's own database
- * @param views the database of the views
+ * Returns the attempts in the order in which to make them.
+ * @param database database of the service
+ * @param views database of the views
  */
 export function escapeAttempts(database: string, views: string): EscapeAttempt[] {
   const stranger = (what: string, query: string, expected: Expected) => ({ what, query, org_id: STRANGER, expected });
@@ -33,13 +37,13 @@ export function escapeAttempts(database: string, views: string): EscapeAttempt[]
     stranger('its user can only read', "SELECT value FROM system.settings WHERE name = 'readonly'", { text: '1\n' }),
     stranger('its user reads the views', `SELECT count() FROM \`${views}\`.analyst_spans`, { text: '0\n' }),
     {
-      what: 'no row is shown without an org',
+      what: 'no row is shown without an organization',
       query: `SELECT count() FROM (SELECT 1 FROM \`${views}\`.analyst_spans LIMIT 1)`,
       org_id: null,
       expected: { text: '0\n' },
     },
     {
-      what: 'no use is shown without an org',
+      what: 'no use is shown without an organization',
       query: `SELECT count() FROM (SELECT 1 FROM \`${views}\`.analyst_usage LIMIT 1)`,
       org_id: null,
       expected: { text: '0\n' },
@@ -81,11 +85,11 @@ export const HIDDEN_CALLS: readonly string[] = [
   'SYSTEM FLUSH LOGS',
 ];
 
-/** Lists every function of the engine in lower case, one a line. */
+/** Query that lists every function of the engine in lower case, one per line. */
 export const LIST_FUNCTIONS = 'SELECT DISTINCT lower(name) FROM system.functions';
 
-/** A query that the parser's check must accept. */
+/** Query that the parser's check must accept. */
 export const HARMLESS_QUERY = 'SELECT count() AS n FROM analyst_spans';
 
-/** Prefix with which the engine parses a query and runs nothing. */
+/** Prefix with which the engine parses a query without running it. */
 export const EXPLAIN_AST = 'EXPLAIN AST ';

@@ -1,4 +1,5 @@
-// What each user of the embedded engine may do, as the part of a GRANT statement between GRANT and TO. Pure: takes names of databases.
+// Rights of the users of the embedded engine, each as the part of a GRANT statement between GRANT
+// and TO. Pure: takes names of databases.
 import { ORG_READER, ORG_TABLES } from './org_views.ts';
 
 /** Views that analysts read. sql/views creates them with DEFINER = app SQL SECURITY DEFINER, so they need no grant on a table. */
@@ -26,11 +27,11 @@ const ENGINES = [
   'MaterializedView',
 ] as const;
 
-/** The engine's own start script opens and closes ports. */
+/** Right of the engine's own start script, which opens and closes ports. */
 export const START_SCRIPT_GRANT = 'SYSTEM LISTEN ON *.*';
 
 /**
- * Returns what the service's own user may do.
+ * Returns the rights of the service's own user.
  * @param databases quoted names, or patterns that end with *
  */
 export function serviceGrants(databases: readonly string[]): string[] {
@@ -39,7 +40,7 @@ export function serviceGrants(databases: readonly string[]): string[] {
     'CREATE DATABASE ON *.*',
     'SELECT ON system.*',
     'SELECT ON INFORMATION_SCHEMA.*',
-    // input() of an insert is a temporary table to the access check.
+    // The access check treats input() of an insert as a temporary table.
     'CREATE TEMPORARY TABLE ON *.*',
     'KILL QUERY ON *.*',
     'SYSTEM FLUSH LOGS ON *.*',

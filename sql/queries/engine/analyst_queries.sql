@@ -1,4 +1,4 @@
--- How many queries of a user run now whose id contains a mark.
+-- Number of running queries of a user whose id contains a mark.
 SELECT count() AS n
 FROM system.processes
 WHERE user = {user:String} AND position(query_id, {mark:String}) > 0

@@ -1,4 +1,4 @@
--- By table, how many parts were replaced longer ago than the given number of seconds.
+-- Number of parts, by table, that were replaced longer ago than the given number of seconds.
 SELECT p.table AS name, toUInt32(count()) AS parts
 FROM system.parts AS p
 WHERE p.database = currentDatabase() AND NOT p.active AND p.remove_time > 0

@@ -1,5 +1,5 @@
--- For each trace with rows of a partition from a log position on: how many of them are summaries, how many are full, and the position of
--- the first full one.
+-- Counts of summary and full rows of each trace with rows of a partition from a log position on,
+-- and the position of its first full row.
 SELECT org_id, trace_id, toString(countIf(NOT sampled)) AS summaries, toString(countIf(sampled)) AS full,
   toString(minIf(log_seq, sampled)) AS seq, argMinIf(log_index, (log_seq, log_index), sampled) AS index
 FROM (/*include landing/decided_rows.sql*/)

@@ -1,4 +1,4 @@
--- The newest epoch of all partitions but one.
+-- Newest epoch of all partitions except one.
 SELECT toString(max(epoch)) AS epoch
 FROM landing_fences
 WHERE partition != {except:UInt16}

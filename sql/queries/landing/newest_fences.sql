@@ -1,4 +1,4 @@
--- The newest epoch of each given partition.
+-- Newest epoch of each given partition.
 SELECT partition, toString(max(epoch)) AS newest
 FROM landing_fences
 WHERE partition IN {partitions:Array(UInt16)}

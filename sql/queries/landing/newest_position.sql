@@ -1,4 +1,4 @@
--- The newest log position of any row.
+-- Newest log position of any row.
 SELECT toString(max(seq)) AS seq
 FROM (
   SELECT max(log_seq) AS seq FROM spans

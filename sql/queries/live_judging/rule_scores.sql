@@ -1,4 +1,4 @@
--- The newest score of each rule for each of the given traces. Live scores of LLM judges have no log position.
+-- Newest score of each rule for each given trace. Live scores of LLM judges have no log position.
 SELECT org_id, trace_id, judge_id, judge_version, judge_name, score, verdict, reason
 FROM judge_scores
 WHERE /*include live_judging/traces.sql*/ AND eval_id = '' AND log_seq > 0
