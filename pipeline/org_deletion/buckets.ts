@@ -1,7 +1,8 @@
-// What an organization has in KV: for each bucket how its keys are found, and how they are deleted. The table is complete by its type: a
-// bucket that is added without a line here does not compile.
-// Guarantees: processes that watch a bucket hear of each deletion, as keys are deleted one by one first; the marks that deletions leave,
-// which name the organization, are removed in a second step, once everybody has had the time to hear.
+// KV records of an organization: for each bucket, how its keys are found and deleted. The type
+// makes the table complete: a bucket that is added without a line here does not compile.
+// Guarantees: every process that watches a bucket sees each deletion, because keys are deleted one
+// by one first. The delete markers, which name the organization, are removed in a second step,
+// after every process has had time to see them.
 import type { KV } from '@nats-io/kv';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { type BucketName, BUCKETS } from '../../schemas/streams.ts';
@@ -10,9 +11,14 @@ import { agentOrgToken } from '../../schemas/records/agent.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 
 /**
- * org: the first token of a key is the org's. agents: likewise, encoded. tenant: likewise, the digest that idempotency names tenants by.
- * value: the record names its org in org_id; its key does not. either: like org, and like value for records of an older version. nothing: the bucket holds nothing of an org. last: the record of the org
- * itself, deleted when nothing else is left. kept: what the service keeps of the deletion.
+ * - org: the first token of a key is the organization's.
+ * - agents: likewise, encoded.
+ * - tenant: likewise, as the digest by which idempotency names tenants.
+ * - value: the record names its organization in org_id; its key does not.
+ * - either: like org, and like value for records of an older version.
+ * - nothing: the bucket holds nothing of an organization.
+ * - last: the record of the organization itself, deleted when nothing else is left.
+ * - kept: the service's own record of the deletion.
  */
 type How = 'org' | 'agents' | 'tenant' | 'value' | 'either' | 'nothing' | 'last' | 'kept';
 
@@ -55,7 +61,10 @@ const HOW: Readonly<Record<BucketName, How>> = {
   jobs: 'nothing',
 };
 
-/** First token of an org's keys; null where keys do not begin with the org. */
+/**
+ * Returns the first token of an organization's keys; null where keys do not begin with the
+ * organization.
+ */
 function firstToken(how: How, org_id: string): string | null {
   if (how === 'org' || how === 'either' || how === 'last') return orgKey(org_id);
   if (how === 'agents') return agentOrgToken(org_id);
@@ -70,8 +79,8 @@ export class OrgBuckets {
   }
 
   /**
-   * Deletes every key of the org but the org's own record.
-   * @returns how many there were
+   * Deletes every key of the organization except its own record.
+   * @returns the number of deleted keys
    */
   async erase(org_id: string, signal: AbortSignal): Promise<number> {
     let erased = 0;
@@ -86,12 +95,12 @@ export class OrgBuckets {
     return erased;
   }
 
-  /** Deletes the org's own record. */
+  /** Deletes the organization's own record. */
   async eraseOrg(org_id: string): Promise<void> {
     await (await this.#log.bucket('orgs')).delete(orgKey(org_id));
   }
 
-  /** Removes the marks that deletions have left. What names no org, a key that is a hash, keeps its mark. */
+  /** Removes the delete markers. A marker whose key is a hash names no organization and stays. */
   async eraseMarks(org_id: string): Promise<void> {
     for (const name of Object.keys(BUCKETS) as BucketName[]) {
       const token = firstToken(HOW[name], org_id);
@@ -102,7 +111,7 @@ export class OrgBuckets {
   }
 }
 
-/** Keys of an org that hold a value. */
+/** Returns the keys of an organization that hold a value. */
 async function keysOf(kv: KV, how: How, org_id: string): Promise<string[]> {
   const token = firstToken(how, org_id);
   if (token !== null) {
@@ -119,12 +128,15 @@ async function listed(kv: KV, filter: string): Promise<string[]> {
   return keys;
 }
 
-/** Keys of records that name the org in org_id. */
+/** Returns the keys of records that name the organization in org_id. */
 function namingOrg(kv: KV, org_id: string): Promise<string[]> {
   return matching(kv, '>', (text) => orgIdIn(text) === org_id);
 }
 
-/** Kept answers to the operator that show the org: the one that made it, and those that changed it. */
+/**
+ * Returns the keys of idempotent answers to the operator that show the organization: the answer
+ * that created it, and those that changed it.
+ */
 function answersToOperators(kv: KV, org_id: string): Promise<string[]> {
   const shown = JSON.stringify(JSON.stringify(org_id)).slice(1, -1);
   return matching(kv, `${nameDigest('operator')}.>`, (text) => text.includes(shown));

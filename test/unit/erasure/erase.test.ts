@@ -97,9 +97,9 @@ it('goes in the order that leaves nothing: landed, written down, out, forgotten,
 });
 
 it.each([
-  [{ left: Array.from({ length: 6 }, () => new Map([['spans', 3]])) }, 'not everything is gone: 3 rows of spans'],
-  [{ inLog: 2 }, 'not everything is gone: 2 messages of the log'],
-  [{ ask: null }, /waited for too long/],
+  [{ left: Array.from({ length: 6 }, () => new Map([['spans', 3]])) }, 'the erasure is not complete; left: 3 rows of spans'],
+  [{ inLog: 2 }, 'the erasure is not complete; left: 2 messages of the ingest log'],
+  [{ ask: null }, /has expired/],
 ])('fails with what is left: %j', async (given: Stand, error) => {
   const { calls, run } = stand(given);
   await expect(run()).rejects.toThrow(error);
