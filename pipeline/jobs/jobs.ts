@@ -21,7 +21,7 @@ import { createRetention, RETENTION, type RetentionDeps } from '../retention/ret
 import { CorrectionLog } from './correction_log.ts';
 import type { Job } from './job.ts';
 import { createReprice } from './reprice.ts';
-import { type JobEvent, tellEvent } from './tell.ts';
+import { type JobEvent, publishJobEvent } from './job_event.ts';
 
 const MINUTE_MS = 60_000;
 
@@ -44,8 +44,8 @@ export interface JobsDeps {
 /** Every job of the service. */
 export function createJobs(deps: JobsDeps): Job[] {
   const { log, clickhouse, audit, budgets, incidents, retention, partitions, sync, onTold, onProblem } = deps;
-  const tell = async (event: JobEvent): Promise<void> => {
-    await tellEvent(log, event);
+  const publish = async (event: JobEvent): Promise<void> => {
+    await publishJobEvent(log, event);
     onTold(event.event);
   };
   return [
@@ -88,7 +88,7 @@ export function createJobs(deps: JobsDeps): Job[] {
       run: createAnomalies({
         clickhouse,
         configOf: (org_id) => anomalyConfigOf(log, org_id),
-        tell,
+        publish,
       }),
     },
     {
@@ -100,7 +100,7 @@ export function createJobs(deps: JobsDeps): Job[] {
         openBudgets: () => watch(log, 'budgets', onProblem),
         openStates: () => watch(log, 'budget_states', onProblem),
         ruleOf: (org_id) => policyOf(log, org_id),
-        tell,
+        publish,
       }),
     },
   ];

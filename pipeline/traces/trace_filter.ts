@@ -8,9 +8,7 @@ const HASHES = 6;
 /** 32 MiB: about 22 million traces at 12 bits. Past that more look-ups are made; none is wrong. */
 const BITS_MAX = 2 ** 28;
 
-/** The SQL twin of traceHash. */
-export const TRACE_HASH_SQL = "xxHash32(concat(org_id, ' ', trace_id))";
-
+/** Returns an unsigned 32-bit hash of a trace. sql/stores/partition_rows.ts computes the same from the columns. */
 export function traceHash(orgId: string, traceId: string): number {
   return xxHash32(Buffer.from(`${orgId} ${traceId}`, 'utf8'));
 }

@@ -12,7 +12,7 @@ import { ErasureStore } from '../../sql/stores/erasure.ts';
 import { storedForms } from '../domain/pii/erasure_values.ts';
 import { createErase, type EraseDeps } from '../erasure/erase.ts';
 import { answerForgets, forgetTraces } from '../erasure/forget.ts';
-import { eraseLetters, ingestPosition, purgeIngest } from '../erasure/logs.ts';
+import { eraseDeadLetters, ingestPosition, purgeIngest } from '../erasure/logs.ts';
 import { emptyOpenSamples } from '../erasure/samples.ts';
 import { CorrectionLog } from '../jobs/correction_log.ts';
 import { JobLeases } from '../jobs/lease.ts';
@@ -86,7 +86,7 @@ export async function openErasure(parts: ErasureParts): Promise<Erasure> {
           position: () => ingestPosition(log),
           landed: (signal) => corrections.landed(signal),
           purge: (through) => purgeIngest(log, through),
-          eraseLetters: (org_id, isMeant, signal) => eraseLetters(log, org_id, isMeant, signal),
+          eraseDeadLetters: (org_id, isMeant, signal) => eraseDeadLetters(log, org_id, isMeant, signal),
         },
         logBase,
         forget: (org_id, trace_ids, what, signal) =>

@@ -7,12 +7,7 @@ import { xxHash32 } from './xxhash.ts';
 const ORGS_MAX = 100_000;
 const orgs = new Map<string, readonly [high: number, low: number]>();
 
-/**
- * Two unsigned 32-bit numbers of an organization, and the equivalent SQL over the column org_id.
- */
-export const ORG_HIGH_SQL = "xxHash32(concat('high ', org_id))";
-export const ORG_LOW_SQL = "xxHash32(concat('low ', org_id))";
-
+/** Two unsigned 32-bit numbers for an organization. sql/stores/partition_rows.ts computes the same from the column org_id. */
 function orgHalves(org_id: string): readonly [high: number, low: number] {
   let halves = orgs.get(org_id);
   if (halves === undefined) {

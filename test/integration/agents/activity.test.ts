@@ -6,8 +6,8 @@ import { AgentActivity as HeardAgents, type AgentHeard } from '../../../pipeline
 import { ClickHouseLandingStore } from '../../../pipeline/landing/landing_store.ts';
 import { emptyMemory } from '../../../pipeline/worker/partition_state.ts';
 import { usageLine } from '../../../pipeline/landing/row_encoders.ts';
-import { USAGE_EVENTS } from '../../../pipeline/landing/tables.ts';
-import type { PartitionRecord } from '../../../schemas/records/partition.ts';
+import { USAGE_EVENTS } from '../../../sql/stores/landing_tables.ts';
+import type { PartitionRecord } from '../../../pipeline/worker/ownership.ts';
 import { agentKey, type AgentRecord } from '../../../schemas/records/agent.ts';
 import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';
 import { migrate } from '../../../sql/client/migrate.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { createAnomalies } from '../../../pipeline/jobs/anomalies.ts';
-import type { JobEvent } from '../../../pipeline/jobs/tell.ts';
+import type { JobEvent } from '../../../pipeline/jobs/job_event.ts';
 import { DEFAULT_ANOMALY_CONFIG } from '../../../schemas/records/cost_config.ts';
 import { readAnomalies } from '../../../sql/stores/costs.ts';
 import { aSpan } from '../../support/spans.ts';
@@ -30,7 +30,7 @@ const run = (now: number, over: Partial<Parameters<typeof createAnomalies>[0]> =
   createAnomalies({
     clickhouse: store.client,
     configOf: () => Promise.resolve(DEFAULT_ANOMALY_CONFIG),
-    tell: (event) => {
+    publish: (event) => {
       told.push(event);
       return Promise.resolve();
     },
@@ -93,7 +93,7 @@ describe('job anomalies', () => {
   it('a run that ended before its row was written sends the event again under the same id', async () => {
     await land('org_a', { ...history(1), 1: 1, 0: 4 });
     const cut = run(NOON, {
-      tell: async (event) => {
+      publish: async (event) => {
         told.push(event);
         await store.database.run('RENAME TABLE anomalies TO anomalies_away');
       },
@@ -111,7 +111,7 @@ describe('job anomalies', () => {
   it('an event that cannot be sent leaves no row, and the run continues with the other organizations', async () => {
     for (const org_id of ['org_a', 'org_b', 'org_c']) await land(org_id, { ...history(1), 1: 1, 0: 4 });
     const failing = run(NOON, {
-      tell: (event) =>
+      publish: (event) =>
         event.org_id === 'org_b' ? Promise.reject(new Error('no answer')) : Promise.resolve(void told.push(event)),
     });
     await expect(failing).rejects.toThrow('no answer');

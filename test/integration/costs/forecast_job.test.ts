@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLogger } from '../../../ops/platform/logger.ts';
 import { type ForecastDeps, createForecast, type RunBucket } from '../../../pipeline/jobs/forecast.ts';
-import type { JobEvent } from '../../../pipeline/jobs/tell.ts';
+import type { JobEvent } from '../../../pipeline/jobs/job_event.ts';
 import { type BudgetRecord, type BudgetState, NO_LIMITS } from '../../../schemas/records/budget.ts';
 import { orgKey } from '../../../schemas/records/org.ts';
 import { aSpan } from '../../support/spans.ts';
@@ -56,7 +56,7 @@ function run(budgets: readonly BudgetRecord[], now = NOW, over: Partial<Forecast
     openBudgets: () => Promise.resolve(bucketOf(new Map(budgets.map((one) => [orgKey(one.org_id), one])))),
     openStates: () => Promise.resolve(bucketOf(states)),
     ruleOf: () => Promise.resolve({ period: 'month', fiscal_year_start_month: 1 }),
-    tell: (event) => {
+    publish: (event) => {
       told.push(event);
       return Promise.resolve();
     },

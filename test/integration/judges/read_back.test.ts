@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { addToDraft, emptyDraft, findingOf } from '../../../pipeline/domain/judging/judged_draft.ts';
 import { ClickHouseJudgedStore, placeKeyOf } from '../../../pipeline/judging/judged_store.ts';
 import { scoresLine } from '../../../pipeline/landing/row_encoders.ts';
-import { JUDGE_SCORES, landingStatement } from '../../../pipeline/landing/tables.ts';
+import { JUDGE_SCORES, landingStatement } from '../../../sql/stores/landing_tables.ts';
 import { aSpan } from '../../support/spans.ts';
 import { openTestStore, type TestStore, tracesOf } from '../../support/store.ts';
 

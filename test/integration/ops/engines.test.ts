@@ -1,8 +1,8 @@
 // The two engines as the service runs them: start, survive kill -9, keep their port, stop; who may do what in ClickHouse.
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { ANALYST_VIEWS } from '../../../ops/launch/clickhouse/config.ts';
 import { connectNats, trackConnected } from '../../../ops/platform/nats/connect.ts';
 import { openLog } from '../../../ops/platform/nats/open_log.ts';
+import { ANALYST_VIEWS } from '../../../sql/analysts/grants.ts';
 import {
   type TestDatabase,
   type TestEngine,

@@ -56,7 +56,7 @@ describe('migrations', () => {
       index === 1 ? { ...script, sql: `${script.sql}\n-- a late idea\n` } : script,
     );
     await expect(migrate(client, { scripts: { migrations: edited, views } })).rejects.toThrow(
-      `${migrations[1]?.name ?? ''} was changed after it had been applied`,
+      `${migrations[1]?.name ?? ''} was edited after it was applied`,
     );
   });
 

@@ -45,7 +45,7 @@ function stand({
     store: store as ErasureStore,
     // No day has an object.
     cold: {
-      tidy: noted('tidy'),
+      removeLeftovers: noted('removeLeftovers'),
       objectsOf: () => Promise.resolve([]),
       rewrite: () => Promise.resolve(0),
     },
@@ -57,7 +57,7 @@ function stand({
       position: () => Promise.resolve(7),
       landed: noted('landed'),
       purge: (through) => noted(`purge ${String(through)}`)().then(() => inLog),
-      eraseLetters: () => Promise.resolve(0),
+      eraseDeadLetters: () => Promise.resolve(0),
     },
     logBase: 100,
     forget: (_org, ids) => noted(`forget ${ids.join()}`)(),
@@ -97,10 +97,10 @@ it('an erasure runs in the order that leaves nothing: land, record, delete, forg
 });
 
 it.each([
-  [{ left: Array.from({ length: 6 }, () => new Map([['spans', 3]])) }, 'not everything is gone: 3 rows of spans'],
-  [{ inLog: 2 }, 'not everything is gone: 2 messages of the log'],
-  [{ ask: null }, /waited for too long/],
-])('an erasure fails naming what is left: %j', async (given: Stand, error) => {
+  [{ left: Array.from({ length: 6 }, () => new Map([['spans', 3]])) }, 'the erasure is not complete; left: 3 rows of spans'],
+  [{ inLog: 2 }, 'the erasure is not complete; left: 2 messages of the ingest log'],
+  [{ ask: null }, /has expired/],
+])('fails with what is left: %j', async (given: Stand, error) => {
   const { calls, run } = stand(given);
   await expect(run()).rejects.toThrow(error);
   expect(calls).not.toContain('settle');

@@ -14,8 +14,8 @@ import {
   errorsOfNats,
   warningsOfRecords,
 } from '../../../ops/launch/process/log_file.ts';
-import { lastWord, startNodeMain } from '../../../ops/launch/process/node_main.ts';
-import { giveWay } from '../../../ops/launch/process/priority.ts';
+import { lastErrorLine, startNodeMain } from '../../../ops/launch/process/node_main.ts';
+import { lowerPriority } from '../../../ops/launch/process/priority.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'millrace-process-'));
 afterAll(() => {
@@ -37,14 +37,14 @@ describe('identity', () => {
 it("a child's priority is lowered by the given amount, and one that has ended is no error", async () => {
   const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore' });
   const before = getPriority(child.pid);
-  giveWay(child.pid, 0);
+  lowerPriority(child.pid, 0);
   expect(getPriority(child.pid)).toBe(before);
-  giveWay(child.pid, before + 3);
+  lowerPriority(child.pid, before + 3);
   expect(getPriority(child.pid)).toBe(before + 3);
   child.kill('SIGKILL');
   await once(child, 'exit');
-  giveWay(child.pid, before + 3);
-  giveWay(undefined, 3);
+  lowerPriority(child.pid, before + 3);
+  lowerPriority(undefined, 3);
 });
 
 describe('a child that is to say when it is ready', () => {
@@ -137,7 +137,7 @@ describe('why a child ended', () => {
     ['nothing', '', 'it ended without a word'],
   ])('%s', (_what, text, reason) => {
     writeFileSync(file, `an earlier run\n${text}`);
-    expect(lastWord(file, 'an earlier run\n'.length)).toBe(reason);
+    expect(lastErrorLine(file, 'an earlier run\n'.length)).toBe(reason);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { emptyUnit, Lander, type LandingRow, type LandingStore } from '../../../pipeline/landing/landing.ts';
 import { LIMITS } from '../../../pipeline/topology.ts';
-import type { LandingTable, TableSpec } from '../../../pipeline/landing/tables.ts';
+import type { LandingTable, TableSpec } from '../../../sql/stores/landing_tables.ts';
 import { createLogger } from '../../../ops/platform/logger.ts';
 
 const row = (partition: number, seq: number, line = `${String(partition)}:${String(seq)}`): LandingRow => ({

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { afterAll, expect, it } from 'vitest';
 import { exitOf, stopChild } from '../../../ops/launch/process/child.ts';
-import { Kept, type Running } from '../../../ops/launch/process/supervised_process.ts';
+import { SupervisedProcess, type Running } from '../../../ops/launch/process/supervised_process.ts';
 import { removeDir, tempDir } from '../../support/temp.ts';
 import { eventually } from '../../support/wait.ts';
 
@@ -17,10 +17,10 @@ function shell(script: string): Running {
   return { pid: child.pid ?? 0, exited, stop: () => stopChild(child, exited, 5000), kill: () => child.kill('SIGKILL') };
 }
 
-function keep(start: () => Promise<Running>): { kept: Kept; deaths: string[]; gaveUp: string[] } {
+function keep(start: () => Promise<Running>): { kept: SupervisedProcess; deaths: string[]; gaveUp: string[] } {
   const deaths: string[] = [];
   const gaveUp: string[] = [];
-  const kept = new Kept({
+  const kept = new SupervisedProcess({
     name: 'child',
     runDir,
     start,

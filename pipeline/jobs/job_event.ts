@@ -16,7 +16,7 @@ export interface JobEvent {
 }
 
 /** @throws Error when JetStream does not confirm it in time, in which case it may or may not be stored */
-export async function tellEvent(log: Log, { event_id, event, org_id, payload }: JobEvent): Promise<void> {
+export async function publishJobEvent(log: Log, { event_id, event, org_id, payload }: JobEvent): Promise<void> {
   const record = { event_id, event, org_id, created_at: Date.now(), payload: JSON.stringify(payload) };
   await publishRecord(
     log,

@@ -1,6 +1,7 @@
-// The tables that landing writes, as data: what a row looks like on the wire and how the store reads it.
-// Rows travel as JSONCompactEachRow through input(), so that one statement can convert (times are milliseconds, ids hex)
-// and refuse the rows of partitions that the writer no longer owns.
+// Tables that landing writes, as data: the structure of a row on the wire and how the store reads
+// it. Rows travel as JSONCompactEachRow through input(), so that one statement converts them (times
+// are milliseconds, ids hexadecimal) and rejects the rows of partitions that the writer no longer
+// owns.
 
 export type LandingTable = 'spans' | 'span_texts_recent' | 'traces' | 'usage_events' | 'judge_scores';
 
@@ -8,11 +9,11 @@ export interface TableSpec {
   readonly table: LandingTable;
   /** Columns of the table, in the order of `select`. */
   readonly columns: readonly string[];
-  /** Structure of one wire row, for input(). */
+  /** Structure of a wire row, for input(). */
   readonly structure: string;
   /** Expressions over the wire row, one for each column. */
   readonly select: readonly string[];
-  /** What stands between input() and WHERE, for a wire row that is several rows. */
+  /** Clause between input() and WHERE, for a wire row that expands to several rows. */
   readonly expand: string;
 }
 
@@ -144,8 +145,8 @@ export const USAGE_EVENTS = spec('usage_events', [
 ]);
 
 /**
- * A wire row is what the rules of a trace's org said of it: one row for each judge, so that what is the trace's is sent once. Written are
- * at least as many rows as were sent.
+ * A wire row holds the scores of all rules for one trace and expands to one row for each judge, so
+ * that the trace's own fields are sent once. The store writes at least as many rows as were sent.
  */
 export const JUDGE_SCORES = spec(
   'judge_scores',
@@ -170,8 +171,10 @@ export const JUDGE_SCORES = spec(
 );
 
 /**
- * Partitions whose newest fence is the writer's epoch; everything else of a statement's rows is not written. None for a statement whose
- * writer has given it up (landing_store.ts, end). Parameters: owned, and statement, the query id.
+ * Expression for the partitions whose newest fence has the writer's epoch; rows of other partitions
+ * are not written. It is empty for a statement that its writer has given up (giveUpStatement in
+ * landing_fences.ts). Parameters: `owned`, the (partition, epoch) pairs that the writer owns, and
+ * `statement`, its query id.
  */
 export const FENCE = `(
   SELECT if(max(f.given_up), [], groupArrayIf(f.partition, has({owned:Array(Tuple(UInt16, UInt64))}, (f.partition, f.epoch))))
@@ -179,12 +182,13 @@ export const FENCE = `(
 )`;
 
 /**
- * An event may have begun at any time, so one insert may make parts of any number of months or weeks. The store's own bound on them would
- * refuse all rows of the insert, whoever sent them, each time it is tried again.
+ * An event may have started at any time, so one insert may create parts of any number of months or
+ * weeks. The engine's own limit would reject all rows of such an insert, from all organizations, on
+ * every attempt.
  */
 export const ANY_TIMES = 'max_partitions_per_insert_block = 0';
 
-/** The statement that lands rows of a table. Parameters: owned, the (partition, epoch) pairs that the writer holds, and statement, its query id. */
+/** Returns the statement that lands rows of a table. Its parameters are those of FENCE. */
 export function landingStatement({ table, columns, structure, select, expand }: TableSpec): string {
   return `INSERT INTO ${table} (${columns.join(', ')}) SELECT ${select.join(', ')} FROM input('${structure}') ${expand} WHERE has(${FENCE}, partition) SETTINGS ${ANY_TIMES} FORMAT JSONCompactEachRow`;
 }
