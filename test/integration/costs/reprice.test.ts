@@ -53,7 +53,7 @@ afterAll(async () => {
   worker.kill('SIGKILL');
   await worker.exited;
   await api.close();
-  await nats.stop();
+  await nats.remove();
   await database.drop();
 });
 
