@@ -67,7 +67,7 @@ afterAll(async () => {
   worker.kill('SIGKILL');
   await worker.exited;
   await api.close();
-  await nats.stop();
+  await nats.remove();
   await database.drop();
   receiver.closeAllConnections();
   receiver.close();
