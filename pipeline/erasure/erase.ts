@@ -81,7 +81,8 @@ export function createErase(deps: EraseDeps): LongJobHandler {
     const { attribute, ask_id } = eraseArgs.parse(context.args);
     await forgetEndedJobs(deps, job_id);
     const ask = await deps.asks.read(org_id, ask_id);
-    if (ask === null) throw new Error('the erasure request has expired and its value is deleted; request the erasure again');
+    if (ask === null)
+      throw new Error('the erasure request has expired and its value is deleted; request the erasure again');
     if (ask.value === null) return ask.result;
     const lease = await takeLease(deps, signal);
     try {

@@ -1,8 +1,9 @@
-// KV records of an organization: for each bucket, how its keys are found and deleted. The type
-// makes the table complete: a bucket that is added without a line here does not compile.
-// Guarantees: every process that watches a bucket sees each deletion, because keys are deleted one
-// by one first. The delete markers, which name the organization, are removed in a second step,
-// after every process has had time to see them.
+// Deletes an organization's entries in KV. The table of buckets declares how the entries of each
+// bucket name their organization; a bucket without that does not compile.
+//
+// Every process that watches a bucket sees each deletion, because the keys are deleted one by one
+// first. The delete markers, whose keys name the organization, are purged in a second step, after
+// every watch had time to receive them.
 import type { KV } from '@nats-io/kv';
 import type { Log } from '../../ops/platform/nats/open_log.ts';
 import { type BucketName, BUCKETS, type Tenancy } from '../../schemas/buckets.ts';
@@ -10,65 +11,11 @@ import { nameDigest, orgTenantToken } from '../../ops/platform/tenant_token.ts';
 import { agentOrgToken } from '../../schemas/records/agent.ts';
 import { orgKey } from '../../schemas/records/org.ts';
 
-/**
- * - org: the first token of a key is the organization's.
- * - agents: likewise, encoded.
- * - tenant: likewise, as the digest by which idempotency names tenants.
- * - value: the record names its organization in org_id; its key does not.
- * - either: like org, and like value for records of an older version.
- * - nothing: the bucket holds nothing of an organization.
- * - last: the record of the organization itself, deleted when nothing else is left.
- * - kept: the service's own record of the deletion.
- */
-type How = 'org' | 'agents' | 'tenant' | 'value' | 'either' | 'nothing' | 'last' | 'kept';
-
-const HOW: Readonly<Record<BucketName, How>> = {
-  service: 'nothing',
-  orgs: 'last',
-  org_deletions: 'kept',
-  api_keys: 'value',
-  partitions: 'nothing',
-  idempotency: 'tenant',
-  ingest_keys: 'tenant',
-  ingest_claims: 'tenant',
-  agents: 'agents',
-  register_tokens: 'either',
-  grants: 'org',
-  policies: 'org',
-  prices: 'org',
-  repricings: 'nothing',
-  cost_configs: 'org',
-  budgets: 'org',
-  budget_states: 'org',
-  webhooks: 'org',
-  webhook_dead_letters: 'org',
-  incidents: 'org',
-  judges: 'org',
-  judge_versions: 'org',
-  judging_marks: 'org',
-  judge_quotas: 'org',
-  judging_answers: 'org',
-  evals: 'org',
-  eval_chunks: 'org',
-  datasets: 'org',
-  dataset_items: 'org',
-  prompts: 'org',
-  pii_policies: 'org',
-  retention_policies: 'org',
-  job_records: 'org',
-  erase_asks: 'org',
-  analysts: 'value',
-  jobs: 'nothing',
-};
-
-/**
- * Returns the first token of an organization's keys; null where keys do not begin with the
- * organization.
- */
-function firstToken(how: How, org_id: string): string | null {
-  if (how === 'org' || how === 'either' || how === 'last') return orgKey(org_id);
-  if (how === 'agents') return agentOrgToken(org_id);
-  return how === 'tenant' ? orgTenantToken(org_id) : null;
+/** Returns the first token of an organization's keys; null where keys do not begin with the organization. */
+function firstToken(tenancy: Tenancy, org_id: string): string | null {
+  if (tenancy === 'key' || tenancy === 'key_or_field' || tenancy === 'organization') return orgKey(org_id);
+  if (tenancy === 'encoded_key') return agentOrgToken(org_id);
+  return tenancy === 'digest_key' ? orgTenantToken(org_id) : null;
 }
 
 export class OrgBuckets {
@@ -80,7 +27,7 @@ export class OrgBuckets {
 
   /**
    * Deletes every key of the organization except its own record.
-   * @returns the number of deleted keys
+   * @returns how many there were
    */
   async erase(org_id: string, signal: AbortSignal): Promise<number> {
     let erased = 0;
@@ -100,7 +47,10 @@ export class OrgBuckets {
     await (await this.#log.bucket('orgs')).delete(orgKey(org_id));
   }
 
-  /** Removes the delete markers. A marker whose key is a hash names no organization and stays. */
+  /**
+   * Removes the markers that deletions have left. Markers whose key is a hash name no organization
+   * and stay.
+   */
   async eraseMarks(org_id: string): Promise<void> {
     for (const name of Object.keys(BUCKETS) as BucketName[]) {
       const token = firstToken(BUCKETS[name].tenancy, org_id);
@@ -111,9 +61,9 @@ export class OrgBuckets {
   }
 }
 
-/** Returns the keys of an organization that hold a value. */
-async function keysOf(kv: KV, how: How, org_id: string): Promise<string[]> {
-  const token = firstToken(how, org_id);
+/** Returns the organization's keys that have a value. */
+async function keysOf(kv: KV, tenancy: Tenancy, org_id: string): Promise<string[]> {
+  const token = firstToken(tenancy, org_id);
   if (token !== null) {
     const own = [...(await listed(kv, token)), ...(await listed(kv, `${token}.>`))];
     if (tenancy === 'digest_key') return [...own, ...(await answersToOperators(kv, org_id))];
@@ -134,8 +84,8 @@ function namingOrg(kv: KV, org_id: string): Promise<string[]> {
 }
 
 /**
- * Returns the keys of idempotent answers to the operator that show the organization: the answer
- * that created it, and those that changed it.
+ * Returns the keys of stored answers to the operator that show the organization: its creation, and
+ * its changes.
  */
 function answersToOperators(kv: KV, org_id: string): Promise<string[]> {
   const shown = JSON.stringify(JSON.stringify(org_id)).slice(1, -1);

@@ -75,8 +75,6 @@ const N_LENGTH = 16;
 export interface SharingDeps {
   nc: NatsConnection;
   ledger: Pick<UsageLedger, 'reserve'>;
-  /** Called with limits that another process has seen reached. */
-  onCrossing: (crossing: Crossing) => void;
   /** Called with messages that cannot be parsed. */
   onProblem: (problem: string, cause: unknown) => void;
 }

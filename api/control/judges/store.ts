@@ -1,6 +1,6 @@
-// Judges in JetStream KV. The newest version of each judge is watched into memory, older ones are
-// read on demand. Writes compare-and-swap on the revision; a version is archived before the next
-// one replaces it, so that no version is ever without its record.
+// Judges in JetStream KV. The newest version of each is watched into memory, older ones are read
+// one by one. Writes compare the revision; an older version is stored before the newer one replaces
+// it, so that no version is ever without its record.
 import type { KV } from '@nats-io/kv';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { Turns } from '../../../ops/platform/turns.ts';
@@ -10,11 +10,11 @@ import type { WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts
 import { judgeKey, type JudgeRecord, judgeVersionKey } from '../../../schemas/records/judge.ts';
 import { ApiError } from '../../http/errors.ts';
 
-/** Attempts of one change against concurrent changes of the same judge. */
+/** Maximum attempts of a change against concurrent changes of the same judge. */
 const CHANGE_TRIES_MAX = 8;
 /**
- * Older versions of a judge that are kept for judgements in progress. A judgement whose version no
- * longer exists uses the newest.
+ * Older versions of a judge that are kept for judgements in progress. A judgement whose version is
+ * gone uses the newest.
  */
 export const OLD_VERSIONS_MAX = 50;
 
@@ -25,9 +25,11 @@ export class JudgeStore {
   readonly #versions: KV;
   readonly #jsm: Log['jsm'];
   readonly #onProblem: OnProblem;
-  /** Keys of each org's judges. */
-  readonly #byOrg = new Map<string, Set<string>>();
-  /** Serializes the changes of one judge within this process, which would otherwise conflict. */
+  readonly #byOrg: OrgIndex<JudgeRecord>;
+  /**
+   * Serializes changes of one judge by this process, which would otherwise conflict with each
+   * other.
+   */
   readonly #turns = new Turns();
 
   private constructor(bucket: WatchedBucket<JudgeRecord>, versions: KV, { jsm }: Log, onProblem: OnProblem) {
@@ -43,12 +45,12 @@ export class JudgeStore {
     return new JudgeStore(bucket, versions, log, onProblem);
   }
 
-  /** The newest version. */
+  /** Returns the newest version. */
   get(org_id: string, judge_id: string): JudgeRecord | null {
     return this.#bucket.get(judgeKey(org_id, judge_id)) ?? null;
   }
 
-  /** Of an org, newest first. */
+  /** Returns an organization's judges, newest first. */
   list(org_id: string): JudgeRecord[] {
     return [...this.#byOrg.of(org_id).values()].sort(newestFirst);
   }
@@ -58,11 +60,10 @@ export class JudgeStore {
   }
 
   /**
-   * Replaces the newest version with the next. `next` is called again if another change came first;
-   * if it throws, nothing changes; if it returns its argument, nothing is written.
-   *
-   * @returns the stored judge; null if there is no such judge
-   * @throws what `next` throws; ApiError conflict when other processes won every attempt
+   * Replaces the newest version. `next` is called again when another change came first. An
+   * exception of `next` ends the change; a record returned unchanged changes nothing.
+   * @returns the current record; null when there is no such judge
+   * @throws what `next` throws; ApiError conflict when other processes were faster every time
    */
   change(org_id: string, judge_id: string, next: (record: JudgeRecord) => JudgeRecord): Promise<JudgeRecord | null> {
     return this.#turns.take(judgeKey(org_id, judge_id), () => this.#change(org_id, judge_id, next));
@@ -78,12 +79,12 @@ export class JudgeStore {
       const before = this.#bucket.get(key);
       if (before === undefined) return null;
       if (next(before) === before) return before;
-      // Writing a version again is harmless: its content never differs.
+      // Repeatable: the contents of a version never change.
       await this.#versions.put(judgeVersionKey(org_id, judge_id, before.version), JSON.stringify(before));
       await this.#forgetVersion(org_id, judge_id, before.version - OLD_VERSIONS_MAX);
       const written: JudgeRecord[] = [];
       const now = await this.#bucket.change(key, (record) => {
-        // Another change came first: its version has to be archived too.
+        // Another change came first: its version has to be stored too.
         if (record?.version !== before.version) return null;
         const made = next(record);
         written.push(made);
@@ -96,7 +97,10 @@ export class JudgeStore {
     }
   }
 
-  /** Deletes an archived version. A failure is reported and leaves the version in the archive. */
+  /**
+   * A failure is harmless: the version is deleted after the change that follows OLD_VERSIONS_MAX
+   * later. Nothing waits for it.
+   */
   async #forgetVersion(org_id: string, judge_id: string, version: number): Promise<void> {
     if (version < 1) return;
     await this.#jsm.streams

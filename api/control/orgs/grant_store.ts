@@ -1,7 +1,9 @@
-// Grants in JetStream KV, one key each, watched into memory. They are read on every request that
-// the role of a member alone does not permit. A grant that has expired, or whose member has left,
-// permits nothing from that moment on, whether or not its record was deleted.
-import { RevisionConflict, WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
+// Grants in JetStream KV, one key each, watched into memory: every request that a member's role
+// alone does not permit reads them. A grant that has expired, or whose member has left, permits
+// nothing from that moment on, whether or not its key has been deleted.
+import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
+import { watch } from '../../../ops/platform/nats/watch.ts';
+import { RevisionConflict, type WatchedBucket } from '../../../ops/platform/nats/watched_bucket.ts';
 import type { Log } from '../../../ops/platform/nats/open_log.ts';
 import { grantKey, type GrantRecord } from '../../../schemas/records/grant.ts';
 import type { MemberRecord } from '../../../schemas/records/org.ts';
@@ -10,7 +12,7 @@ import type { Permission } from '../../http/permissions.ts';
 
 export interface GrantStoreDeps {
   log: Log;
-  /** An active member; null where the user is none. */
+  /** Returns an active member; null for any other user. */
   memberOf: (org_id: string, user_id: string) => MemberRecord | null;
   /** Milliseconds since the epoch. */
   now: () => number;
@@ -41,7 +43,7 @@ export class GrantStore implements GrantLookup {
     return false;
   }
 
-  /** Returns the grants in force of an organization, newest first. */
+  /** Returns an organization's valid grants, newest first. */
   list(org_id: string): GrantRecord[] {
     return this.#all(org_id)
       .filter((grant) => this.#holds(grant))
@@ -54,9 +56,7 @@ export class GrantStore implements GrantLookup {
     return this.#bucket.create(grantKey(grant), grant);
   }
 
-  /**
-   * Deletes a grant in force. @returns the grant, or null if the organization has none with this id
-   */
+  /** Revokes a valid grant; null when the organization has none with this id. */
   async remove(org_id: string, grant_id: string): Promise<GrantRecord | null> {
     const grant = this.#byOrg.of(org_id).get(grantKey({ org_id, grant_id }));
     if (grant === undefined || !this.#holds(grant)) return null;
@@ -65,8 +65,8 @@ export class GrantStore implements GrantLookup {
   }
 
   /**
-   * Deletes the organization's grants on one resource, expired ones included. @returns the number
-   * of deleted grants
+   * Deletes the organization's grants on one resource, including expired ones. @returns how many
+   * there were
    */
   async removeOn(org_id: string, resource: Resource): Promise<number> {
     const grants = this.#all(org_id).filter(
@@ -76,7 +76,7 @@ export class GrantStore implements GrantLookup {
     return grants.length;
   }
 
-  /** Deletes the organization's grants that are no longer in force. */
+  /** Deletes the organization's grants that are no longer valid. */
   async sweep(org_id: string): Promise<void> {
     for (const grant of this.#all(org_id)) if (!this.#holds(grant)) await this.#delete(grant);
   }
@@ -97,8 +97,8 @@ export class GrantStore implements GrantLookup {
   }
 
   /**
-   * A grant is written once and deleted once: a delete that conflicts with another delete has
-   * nothing left to do.
+   * A grant is written once and deleted once: the loser of two deletions finds it deleted all the
+   * same.
    */
   async #delete(grant: GrantRecord): Promise<void> {
     const key = grantKey(grant);

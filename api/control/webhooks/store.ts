@@ -1,5 +1,5 @@
 // Webhook endpoints in JetStream KV, watched into memory: reads never leave the process. Writes
-// compare-and-swap on the revision.
+// compare the revision.
 import { Turns } from '../../../ops/platform/turns.ts';
 import { OrgIndex } from '../../../ops/platform/nats/org_index.ts';
 import { watch } from '../../../ops/platform/nats/watch.ts';
@@ -11,9 +11,11 @@ const UPDATE_TRIES_MAX = 8;
 
 export class WebhookStore {
   readonly #bucket: WatchedBucket<WebhookRecord>;
-  /** Ids of each org's endpoints. */
-  readonly #byOrg = new Map<string, Set<string>>();
-  /** Serializes the changes of one endpoint within this process, which would otherwise conflict. */
+  readonly #byOrg: OrgIndex<WebhookRecord>;
+  /**
+   * Serializes changes of one endpoint by this process, which would otherwise conflict with each
+   * other.
+   */
   readonly #turns = new Turns();
 
   private constructor(bucket: WatchedBucket<WebhookRecord>) {
@@ -33,7 +35,7 @@ export class WebhookStore {
     return this.#byOrg.of(org_id).size;
   }
 
-  /** Of an org, newest first. */
+  /** Returns an organization's endpoints, newest first. */
   list(org_id: string): WebhookRecord[] {
     return [...this.#byOrg.of(org_id).values()].sort((a, b) =>
       a.created_at > b.created_at ? -1 : a.created_at < b.created_at ? 1 : a.webhook_id < b.webhook_id ? -1 : 1,
@@ -44,7 +46,7 @@ export class WebhookStore {
     await this.#bucket.create(webhookKey(record.org_id, record.webhook_id), record);
   }
 
-  /** Applies a change to the newest record; resolves with null if there is none. */
+  /** Applies a change to the newest record; null when there is none. */
   async change(
     org_id: string,
     webhook_id: string,
@@ -57,7 +59,7 @@ export class WebhookStore {
     return changed ?? null;
   }
 
-  /** Deletes an endpoint; resolves with false if there is none. */
+  /** Deletes an endpoint; false when there is none. */
   async remove(org_id: string, webhook_id: string): Promise<boolean> {
     const key = webhookKey(org_id, webhook_id);
     for (let tries = 1; ; tries++) {

@@ -7,7 +7,7 @@ import { ClickHouseLandingStore } from '../../../pipeline/landing/landing_store.
 import { emptyMemory } from '../../../pipeline/worker/partition_state.ts';
 import { usageLine } from '../../../pipeline/landing/row_encoders.ts';
 import { USAGE_EVENTS } from '../../../sql/stores/landing_tables.ts';
-import type { PartitionRecord } from '../../../pipeline/worker/ownership.ts';
+import type { PartitionRecord } from '../../../schemas/records/partition.ts';
 import { agentKey, type AgentRecord } from '../../../schemas/records/agent.ts';
 import { createClickHouse, type ClickHouse } from '../../../sql/client/client.ts';
 import { migrate } from '../../../sql/client/migrate.ts';

@@ -41,12 +41,7 @@ test('a repricing is exact wherever a run of it is interrupted', async () => {
     throw new Error('broken off');
   };
   const { log } = api;
-  const leases = await JobLeases.open({
-    nc: log.nc,
-    kv: await log.bucket('jobs'),
-    workerId: 'test',
-    onProblem: () => undefined,
-  });
+  const leases = await JobLeases.open({ log, workerId: 'test', onProblem: () => undefined });
   const store = new RepricingStore(clickhouse);
   /** The log, whose client breaks off after so many messages. */
   const logThatSends = (messages: number): Log => {

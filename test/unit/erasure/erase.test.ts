@@ -97,7 +97,10 @@ it('an erasure runs in the order that leaves nothing: land, record, delete, forg
 });
 
 it.each([
-  [{ left: Array.from({ length: 6 }, () => new Map([['spans', 3]])) }, 'the erasure is not complete; left: 3 rows of spans'],
+  [
+    { left: Array.from({ length: 6 }, () => new Map([['spans', 3]])) },
+    'the erasure is not complete; left: 3 rows of spans',
+  ],
   [{ inLog: 2 }, 'the erasure is not complete; left: 2 messages of the ingest log'],
   [{ ask: null }, /has expired/],
 ])('fails with what is left: %j', async (given: Stand, error) => {

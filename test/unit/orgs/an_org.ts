@@ -1,7 +1,7 @@
 // An organization with an owner, an admin and a viewer, those who call for it, and an invitation to it.
 import type { KeyMaker, OrgCredential } from '../../../api/http/credential.ts';
 import { ApiError, type ErrorCode } from '../../../api/http/errors.ts';
-import type { Scope } from '../../../api/http/permissions.ts';
+import type { Scope } from '../../../schemas/records/api_key.ts';
 import { type Invitation } from '../../../api/control/orgs/membership.ts';
 import { activeMember, type MemberRole, type OrgRecord } from '../../../schemas/records/org.ts';
 

@@ -1,7 +1,7 @@
 // Invitations as functions of the organization's record: who may invite whom, and who may accept.
 import { expect, test } from 'vitest';
 import { type ErrorCode } from '../../../api/http/errors.ts';
-import type { Scope } from '../../../api/http/permissions.ts';
+import type { Scope } from '../../../schemas/records/api_key.ts';
 import { acceptInvite, changeRole, invite, removeMember } from '../../../api/control/orgs/membership.ts';
 import { ACCEPT_MS_MAX, MEMBERS_MAX, type MemberRole, type OrgRecord } from '../../../schemas/records/org.ts';
 import { aKey, anInvitation, anOrg, AT, AT_ISO, caller, codeOf, person } from './an_org.ts';
